@@ -87,6 +87,15 @@ def take(request: HttpRequest, organization_slug: str) -> HttpResponse:
     return found
 
 
+def leave(request: HttpRequest, organization_slug: str) -> HttpResponse:
+    """Sign out whom the provider says; a message without its signature is anybody's link."""
+    if "Signature" not in request.GET:
+        logger.warning("A SAML message to sign out without a signature was refused")
+        return _refused(request, organization_slug)
+    found: HttpResponse = views.sls(request, organization_slug=organization_slug)
+    return found
+
+
 # The names are allauth's, which reverses them.
 urlpatterns = [
     path("<slug:organization_slug>/login/", _in_words(views.login), name="saml_login"),
@@ -94,6 +103,6 @@ urlpatterns = [
     path(
         "<slug:organization_slug>/acs/finish/", _in_words(views.finish_acs), name="saml_finish_acs"
     ),
-    path("<slug:organization_slug>/sls/", _in_words(views.sls), name="saml_sls"),
+    path("<slug:organization_slug>/sls/", _in_words(leave), name="saml_sls"),
     path("<slug:organization_slug>/metadata/", _in_words(views.metadata), name="saml_metadata"),
 ]

@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,6 +236,24 @@ def test_nothing_is_refused_as_well(browser: Browser) -> None:
     assert browser.session.post(f"{browser.saml}/acs/", timeout=30).status_code == 401
     assert browser.session.get(f"{browser.saml}/acs/finish/", timeout=30).status_code == 401
     assert browser.session.get(f"{browser.site}/accounts/saml/other/login/").status_code == 404
+
+
+def test_nobody_is_signed_out_by_a_link(browser: Browser, provider: SamlProvider) -> None:
+    """A request to sign out proves nothing without the provider's signature."""
+    browser.bring(browser.begin())
+    assert browser.is_signed_in
+    now = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
+    said = (
+        '<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" '
+        'xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_1" Version="2.0" '
+        f'IssueInstant="{now}" Destination="{browser.saml}/sls/">'
+        f"<saml:Issuer>{provider.entity}</saml:Issuer><saml:NameID>ann-1001</saml:NameID>"
+        "</samlp:LogoutRequest>"
+    )
+    link = {"SAMLRequest": base64.b64encode(zlib.compress(said.encode())[2:-4]).decode()}
+    refused = browser.session.get(f"{browser.saml}/sls/", params=link, timeout=30)
+    assert browser.is_signed_in
+    assert refused.status_code == 401
 
 
 def test_responses_are_kept_for_minutes_and_no_more_than_a_network_may_search(

@@ -7,6 +7,7 @@ and strict) write differently. Attributes of relations keep the prefix `r:`.
 from __future__ import annotations
 
 import colorsys
+import math
 import posixpath
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -238,9 +239,10 @@ def share(element: Element | None, name: str, default: float = 0) -> float:
     """An attribute in thousandths of a percent, or in percent, as a share."""
     said = (element.get(name) if element is not None else None) or ""
     try:
-        return float(said[:-1]) / 100 if said.endswith("%") else float(said) / 100_000
+        found = float(said[:-1]) / 100 if said.endswith("%") else float(said) / 100_000
     except ValueError:
         return default
+    return found if math.isfinite(found) else default
 
 
 def _kind(stated: str) -> str:

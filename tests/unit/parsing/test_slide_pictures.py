@@ -197,6 +197,12 @@ HOSTILE = {
     "huge letters": tree(
         shape(place(0, 0, 90, 90), "big").replace("<a:r>", '<a:r><a:rPr sz="999999999"/>')
     ),
+    "letters of no size": tree(shape(place(0, 0, 90, 90), "none")).replace(
+        "<a:bodyPr/>", '<a:bodyPr><a:normAutofit fontScale="NaN"/></a:bodyPr>'
+    ),
+    "letters without an end": tree(shape(place(0, 0, 90, 90), "end")).replace(
+        "<a:bodyPr/>", '<a:bodyPr><a:normAutofit fontScale="inf"/></a:bodyPr>'
+    ),
     "no numbers": tree(shape(place(0, 0, 9, 9), ARM).replace("=", "=", 1)).replace(
         'x="0"', 'x="y"'
     ),
