@@ -173,6 +173,6 @@ def test_the_weights_show_their_other_end_for_short_questions(
     page.keyboard.press("Home")
     expect(short).to_be_hidden()
     page.locator("[data-field=short_lean] [type=range]").press("End")
-    expect(short).to_contain_text(re.compile(r"Meaning 95 %, Keywords 0 %"))
+    expect(short).to_contain_text(re.compile(r"Meaning 95%, Keywords 0%"))
     page.locator("#tab-lookup").click()
     expect(page.locator("#class-lookup .sy-short")).to_have_count(0)
