@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import http.client
 import os
 import random
 import statistics
@@ -21,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from benchmarks.processes import postmaster, running_seconds
 from benchmarks.processor import build
+from benchmarks.searching import over_http
 from benchmarks.site import ROOT, set_up
-from benchmarks.streams import HOST, server
+from benchmarks.streams import server
 
 # A way may wait longer for its turn than the product keeps a connection.
 CONFIGURED = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75")
@@ -62,7 +61,7 @@ def main() -> None:
             beside = "" if where is ROOT else ", beside"
             for name in chosen.servers:
                 port, pid = stack.enter_context(_serving(SERVERS[name], where))
-                ways[f"API, {name}{beside}"] = _api(asked, port), pid
+                ways[f"API, {name}{beside}"] = over_http(asked, port), pid
         for run, _ in ways.values():
             for i in range(len(asked)):
                 run(i)
@@ -91,19 +90,6 @@ def _pipeline(questions: Sequence[str], *, mark_folded: bool = False) -> Callabl
     from search.pipeline import search
 
     return lambda i: search(questions[i], viewer=None, mark_folded=mark_folded)
-
-
-def _api(questions: Sequence[str], port: int) -> Callable[[int], Any]:
-    client = http.client.HTTPConnection(HOST, port, timeout=60)
-
-    def run(i: int) -> None:
-        client.request("GET", "/api/v1/search/?" + urlencode({"q": questions[i]}))
-        response = client.getresponse()
-        body = response.read()
-        if response.status != 200:
-            raise RuntimeError(f"{response.status}: {body[:300]!r}")
-
-    return run
 
 
 Spent = dict[str, list[float]]

@@ -38,7 +38,7 @@ def serve(queries: int) -> None:
         ways = {
             "statement": _replay(_statements(asked)),
             "pipeline": _pipeline(asked),
-            "HTTP": _http(asked, port),
+            "HTTP": over_http(asked, port),
         }
         gc.collect()
         spare_collections()
@@ -132,7 +132,8 @@ def _pipeline(questions: Sequence[str]) -> Callable[[int], None]:
     return run
 
 
-def _http(questions: Sequence[str], port: int) -> Callable[[int], None]:
+def over_http(questions: Sequence[str], port: int) -> Callable[[int], None]:
+    """Ask the API of a server on this machine the question with a number, on one connection."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def run(i: int) -> None:

@@ -223,8 +223,9 @@ class Server(ABC):
         return f"The end of {self.log}:\n" + "\n".join(lines[-8:])
 
 
-# glibc's malloc gives the memory of each search back to the kernel and takes it anew: a tenth to a
-# seventh of a search's processor time in Postgres. Kept, it is a few megabytes a connection.
+# glibc's malloc gives the memory of each search back to the kernel and takes it anew: of 20,000
+# passages a tenth to a fifth of a search's processor time in Postgres, of 200,000 too little to be
+# seen. Kept, it is a few megabytes a connection, which is a guess.
 # https://www.gnu.org/software/libc/manual/html_node/Memory-Allocation-Tunables.html
 MALLOC = {
     "MALLOC_TOP_PAD_": str(16 * 1024**2),

@@ -90,8 +90,7 @@ _TITLE_SCORES = {
 }
 
 
-# Most titles hold no term of the query: the index operator says so for a third of the time that
-# the sum over its terms takes.
+# Most titles hold no term of the query: then the sum over its terms need not be made.
 _TITLE_HOLDS = "CASE WHEN d.title_terms @@ (SELECT any_term FROM question) THEN {score} ELSE 0 END"
 
 
