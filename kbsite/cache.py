@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any
 
 from django.core.cache.backends.redis import RedisCache, RedisCacheClient
@@ -53,15 +53,26 @@ class _KeptClient(RedisCacheClient):
         return counted, max(1, left)
 
 
+@lru_cache
+def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> _KeptClient:
+    """The process's client of these servers.
+
+    Django keeps a cache object for each context, which under ASGI is each request and each piece of
+    work that it gives to a thread: with a client of its own each would open a connection.
+    """
+    return _KeptClient(servers, **dict(options))
+
+
 class GuardedRedisCache(RedisCache):
     """Raises CircuitOpen for some seconds after Redis could not be reached or did not answer.
 
     A search catches that and goes on without the cache; other pages answer 503.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._class = _KeptClient
+    @cached_property
+    def _cache(self) -> _KeptClient:
+        servers, options = self._servers, self._options  # type: ignore[attr-defined]
+        return _client(tuple(servers), tuple(sorted(options.items())))
 
     add = _guarded(RedisCache.add)
     get = _guarded(RedisCache.get)

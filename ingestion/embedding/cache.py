@@ -8,6 +8,7 @@ import os
 import threading
 import unicodedata
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -72,13 +73,16 @@ class Cache(Protocol):
         ...
 
 
+# A search asks twice for its question's vector, and readers turn pages: 1.5 to 4 kB each. A guess.
+MOST_HELD = 256
+
 _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 
 
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
-    `hits`, `misses` and `failures` (of the cache) count since the process started; thread-safe.
+    The last MOST_HELD vectors are held in the process, in front of the cache. `hits`, `misses` and `failures` (of the cache) count since the process started; thread-safe.
     `counted` is called with hit, miss or failure as well.
     """
 
@@ -95,6 +99,7 @@ class CachedQueryEmbedder:
         self._ttl = ttl
         self._counted = counted
         self._counting = threading.Lock()
+        self._held: OrderedDict[str, Vectors] = OrderedDict()
         self.hits = 0
         self.misses = 0
         self.failures = 0
@@ -108,14 +113,18 @@ class CachedQueryEmbedder:
         """Shape (dimensions,). Canonically equivalent Unicode (NFC) shares one embedding."""
         text = unicodedata.normalize("NFC", text)
         key = self._key(text)
-        vector = self._kept(key)
+        with self._counting:
+            vector = self._held.get(key)
+        if vector is None:
+            vector = self._kept(key)
         if vector is not None:
             self._count("hits")
-            return vector
-        self._count("misses")
-        vector = self._embedder.embed_query(text, timeout=timeout)
-        self._keep(key, vector)
-        return vector
+        else:
+            self._count("misses")
+            vector = self._embedder.embed_query(text, timeout=timeout)
+            self._keep(key, vector)
+        self._hold(key, vector)
+        return vector.copy()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of `texts` from the embedder itself; shape (len(texts), dimensions)."""
@@ -129,6 +138,13 @@ class CachedQueryEmbedder:
         # Hashed, because cache keys must be short and printable and fingerprints need not be.
         model = hashlib.sha256(self.card.fingerprint.encode()).hexdigest()[:16]
         return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
+
+    def _hold(self, key: str, vector: Vectors) -> None:
+        with self._counting:
+            self._held[key] = vector
+            self._held.move_to_end(key)
+            if len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
 
     def _kept(self, key: str) -> Vectors | None:
         try:

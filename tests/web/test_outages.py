@@ -7,13 +7,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from typing import Any
 
 import psycopg
 import psycopg_pool
 import pytest
 from django.conf import settings
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
@@ -142,6 +143,17 @@ def test_the_cache_keeps_its_client(clean_cache: None) -> None:
         found = list(pool.map(lambda number: made.get(f"kept-{number}"), range(40)))
     assert found == list(range(40))
     assert made._cache.get_client() is made._cache.get_client(write=True)
+
+
+def test_each_request_of_the_asgi_server_takes_the_same_connection(clean_cache: None) -> None:
+    """Django keeps the cache's object by context, and each request is a context of its own."""
+    cache.set("before", 1)
+    server = cache._cache.get_client()  # type: ignore[attr-defined]
+    opened = server.info("stats")["total_connections_received"]
+    for _ in range(20):
+        assert Context().run(lambda: cache.get("before")) == 1
+    assert Context().run(lambda: caches["default"]) is not caches["default"]
+    assert server.info("stats")["total_connections_received"] == opened
 
 
 def test_health_is_answered_without_a_thread_of_the_site(servers: EmbeddedServers) -> None:

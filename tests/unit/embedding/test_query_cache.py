@@ -63,6 +63,16 @@ def test_a_repeated_query_asks_no_model() -> None:
     assert cache.timeout == 60
 
 
+def test_the_last_vectors_are_held_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingestion.embedding.cache.MOST_HELD", 2)
+    model = CountingEmbedder()
+    cached = CachedQueryEmbedder(model, BrokenCache(), ttl=60)
+    for text in ("a", "ab", "a", "abc", "a", "ab"):
+        cached.embed_query(text)
+    assert model.asked == ["a", "ab", "abc", "ab"]
+    assert (cached.hits, cached.misses) == (2, 4)
+
+
 def test_tells_the_end_of_a_text_that_it_leaves_out() -> None:
     embedder = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=None)
     assert embedder.left_out("pump " * 400) == ""
@@ -98,11 +108,11 @@ def test_models_and_texts_are_kept_apart() -> None:
 @pytest.mark.parametrize("value", [b"short", "text", 7, b"\0" * 128, b"\0" * 64, b"\xff" * 64])
 def test_a_foreign_value_is_passed_over(value: Any) -> None:
     model, cache = CountingEmbedder(), DictCache()
-    cached = CachedQueryEmbedder(model, cache, ttl=60)
-    expected = cached.embed_query("pump")
+    expected = CachedQueryEmbedder(model, cache, ttl=60).embed_query("pump")
     for key in cache:
         cache[key] = value
-    np.testing.assert_array_equal(cached.embed_query("pump"), expected)
+    another = CachedQueryEmbedder(model, cache, ttl=60)
+    np.testing.assert_array_equal(another.embed_query("pump"), expected)
     assert model.asked == ["pump", "pump"]
 
 
