@@ -20,6 +20,12 @@ from search.retrieval.signal_sql import SignalSQL, named
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).
 SMALL_SCOPE = 10_000
+# Of these, a scope of more than FEW_CHUNKS that is LARGE_PART of all chunks is found by one scan of
+# all embeddings, SCANNED for each candidate, of which those in the scope stay: half of the time of
+# looking up the embedding of each chunk (benchmarks/README.md).
+FEW_CHUNKS = 1_000
+LARGE_PART = 0.5
+SCANNED = 4
 # The minimum of `hnsw.ef_search`. Of 200,000 chunks HNSW misses 4% of the ten
 # nearest at 100 and 2% at 400, for 2 ms more (benchmarks/README.md).
 MIN_EF_SEARCH = 400
@@ -30,11 +36,35 @@ LARGE = 100_000
 # A scan ends here, complete or not: pgvector's default. With too few results an exact one follows.
 MAX_SCAN_TUPLES = 20_000
 
-# `few` holds a small scope, `near` the HNSW results in any other; `{size}` counts the scope.
-_TABLES = """
-few(id) AS MATERIALIZED ({few}),
-near(id) AS MATERIALIZED ({near}),
+# `few` holds a small scope, `near` the results in any other. Which way leads to them follows from
+# the scope's size; that of whole collections is known from their statistics.
+_FEW = "few(id) AS MATERIALIZED ({few}),"
+_WAY = """
+way(name) AS MATERIALIZED (
+    SELECT CASE WHEN size > {small} THEN 'index'
+                WHEN size > {few} AND size >= {part} * (
+                    SELECT coalesce(sum(chunks), 0) FROM ingestion_corpusstatistics) THEN 'scan'
+                ELSE 'few' END
+    FROM (SELECT {size} AS size) counted
+),
 """
+_NEAR = """
+scanned(id, distance) AS MATERIALIZED (
+    SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM ingestion_chunkembedding
+    WHERE space_id = {space} AND {scan}
+    ORDER BY 2, 1 LIMIT {scanned}
+),
+near(id) AS MATERIALIZED (
+    ({near})
+    UNION ALL
+    (SELECT id FROM scanned JOIN ({in_scope}) held(id) USING (id) ORDER BY distance, id LIMIT {depth})
+),
+"""
+
+
+def _is(way: str) -> str:
+    return f"(SELECT name FROM way) = '{way}'"
+
 
 # Placeholders for the condition and the distance in the statement of either branch.
 _WHEN, _DISTANCE = "when_so_large", "distance_to_query"
@@ -47,7 +77,7 @@ _FIND = """
 SELECT id FROM near
 UNION ALL
 (SELECT e.chunk_id FROM ingestion_chunkembedding e
- WHERE e.chunk_id = ANY(ARRAY(SELECT id FROM few)) AND e.space_id = {space} AND {size} <= {small}
+ WHERE e.chunk_id = ANY(ARRAY(SELECT id FROM few)) AND e.space_id = {space} AND {is_few}
  ORDER BY e.vector <=> %(embedding)s::halfvec, e.chunk_id
  LIMIT {depth})
 UNION ALL
@@ -91,29 +121,42 @@ def _finder(
     small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)
     in_space = scope.chunks.filter(embeddings__space_id=space.pk)
 
-    # The size of a scope of whole collections is known from their statistics.
-    if scope.narrowed:
-        size, few = "(SELECT count(*) FROM few)", scope.chunks.order_by()[: small + 1]
-    else:
-        size = "(SELECT chunks FROM corpus)"
-        few = scope.chunks.filter(_condition(f"{size} <= {small}")).order_by()
+    way = _WAY.format(
+        size="(SELECT count(*) FROM few)" if scope.narrowed else "(SELECT chunks FROM corpus)",
+        few=max(min(FEW_CHUNKS, SMALL_SCOPE), depth),
+        small=small,
+        part=LARGE_PART,
+    )
+    few = scope.chunks.order_by()
+    few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))
+    held = scope.chunks.order_by().filter(_condition("ingestion_chunk.id IN (SELECT id FROM scanned)"))
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
     cast = _cast(space)
     near = f"(ingestion_chunkembedding.vector::{cast}) <=> %(embedding)s::{cast}"
-    starved = f"{size} > {small} AND (SELECT count(*) FROM near) < {depth}"
+    starved = f"NOT {_is('few')} AND (SELECT count(*) FROM near) < {depth}"
     exact = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
 
     few_sql, few_params = named(few.values("pk"), "few")
+    held_sql, held_params = named(held.values("pk"), "held")
     # Compiled once for both: they differ only in the condition and the distance.
     nearest = in_space.filter(_condition(_WHEN)).order_by(RawSQL(_DISTANCE, (), FloatField()))
     sql, params = named(nearest.values("pk")[:depth], "near")
-    near_sql = sql.replace(_WHEN, f"{size} > {small}").replace(_DISTANCE, near)
     whole_sql = sql.replace(_WHEN, starved).replace(_DISTANCE, exact)
+    few_table = _FEW.format(few=few_sql)
+    near_table = _NEAR.format(
+        space=int(space.pk),
+        scan=_is("scan"),
+        scanned=SCANNED * depth,
+        near=sql.replace(_WHEN, _is("index")).replace(_DISTANCE, near),
+        in_scope=held_sql,
+        depth=depth,
+    )
+    tables = (few_table, way) if scope.narrowed else (way, few_table)
     return (
-        _TABLES.format(few=few_sql, near=near_sql),
-        _FIND.format(space=int(space.pk), size=size, small=small, depth=depth, whole=whole_sql),
-        {**few_params, **params},
+        "\n".join((*tables, near_table)),
+        _FIND.format(space=int(space.pk), is_few=_is("few"), depth=depth, whole=whole_sql),
+        {**few_params, **held_params, **params},
     )
 
 

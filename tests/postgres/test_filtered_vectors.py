@@ -26,7 +26,7 @@ from ingestion.models import (
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval import vector as vector_module
-from search.retrieval.kept import sent_as_text
+from search.retrieval.kept import Shapes, sent_as_text
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 
@@ -131,6 +131,13 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_module, "SMALL_SCOPE", 1)
 
 
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shelf is a small scope, and a large part of all chunks."""
+    monkeypatch.setattr("search.retrieval.statement._shapes", Shapes())  # statements of other tests
+    monkeypatch.setattr(vector_module, "SMALL_SCOPE", 2 * BROAD)
+
+
 def question() -> np.ndarray:
     return np.eye(DIMENSIONS)[0]
 
@@ -198,6 +205,22 @@ def test_the_whole_library_is_answered_by_the_index(
     assert recall(space, profile, scope, chunk__collection__name="Shelf") >= 0.95
 
 
+@pytest.mark.usefixtures("scans")
+@pytest.mark.parametrize("scanned", [4, 1], ids=["enough", "too few of them in the scope"])
+@pytest.mark.parametrize("languages", [(), ("en",)], ids=["whole collections", "filtered"])
+def test_a_small_scope_that_is_most_of_the_library_gets_the_exact_page(
+    space: EmbeddingSpace,
+    profile: Profile,
+    languages: tuple[str, ...],
+    scanned: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vector_module, "SCANNED", scanned)
+    held = {"chunk__document__language__in": languages} if languages else {}
+    scope = Scope.of(NOBODY, Filters(languages=languages))
+    assert recall(space, profile, scope, chunk__collection__name="Shelf", **held) == 1
+
+
 @pytest.mark.usefixtures("index_preferred")
 class TestTheWayIsChosen:
     """By what Postgres did, as EXPLAIN (ANALYZE) tells it."""
@@ -239,6 +262,15 @@ class TestTheWayIsChosen:
         found = plan(Scope.of(NOBODY, Filters(languages=("en",))))
         assert found.walked
         assert found.read_whole == 0
+
+    @pytest.mark.usefixtures("scans")
+    @pytest.mark.parametrize("languages", [(), ("en",)])
+    def test_a_large_part_of_a_small_library_by_one_scan(
+        self, plan: Any, languages: tuple[str, ...]
+    ) -> None:
+        found = plan(Scope.of(NOBODY, Filters(languages=languages)))
+        assert not found.walked
+        assert found.read_whole == BROAD + 3 * FEW
 
     def test_a_small_collection_exactly(self, plan: Any, reader: User) -> None:
         found = plan(Scope.of(reader, Filters(collections=("back-room",))))
