@@ -60,7 +60,7 @@ def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> _
     Django keeps a cache object for each context, which under ASGI is each request and each piece of
     work that it gives to a thread: with a client of its own each would open a connection.
     """
-    return _KeptClient(servers, **dict(options))
+    return _KeptClient(list(servers), **dict(options))
 
 
 class GuardedRedisCache(RedisCache):

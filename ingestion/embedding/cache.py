@@ -82,8 +82,9 @@ _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
-    The last MOST_HELD vectors are held in the process, in front of the cache. `hits`, `misses` and `failures` (of the cache) count since the process started; thread-safe.
-    `counted` is called with hit, miss or failure as well.
+    The last MOST_HELD vectors are held in the process, in front of the cache. `hits`, `misses` and
+    `failures` (of the cache) count since the process started; thread-safe. `counted` is called
+    with hit, miss or failure as well.
     """
 
     def __init__(

@@ -169,6 +169,8 @@ class Source(Protocol):
 
     def explanation(self, column: int) -> Explanation: ...
 
+    def score(self, column: int) -> float: ...
+
 
 @dataclass(slots=True, eq=False)
 class Hit:
@@ -204,3 +206,8 @@ class Hit:
     @property
     def score(self) -> float:
         return self.explanation.score
+
+    @property
+    def ranked_score(self) -> float:
+        """The number that ranked it: `score` but for its last bits, without an explanation."""
+        return self.source.score(self.column)

@@ -251,6 +251,9 @@ class _Source:
             self._explanations[column] = self.ranked.explanation(self.place, column)
         return self._explanations[column]
 
+    def score(self, column: int) -> float:
+        return float(self.ranked.scores[self.place, column])
+
 
 def is_low(sure: float | None, profile: Profile) -> bool:
     """Whether a confidence is below the profile's threshold; False if unknown."""

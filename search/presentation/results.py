@@ -180,12 +180,12 @@ def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
     """
     documents = Document.objects.filter(pk__in={group.best.document_id for group in groups})
     dates = dict(documents.order_by().values_list("pk", "created"))
-    least = RELEVANT * max((group.best.score for group in groups), default=0.0)
+    least = RELEVANT * max((group.best.ranked_score for group in groups), default=0.0)
 
     def place(group: Group[Hit]) -> tuple[bool, float]:
         # A document deleted since it was ranked has no date.
         date = dates.get(group.best.document_id)
-        is_dated = date is not None and group.best.score >= least
+        is_dated = date is not None and group.best.ranked_score >= least
         return not is_dated, -date.timestamp() if is_dated and date else 0.0
 
     return sorted(groups, key=place)

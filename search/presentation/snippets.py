@@ -106,7 +106,9 @@ def mark_names(marked: str) -> str:
 
     A name of which less than half of the parts are marked is not, unless nothing else is.
     """
-    if "_" not in marked or MARK_START not in marked:
+    if MARK_START not in marked:
+        return marked
+    if "_" not in marked:
         return _JOINTS.sub(r"\1", marked)
     named = _NAME.sub(lambda found: _whole_name(found.group(), 0.5), marked)
     if MARK_START in marked and MARK_START not in named:
@@ -127,6 +129,8 @@ def _whole_name(name: str, least: float) -> str:
 
 def restored(marked: str, text: str) -> str:
     """`text` with the marks of `marked`, which differs from it in single characters only."""
+    if marked.replace(MARK_START, "").replace(MARK_END, "") == text:
+        return marked
     parts = _MARKS.split(marked)
     if sum(map(len, parts[::2])) != len(text):
         return marked

@@ -48,18 +48,22 @@ way(name) AS MATERIALIZED (
     FROM (SELECT {size} AS size) counted
 ),
 """
+# Joined with `way` no part of `scanned` can go to parallel processes, which Postgres would start
+# for a large table even if nothing of it is read.
 _NEAR = """
 scanned(id, distance) AS MATERIALIZED (
-    SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM ingestion_chunkembedding
-    WHERE space_id = {space} AND {scan}
+    SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM way, ingestion_chunkembedding
+    WHERE name = 'scan' AND space_id = {space}
     ORDER BY 2, 1 LIMIT {scanned}
 ),
 near(id) AS MATERIALIZED (
     ({near})
     UNION ALL
-    (SELECT id FROM scanned JOIN ({in_scope}) held(id) USING (id) ORDER BY distance, id LIMIT {depth})
+    (SELECT id FROM scanned JOIN ({in_scope}) held(id) USING (id)
+     ORDER BY distance, id LIMIT {depth})
 ),
 """
+_HELD = "ingestion_chunk.id IN (SELECT id FROM scanned)"
 
 
 def _is(way: str) -> str:
@@ -129,7 +133,7 @@ def _finder(
     )
     few = scope.chunks.order_by()
     few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))
-    held = scope.chunks.order_by().filter(_condition("ingestion_chunk.id IN (SELECT id FROM scanned)"))
+    held = scope.chunks.order_by().filter(_condition(_HELD))
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
     cast = _cast(space)
@@ -146,7 +150,6 @@ def _finder(
     few_table = _FEW.format(few=few_sql)
     near_table = _NEAR.format(
         space=int(space.pk),
-        scan=_is("scan"),
         scanned=SCANNED * depth,
         near=sql.replace(_WHEN, _is("index")).replace(_DISTANCE, near),
         in_scope=held_sql,

@@ -175,7 +175,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
     """A passage folded under a better one. `snippet` is escaped HTML with <mark>, shorter."""
 
     rank = serializers.IntegerField(source="hit.rank")
-    score = serializers.FloatField(source="hit.score")
+    score = serializers.FloatField(source="hit.ranked_score")
     document = DocumentLinkSerializer(source="*")
     chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
     heading_path = serializers.ListField(child=serializers.CharField())
@@ -186,7 +186,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
         """The fields above, without a call of each: a page has twenty such passages."""
         return {
             "rank": instance.hit.rank,
-            "score": instance.hit.score,
+            "score": instance.hit.ranked_score,
             "document": {
                 "id": instance.document_id,
                 "title": instance.title,
