@@ -32,8 +32,16 @@ from benchmarks.peers.shared import LARGE, Library, found_share, ndcg
 from benchmarks.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
-PEERS = ("lance", "pg_textsearch", "llamaindex", "milvus", "django_recipe", "langchain")
-PEERS_OF_LARGE = ("lance", "pg_textsearch")
+PEERS = (
+    "steelyard_textsearch",
+    "lance",
+    "pg_textsearch",
+    "llamaindex",
+    "milvus",
+    "django_recipe",
+    "langchain",
+)
+PEERS_OF_LARGE = ("steelyard_textsearch", "lance", "pg_textsearch")
 SEED = 1
 
 
@@ -72,14 +80,14 @@ def compare(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     print(f"\n{name}: {len(library.texts):,} chunks, {len(library.questions)} questions;", end=" ")
     print(f"load of the machine {os.getloadavg()[0]:.1f}")
     measure = "nDCG@10" if library.judged else "nearest"
-    print(f"{'':<16}{measure:>9}{'p50 ms':>9}{'p95':>9}{'processor, p50':>17}  settings")
+    print(f"{'':<21}{measure:>9}{'p50 ms':>9}{'p95':>9}{'processor, p50':>17}  settings")
     for peer, pairs in times.items():
         clock = [milliseconds for milliseconds, _ in pairs]
         processor = statistics.median(processor for _, processor in pairs)
         p95 = statistics.quantiles(clock, n=20)[-1]
         figures = f"{statistics.median(clock):>9.1f}{p95:>9.1f}{processor:>17.1f}"
         good = f"{statistics.fmean(quality[peer]):>9.3f}" if quality[peer] else f"{'':>9}"
-        print(f"{peer:<16}{good}{figures}  {settings[peer]}")
+        print(f"{peer:<21}{good}{figures}  {settings[peer]}")
 
 
 def _started(
@@ -87,8 +95,9 @@ def _started(
 ) -> tuple[dict[str, str], dict[str, Child]]:
     """Settings and process of each peer that starts; says how long a start took, if long."""
     settings, peers = {}, {}
-    for peer in ("steelyard", *chosen):
-        program = sys.executable if peer == "steelyard" else python
+    # The one that copies the library's files before the server of these.
+    for peer in sorted(("steelyard", *chosen), key=lambda peer: peer != "steelyard_textsearch"):
+        program = sys.executable if peer.startswith("steelyard") else python
         child = Child([program, "-m", "benchmarks.peers.serve", peer, str(folder)])
         stack.callback(child.close)
         began = time.perf_counter()

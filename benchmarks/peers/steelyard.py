@@ -32,7 +32,7 @@ def prepare(name: str, folder: Path, queries: int) -> None:
 
     A name that is a number is the library of that size, which `benchmarks.search` has built.
     """
-    set_up(_site(folder))
+    set_up(site_of(folder))
     from django.core.management import call_command
 
     from kbsite.servers import ensure_servers
@@ -49,7 +49,7 @@ def prepare(name: str, folder: Path, queries: int) -> None:
         _stop()
 
 
-def _site(folder: Path) -> Path:
+def site_of(folder: Path) -> Path:
     """Where the installation is: of a judged collection its own, of a size the one built before."""
     name = folder.name
     return ROOT / "var" / "bench" / name if name.isdecimal() else folder / "var"
@@ -157,8 +157,8 @@ def _embedded(words: list[str]) -> Vector:
 class Searcher:
     """Embeds its questions itself: each is asked once unmeasured, after which a cache has them."""
 
-    def __init__(self, library: Library, folder: Path) -> None:
-        set_up(_site(folder))
+    def __init__(self, library: Library, folder: Path, site: Path | None = None) -> None:
+        set_up(site or site_of(folder))
         from django.conf import settings
 
         from benchmarks.processes import postmaster

@@ -12,7 +12,7 @@ index finds the candidates (`pruning`), in the same statement.
 
 from __future__ import annotations
 
-from ingestion.lexical.textsearch import COLUMN, INDEX, word_sql
+from ingestion.lexical.textsearch import FIND, word_sql
 from search.domain import Profile
 
 # The least share of all chunks that a viewer may read, for this index to find their candidates.
@@ -33,14 +33,14 @@ sought AS MATERIALIZED (
 # Whether the own index must find the candidates.
 OWN_IS_NEEDED = "NOT (SELECT is_wide FROM reach)"
 
-# A small table is sorted without the index: chunks without a word of the question come last.
+# Chunks without a word of the question may come last. Version 1.0.0 returns a chunk twice now and
+# then, of equals in memory and on disk: hence a few more than wanted.
 _FIND = """
-SELECT id FROM (
-    SELECT id, lexemes FROM ingestion_chunk
-    WHERE searchable AND collection_id = ANY(ARRAY(SELECT id FROM readable))
-    ORDER BY {column} <@> to_bm25query((SELECT words FROM sought), '{index}')
-    LIMIT {depth}
-) found WHERE (SELECT is_wide FROM reach) AND lexemes @@ (SELECT any_term FROM question)
+(SELECT id FROM {function}(
+    (SELECT words FROM sought), ARRAY(SELECT id FROM readable), {asked}
+ ) WITH ORDINALITY found(id, place) JOIN ingestion_chunk USING (id)
+ WHERE (SELECT is_wide FROM reach) AND lexemes @@ (SELECT any_term FROM question)
+ GROUP BY id ORDER BY min(place) LIMIT {depth})
 UNION ALL
 SELECT id FROM ({otherwise}) own WHERE NOT (SELECT is_wide FROM reach)
 """
@@ -53,4 +53,5 @@ def tables() -> str:
 
 def find(profile: Profile, *, otherwise: str) -> str:
     """SQL for the ids of the best `depth` chunks of the index, or those of `otherwise`."""
-    return _FIND.format(column=COLUMN, index=INDEX, depth=int(profile.depth), otherwise=otherwise)
+    depth = int(profile.depth)
+    return _FIND.format(function=FIND, asked=depth + 10, depth=depth, otherwise=otherwise)
