@@ -149,7 +149,9 @@ class SearchView(APIView):
             "times": bool(getattr(request.user, "is_staff", False)),
             "teams": dict(zip(map(id, found.results), found.teams, strict=bool(found.teams))),
         }
-        answer = SearchResponseSerializer(found, context=context).data
+        # Without the serializer, which a response would keep, and with it all that was found: a
+        # response and its request refer to each other until the garbage collector comes.
+        answer = dict(SearchResponseSerializer(found, context=context).data)
         record_search(
             request,
             found,
