@@ -129,7 +129,7 @@ def read(
     seconds: float,
     until: threading.Event | None = None,
 ) -> Read:
-    """Readers that ask one question after another, each over a connection of its own."""
+    """Readers that ask one question after another, each over a connection that stays open."""
     found = Read(readers)
     asyncio.run(_read(target, questions, found, seconds, until))
     return found
@@ -151,12 +151,13 @@ async def _read(
         return over or (until is not None and until.is_set())
 
     async def reader() -> None:
+        asker = Asker(target.port)
         while not is_over():
             question = questions[next(numbers) % len(questions)]
             asked = time.perf_counter()
             try:
-                status, wait = await ask(target.port, question)
-            except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+                status, wait = await asker.ask(question)
+            except (OSError, asyncio.IncompleteReadError, KeyError, ValueError) as error:
                 found.statuses[type(error).__name__] += 1
                 await asyncio.sleep(1)
                 continue
@@ -165,6 +166,7 @@ async def _read(
                 found.milliseconds.append((time.perf_counter() - asked) * 1000)
             else:
                 await asyncio.sleep(wait)
+        asker.close()
 
     async def weigh() -> None:
         while True:
@@ -178,20 +180,36 @@ async def _read(
     found.megabytes.append(_megabytes(target))
 
 
-async def ask(port: int, question: str) -> tuple[int, float]:
-    """The status, and the seconds to wait if it is not 200."""
-    reader, writer = await asyncio.open_connection(HOST, port)
-    try:
-        path = "/api/v1/search/?" + urlencode({"q": question})
-        writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-        )
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        await reader.read(-1)
-    finally:
-        writer.close()
-    wait = head.partition("retry-after: ")[2].partition("\r\n")[0]
-    return int(head.split()[1]), float(wait or 1)
+class Asker:
+    """One reader of a site on this machine; connects again where the site closed the connection."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, question: str) -> tuple[int, float]:
+        """The status, and the seconds to wait if it is not 200."""
+        if self._streams is None or self._streams[0].at_eof():
+            self.close()
+            self._streams = await asyncio.open_connection(HOST, self._port)
+        reader, writer = self._streams
+        try:
+            path = "/api/v1/search/?" + urlencode({"q": question})
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            named = dict(line.partition(": ")[::2] for line in head.splitlines()[1:])
+            await reader.readexactly(int(named["content-length"]))
+        except BaseException:
+            self.close()
+            raise
+        if named.get("connection") == "close":
+            self.close()
+        return int(head.split()[1]), float(named.get("retry-after", 1))
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
 
 
 def _megabytes(target: Server) -> list[float]:
