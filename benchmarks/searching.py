@@ -38,6 +38,7 @@ def serve(queries: int) -> None:
         ways = {
             "statement": _replay(_statements(asked)),
             "pipeline": _pipeline(asked),
+            "pipeline, all marked": _pipeline(asked, mark_folded=True),
             "HTTP": over_http(asked, port),
         }
         gc.collect()
@@ -123,11 +124,11 @@ def _replay(statements: list[list[tuple[str, Any]]]) -> Callable[[int], None]:
     return run
 
 
-def _pipeline(questions: Sequence[str]) -> Callable[[int], None]:
+def _pipeline(questions: Sequence[str], *, mark_folded: bool = False) -> Callable[[int], None]:
     from search.pipeline import search
 
     def run(i: int) -> None:
-        search(questions[i], viewer=None)
+        search(questions[i], viewer=None, mark_folded=mark_folded)
 
     return run
 
