@@ -22,8 +22,12 @@ CORES = len(os.sched_getaffinity(0))
 
 
 @contextmanager
-def site(name: str) -> Iterator[Path]:
-    """The installation's directory; Django is set up and its servers answer within the block."""
+def site(name: str, library: str = "") -> Iterator[Path]:
+    """The installation's directory; Django is set up and its servers answer within the block.
+
+    `library`: its database is a copy of the one of that name under var/bench, whose server must
+    not run.
+    """
     var = ROOT / "var" / "bench" / name
     set_up(var)
     from django.conf import settings
@@ -34,6 +38,11 @@ def site(name: str) -> Iterator[Path]:
     logging.getLogger("ingestion.audit").setLevel(logging.WARNING)  # a line for each upload
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
+    if library:
+        source = var.with_name(library) / "postgres"
+        if (source / "postmaster.pid").exists():
+            raise RuntimeError(f"The server of {source} runs: stop it, and begin again.")
+        shutil.copytree(source, var / "postgres")
     ensure_servers()
     settings.STATIC_ROOT.mkdir(exist_ok=True)
     try:

@@ -1,11 +1,12 @@
 """The speed of ingestion: parsing, the whole path, a worker's memory, and the wait for a note.
 
     python -m benchmarks.speed parsing [--files 20] [--pages 15] [--folder FOLDER]
-    python -m benchmarks.speed path [--documents 12] [--rounds 5]
+    python -m benchmarks.speed path [--documents 12] [--rounds 5] [--into 1000000]
     python -m benchmarks.speed memory [--documents 1000]
     python -m benchmarks.speed waiting [--notes 10] [--pdfs 1000]
 
 Read figures as ratios within one run: `path` measures the embedder alone around each round.
+`--into` is a size that `benchmarks.search` has built: the documents go into a copy of that library.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ def main() -> None:
     path_way = ways.add_parser("path")
     path_way.add_argument("--documents", type=int, default=12, help="in each round")
     path_way.add_argument("--rounds", type=int, default=5)
+    path_way.add_argument("--into", default="")
     memory_way = ways.add_parser("memory")
     memory_way.add_argument("--documents", type=int, default=1_000)
     waiting_way = ways.add_parser("waiting")
     waiting_way.add_argument("--notes", type=int, default=10)
     waiting_way.add_argument("--pdfs", type=int, default=1_000)
     arguments = parser.parse_args()
-    with site("speed") as var:
+    with site("speed", getattr(arguments, "into", "")) as var:
         measure: dict[str, Callable[[], None]] = {
             "parsing": lambda: parsing(
                 sorted(arguments.folder.glob("**/*.pdf"))
@@ -119,10 +121,10 @@ def path(count: int, rounds: int) -> None:
             # The first few load the model.
             receive(collection, documents[:processes], "document.md")
             wait_until_finished()
-            alone, whole = [embedder_alone(processes)], []
+            alone, whole = [embedder_alone(processes, collection)], []
             for first in range(processes, len(documents), count):
                 whole.append(chunks_per_second(collection, documents[first : first + count]))
-                alone.append(embedder_alone(processes))
+                alone.append(embedder_alone(processes, collection))
         ratios = [each / statistics.mean(alone[i : i + 2]) for i, each in enumerate(whole)]
         print(
             f"{processes} worker(s): {statistics.median(whole):.1f} chunks/s; the embedder alone"
@@ -143,7 +145,7 @@ def chunks_per_second(collection: Collection, documents: list[bytes]) -> float:
     return (Chunk.objects.count() - before) / (time.perf_counter() - started)
 
 
-def embedder_alone(threads: int) -> float:
+def embedder_alone(threads: int, collection: Collection) -> float:
     """Chunks per second of the model over passages that are stored, with so many threads."""
     from django.conf import settings
 
@@ -154,7 +156,8 @@ def embedder_alone(threads: int) -> float:
     settings.EMBEDDER_OPTIONS["local"]["threads"] = threads
     spaces.forget_embedders()
     embedder = spaces.embedder()
-    rows = Chunk.objects.select_related("version__document__collection").order_by("?")
+    held = Chunk.objects.filter(collection=collection)
+    rows = held.select_related("version__document__collection").order_by("?")
     texts = texts_of(rows[:EMBEDDED_ALONE], embedder)
     embedder.embed_documents(texts[:32])
     started = time.perf_counter()
