@@ -1,8 +1,9 @@
-"""The processes that load a judged collection."""
+"""What a process loads: those of a judged collection, and those of the site."""
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -21,3 +22,16 @@ def test_a_spawned_process_sets_up_django() -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=start) as pool:
         assert pool.submit(models_ready).result()
+        assert pool.submit(loaded_with_views_and_tasks).result() & {"openai", "scipy"} == set()
+
+
+def loaded_with_views_and_tasks() -> set[str]:
+    """What a process of the web server and one of a worker have loaded when they begin.
+
+    The openai package and SciPy take half a second each, and are needed by few of them.
+    """
+    import kbsite.urls  # noqa: F401
+    from kbsite.celery import app
+
+    app.loader.import_default_modules()
+    return set(sys.modules)
