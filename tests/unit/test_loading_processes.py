@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -17,11 +18,16 @@ def models_ready() -> bool:
     return apps.models_ready
 
 
+def collects_garbage_but_of_what_was_loaded() -> bool:
+    return gc.isenabled() and gc.get_freeze_count() > 10_000
+
+
 @pytest.mark.forks
 def test_a_spawned_process_sets_up_django() -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=start) as pool:
         assert pool.submit(models_ready).result()
+        assert pool.submit(collects_garbage_but_of_what_was_loaded).result()
         assert pool.submit(loaded_with_views_and_tasks).result() & {"openai", "scipy"} == set()
 
 
