@@ -152,7 +152,7 @@ def parameters_noted() -> Iterator[None]:
 @contextmanager
 def templates_not_noted() -> Iterator[None]:
     """Within the block, responses do not hold the contexts of their templates, which are copied."""
-    with mock.patch("django.test.client.store_rendered_templates", lambda *_, **__: None):
+    with mock.patch("django.test.client.store_rendered_templates"):
         yield
 
 
