@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,25 +39,13 @@ os.environ |= {
 }
 
 
-def _with_room(run: Callable[[pytest.Function], object]) -> Callable[[pytest.Function], object]:
-    """`run` below a frame so large that CPython keeps a megabyte for the frames of its calls.
-
-    Otherwise it keeps 16 KB, maps as much for the calls beyond, and unmaps it when they return: of
-    a page whose templates call back and forth across that line, a hundred times. A quarter of the
-    time of test_visibility.py. The size is that of the frame, rounded up to a power of two.
-    """
-
-    def below(item: pytest.Function) -> object:
-        return run(item)
-
-    below.__code__ = below.__code__.replace(co_stacksize=70_000)  # of 8 bytes
-    return below
-
-
 def pytest_configure() -> None:
     from django.conf import settings
 
-    pytest.Function.runtest = _with_room(pytest.Function.runtest)  # type: ignore[method-assign]
+    from kbsite.serving.frames import with_room
+
+    # As requests of the site: a quarter of the time of test_visibility.py.
+    pytest.Function.runtest = with_room(pytest.Function.runtest)  # type: ignore[method-assign]
 
     # Real hashing takes a tenth of a second on purpose; the tests log in hundreds of times.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
