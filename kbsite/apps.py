@@ -3,6 +3,11 @@
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
+from kbsite.serving.garbage import pause_collections, resume_collections
+
+# Django loads this module among the first, and calls `ready` when all models are loaded.
+pause_collections()
+
 
 class TokensConfig(AppConfig):
     """django-rest-knox, under its name in the admin."""
@@ -28,3 +33,4 @@ class SiteConfig(AppConfig):
 
         # Every process of the site holds secrets, and a parser may run as the same user.
         hide_process()
+        resume_collections()

@@ -63,11 +63,13 @@ def _warm_up() -> None:
     from django.urls import get_resolver
 
     from kbsite.serving.garbage import spare_collections
+    from search.answers.generating import server as answering
     from search.engine.find import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is
     try:
         warm_up()
+        answering.warm_up()
         spare_collections()
     finally:
         connection.close()

@@ -7,8 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from packaging.utils import canonicalize_name
 
 from deploy.supply.licences import Policy
@@ -78,6 +76,10 @@ def _main(root: Path) -> dict[str, Any]:
 
 def errors(bill: Bill) -> str:
     """Return what the CycloneDX schema says against a bill; empty if nothing."""
+    # Imported when they are needed: they take more than a second, and other commands do not.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill))
     return str(found) if found else ""
 

@@ -11,11 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import openai
-
 from common.backoff import retry_after
-from ingestion.embedding.openai import TRANSIENT
-from ingestion.embedding.retry import Retries, TransientError
+from ingestion.embedding.retry import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingUnavailable
 
 
@@ -43,6 +40,9 @@ def ask_for_json(
     Transient failures are tried again. Raises NoAnswer for a failure or an answer that is no JSON;
     whether it follows the schema is for the caller to check: not every server enforces it.
     """
+    # Imported when it is needed: it takes half a second, of every process.
+    import openai
+
     client = openai.OpenAI(
         # The client requires a key; servers that need none ignore it.
         api_key=config.api_key or "none",

@@ -34,7 +34,7 @@ from ingestion.embedding.protocol import (
     query_windows,
     unit_vectors,
 )
-from ingestion.embedding.retry import Retries, TransientError
+from ingestion.embedding.retry import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 # The models' default dimensions; other models are queried once.
@@ -43,8 +43,6 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# 408 and 409 as in the openai client; 425 and 429 call for a retry by definition.
-TRANSIENT = frozenset({408, 409, 425, 429})
 # Queries with a time limit that may wait for the server at once; further ones time out.
 WAITING_QUERIES = 16
 # Seconds to request the dimensions of an unknown model, and to remember a failure.

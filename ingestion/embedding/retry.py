@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 FIRST_WAIT = 0.5  # seconds; doubled each time, as the openai client does
 LONGEST_WAIT = 30.0  # a guess
+# Statuses: 408 and 409 as in the openai client; 425 and 429 call for a retry by definition.
+TRANSIENT = frozenset({408, 409, 425, 429})
 
 
 class TransientError(Exception):

@@ -1,8 +1,9 @@
-"""The garbage collector of a web process: what was loaded before the first request is no garbage.
+"""The garbage collector: what a process loads before its work is no garbage.
 
 A search makes thousands of short-lived objects and hardly any cycles. With Python's own settings
 the collector looks through all that was imported again and again (160,000 objects, 0.1 s each
-time) and finds nothing: a quarter of a web process's processor time.
+time) and finds nothing: a quarter of a web process's processor time, and a seventh of every
+process' start.
 """
 
 from __future__ import annotations
@@ -15,6 +16,22 @@ import gc
 YOUNG_OBJECTS = 50_000
 # Collections of the younger generation before the next one is looked through: Python's defaults.
 OLDER = 10
+
+_paused = False
+
+
+def pause_collections() -> None:
+    """Collect no garbage until `resume_collections`. For the time in which a process loads."""
+    global _paused
+    _paused = gc.isenabled()
+    gc.disable()
+
+
+def resume_collections() -> None:
+    """Collect garbage again if it was paused, and exempt all present objects from it."""
+    if _paused:
+        gc.freeze()
+        gc.enable()
 
 
 def spare_collections() -> None:

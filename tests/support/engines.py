@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from qdrant_client import QdrantClient
 
 from ingestion.models import EmbeddingSpace
 from search.qdrant import engines, rebuilding
-from search.qdrant.client import ClientEngine
 from search.qdrant.edge import EdgeEngine
 from search.qdrant.models import PointCollection
 from search.qdrant.port import Engine, EngineError
@@ -35,6 +33,11 @@ def opened(kind: str, folder: Path) -> Iterator[Engine]:
         yield engine
         engine.close()
         return
+    # Imported when it is needed: it takes half a second of every process that collects.
+    from qdrant_client import QdrantClient
+
+    from search.qdrant.client import ClientEngine
+
     client = QdrantClient(":memory:")
     yield ClientEngine(client)
     client.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -30,17 +29,24 @@ QDRANT_PODS = {
 OURS = {name: part for name, part in COMPOSE["services"].items() if part["image"] == "steelyard"}
 
 
+def validator() -> Any:
+    """Imported when it is needed: it takes more than a second of every process that collects."""
+    import kubernetes_validate
+
+    return kubernetes_validate
+
+
 @pytest.mark.parametrize(
     "item", [*OBJECTS, *QDRANT], ids=lambda item: f"{item['kind']}-{item['metadata']['name']}"
 )
 def test_the_schema_of_kubernetes_accepts_it(item: dict[str, Any]) -> None:
-    kubernetes_validate.validate(item, kubernetes_validate.latest_version(), strict=True)
+    validator().validate(item, validator().latest_version(), strict=True)
 
 
 def test_the_schema_refuses_a_field_that_does_not_exist() -> None:
     item = {**OBJECTS[0], "dta": {}}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(item, kubernetes_validate.latest_version(), strict=True)
+    with pytest.raises(validator().ValidationError):
+        validator().validate(item, validator().latest_version(), strict=True)
 
 
 @pytest.mark.parametrize("name", [*PODS, *QDRANT_PODS])

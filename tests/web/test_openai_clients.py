@@ -20,7 +20,6 @@ import openai
 import pytest
 import yaml
 from knox.models import AuthToken
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from common.accounts.models import User
 from search.answers.models import Answer
@@ -113,6 +112,9 @@ async def _ask_at_once(options: dict[str, Any]) -> None:
 
 def test_langchain_asks_and_streams_unmodified(site: Site) -> None:
     """Its chat model whole and in pieces, after a system prompt, and its embeddings."""
+    # Imported when it is needed: it takes half a second of every process that collects.
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+
     model = ChatOpenAI(model="steelyard:instant", stream_usage=True, **site.options)
     asked = [("system", "Answer like a pirate."), ("human", QUESTION)]
     whole = model.invoke(asked)

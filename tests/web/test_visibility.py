@@ -34,6 +34,7 @@ from tests.support.url_walker import (
     names_subject,
     parameters_noted,
     routes,
+    templates_not_noted,
     viewers_kept,
 )
 
@@ -188,6 +189,7 @@ def asked_of(route: Route, subject: Subject) -> Iterator[dict[str, Any]]:
 
 
 @viewers_kept()
+@templates_not_noted()
 @parameters_noted()
 def walk(client: Client, subject: Subject) -> dict[str, Answer]:
     """What every address answers that names `subject`, or names nothing of the library.

@@ -6,12 +6,15 @@ Addresses and keys are for the log alone.
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-import openai
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from search.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    import openai
 
 logger = logging.getLogger(__name__)
 

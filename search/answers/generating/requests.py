@@ -9,10 +9,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2
-import openai
 
 from common.backoff import retry_after
 from search.answers.domain import Usage
@@ -20,6 +19,9 @@ from search.answers.generating import failures
 from search.answers.generating.markers import Thoughts
 from search.answers.generating.server import Server, refused_parameters, remember_refused
 from search.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    import openai
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -94,8 +96,9 @@ async def pieces(
     Closing the iterator closes the connection. The end of a reply that was cut at its longest is no
     error: `progress.finish` is then "length".
     """
-    clock, thoughts = _Clock(limits), Thoughts()
+    thoughts = Thoughts()
     async with server.connect() as client:
+        clock = _Clock(limits)  # the first request of a process has loaded the client by now
         stream = await _opened(client, server, request, clock, progress)
         try:
             async with aclosing(_contents(stream, clock, progress)) as contents:
@@ -166,6 +169,8 @@ async def _opened(
     progress: Progress,
 ) -> openai.AsyncStream[Any]:
     """The stream of the reply, after retries and without parameters that the server refuses."""
+    import openai
+
     known = refused = refused_parameters(server, request.model)
     failed = 0
     while True:
@@ -232,6 +237,8 @@ def _refused_parameter(error: openai.APIStatusError, sent: dict[str, Any]) -> st
 
 async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenerator[Any]:
     """The events of the reply, each within its time. Raises ModelUnavailable."""
+    import openai
+
     events = stream.__aiter__()
     while True:
         try:

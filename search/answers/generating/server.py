@@ -8,15 +8,18 @@ import ssl
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import httpx2
-import openai
 from django.conf import settings
 
 from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
 from search.answers.generating import failures
 from search.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    import openai
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +49,8 @@ class Server:
 
         The library's retries are off: they would repeat a request without regard for its limits.
         """
+        import openai
+
         return openai.AsyncOpenAI(
             # The client requires a key; servers that need none ignore it.
             api_key=self.api_key or "none",
@@ -77,6 +82,15 @@ def configured() -> Server | None:
     if not settings.ANSWERS_GENERATED:
         return None
     return Server(settings.ANSWER_BASE_URL or OPENAI_BASE_URL, settings.ANSWER_API_KEY)
+
+
+def warm_up() -> None:
+    """Load the client if there is a server to ask: it takes half a second.
+
+    It is imported where it is used, for all the processes that never ask.
+    """
+    if configured() is not None:
+        import openai  # noqa: F401
 
 
 def model_name(server: Server) -> str:
@@ -122,6 +136,8 @@ def forget() -> None:
 
 
 def _first_model(server: Server) -> str:
+    import openai
+
     try:
         with openai.OpenAI(
             api_key=server.api_key or "none",

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ingestion.lexical.signatures import UNSPACED
 from search.answers.domain import Context
@@ -55,6 +54,9 @@ def auroc(rows: Sequence[Judged]) -> float | None:
     positive, negative = int(good.sum()), int((~good).sum())
     if not positive or not negative:
         return None
+    # Imported when it is needed: it takes half a second, of the tests' processes too.
+    from scipy.stats import rankdata
+
     ranks = rankdata([row.confidence for row in rows])
     above = float(ranks[good].sum()) - positive * (positive + 1) / 2
     return above / (positive * negative)

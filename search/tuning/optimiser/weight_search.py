@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext
-from scipy import optimize
 
 from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation.measures import LEADING, interval
@@ -139,6 +138,9 @@ class _Search:
         """
         if query_class not in self.learned or not chosen.any():
             return None
+        # Imported when it is needed: it takes half a second, of every process.
+        from scipy import optimize
+
         present = _steps(self.profile.weights[query_class], self.signals)
         before = self._measure(query_class, choice, None)[chosen]
 

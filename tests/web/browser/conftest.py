@@ -17,6 +17,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from common.accounts.models import User
+from tests.support.database import FirstRows
 
 # What a busy machine may take; a test that waits so long is seldom, and then says why.
 expect.set_options(timeout=20_000)
@@ -34,6 +35,7 @@ ARGUMENTS = (
 TIMEOUT_MILLISECONDS = 15_000
 
 OpenPage = Callable[..., Page]
+MadeOnce = Callable[[Callable[[], Any]], None]
 
 
 def chromium_path() -> str | None:
@@ -61,6 +63,29 @@ def browser() -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def _made_rows() -> dict[Callable[[], Any], FirstRows]:
+    """All rows of the database after a function of `made_once`."""
+    return {}
+
+
+@pytest.fixture
+def made_once(transactional_db: None, _made_rows: dict[Callable[[], Any], FirstRows]) -> MadeOnce:
+    """Calls a function that fills the new database, or restores the rows that it made before.
+
+    Reading and embedding documents takes most of a second, restoring their rows some hundredths.
+    """
+
+    def made_once(fill: Callable[[], Any]) -> None:
+        if fill in _made_rows:
+            _made_rows[fill].restore()
+        else:
+            fill()
+            _made_rows[fill] = FirstRows.of_database()
+
+    return made_once
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.factories import make_collection, make_document
 from tests.support.fake_chat import FakeChat, Pause, says
 from tests.support.library import CONNECTIONS
 from tests.support.live_site import live_site
-from tests.web.browser.conftest import OpenPage, pages_of
+from tests.web.browser.conftest import MadeOnce, OpenPage, pages_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,13 +27,17 @@ HOSTILE = (
 
 @pytest.fixture
 def open_page(
-    transactional_db: None, clean_cache: None, browser: Browser, settings: Any
+    made_once: MadeOnce, clean_cache: None, browser: Browser, settings: Any
 ) -> Iterator[OpenPage]:
     """Pages of a site that streams, with one document."""
-    make_document(make_collection("Handbook"), CONNECTIONS, file_name="connections.md")
+    made_once(handbook)
     settings.ALLOWED_HOSTS = ["*"]
     with live_site() as address, pages_of(browser, address) as opened:
         yield opened
+
+
+def handbook() -> None:
+    make_document(make_collection("Handbook"), CONNECTIONS, file_name="connections.md")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ingestion.models import Document
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, logbook
-from tests.web.browser.conftest import OpenPage
+from tests.web.browser.conftest import MadeOnce, OpenPage
 from tests.web.browser.test_search_browser import FAINT_TEXTS
 from tests.web.test_page_pictures import PAGES
 
@@ -21,8 +21,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
 
 
 @pytest.fixture
-def address() -> str:
-    return make_document(make_collection("Ship"), logbook(), file_name="log.md").get_absolute_url()
+def address(made_once: MadeOnce) -> str:
+    made_once(ship)
+    return Document.objects.get().get_absolute_url()
+
+
+def ship() -> None:
+    make_document(make_collection("Ship"), logbook(), file_name="log.md")
 
 
 def test_reading_along_moves_the_mark_in_the_contents_and_keeps_the_title(

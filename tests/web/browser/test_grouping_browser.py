@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.repeating_library import fill
-from tests.web.browser.conftest import OpenPage
+from tests.web.browser.conftest import MadeOnce, OpenPage
 from tests.web.browser.test_search_browser import FAINT_TEXTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,9 +18,9 @@ ADDRESS = "/?q=handover+of+a+shift"
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_sibling_sections_are_reached_by_the_keyboard_and_can_be_read(
-    open_page: OpenPage, width: int
+    made_once: MadeOnce, open_page: OpenPage, width: int
 ) -> None:
-    fill()
+    made_once(fill)
     page = open_page(ADDRESS, width=width)
     expect(page.locator(".result")).to_have_count(3)
     for scheme in ("light", "dark"):
@@ -46,8 +46,10 @@ def test_sibling_sections_are_reached_by_the_keyboard_and_can_be_read(
     )
 
 
-def test_a_search_within_a_document_stays_there_until_it_is_left(open_page: OpenPage) -> None:
-    fill()
+def test_a_search_within_a_document_stays_there_until_it_is_left(
+    made_once: MadeOnce, open_page: OpenPage
+) -> None:
+    made_once(fill)
     page = open_page(ADDRESS)
     page.get_by_role("link", name="passages of Shift manual").click()
     expect(page.locator(".result")).to_have_count(6)
@@ -64,8 +66,8 @@ def test_a_search_within_a_document_stays_there_until_it_is_left(open_page: Open
     expect(page.locator(".where .crumb").first).to_have_text("Shift manual")
 
 
-def test_everything_is_reached_without_javascript(open_page: OpenPage) -> None:
-    fill()
+def test_everything_is_reached_without_javascript(made_once: MadeOnce, open_page: OpenPage) -> None:
+    made_once(fill)
     page = open_page(ADDRESS, java_script_enabled=False)
     page.get_by_role("link", name="Show all passages").click()
     assert page.locator(".result").count() == 9

@@ -11,13 +11,17 @@ from playwright.sync_api import Page, expect
 from search.analytics.models import Interaction, SearchEvent
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
-from tests.web.browser.conftest import OpenPage
+from tests.web.browser.conftest import MadeOnce, OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _library(transactional_db: None) -> None:
+def _library(made_once: MadeOnce) -> None:
+    made_once(library)
+
+
+def library() -> None:
     handbook = make_collection("Handbook")
     make_document(handbook, CONNECTIONS, file_name="connections.md")
     make_document(handbook, REGIONS, file_name="regions.md")

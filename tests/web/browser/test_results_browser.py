@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from common.accounts.models import User
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS, logbook
-from tests.web.browser.conftest import OpenPage
+from tests.web.browser.conftest import MadeOnce, OpenPage
 from tests.web.browser.test_search_browser import FAINT_TEXTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,11 @@ SMALL_TARGETS = """(targets) => [...document.querySelectorAll(targets)]
 
 
 @pytest.fixture(autouse=True)
-def _library(transactional_db: None) -> None:
+def _library(made_once: MadeOnce) -> None:
+    made_once(library)
+
+
+def library() -> None:
     handbook = make_collection("Handbook")
     make_document(handbook, CONNECTIONS, file_name="connections.md")
     make_document(handbook, REGIONS, file_name="regions.md")
