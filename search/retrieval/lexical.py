@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import BooleanField, FloatField, QuerySet
+from django.db.models import BooleanField, F, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
@@ -105,6 +105,9 @@ def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
         ),
         # Joins the document's table, which the raw condition reads.
         document__title_terms__isnull=False,
+        # By its versions a document's first chunk is one look into an index; by the document it
+        # would be found among all of its chunks.
+        version__document=F("document"),
     )
     strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())
     ordered = found.order_by(strength.desc(), "pk").values("pk")[: profile.depth]
