@@ -105,9 +105,9 @@ def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
         ),
         # Joins the document's table, which the raw condition reads.
         document__title_terms__isnull=False,
-        # By its versions a document's first chunk is one look into an index; by the document it
+        # By the version a document's first chunk is one look into an index; by the document it
         # would be found among all of its chunks.
-        version__document=F("document"),
+        version=F("document__current"),
     )
     strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())
     ordered = found.order_by(strength.desc(), "pk").values("pk")[: profile.depth]

@@ -34,7 +34,7 @@ sought AS MATERIALIZED (
 OWN_IS_NEEDED = "NOT (SELECT is_wide FROM reach)"
 
 # Chunks without a word of the question may come last. Version 1.0.0 returns a chunk twice now and
-# then, of equals in memory and on disk: hence a few more than wanted.
+# then, where a part of the index is on disk: hence a few more than wanted (ADR 80).
 _FIND = """
 (SELECT id FROM {function}(
     (SELECT words FROM sought), ARRAY(SELECT id FROM readable), {asked}

@@ -48,13 +48,15 @@ way(name) AS MATERIALIZED (
     FROM (SELECT {size} AS size) counted
 ),
 """
-# Joined with `way` no part of `scanned` can go to parallel processes, which Postgres would start
-# for a large table even if nothing of it is read.
+# The scan is LATERAL: it is begun only where it is the way, and by no parallel processes, which
+# Postgres would start for a large table even if nothing of it is read.
 _NEAR = """
 scanned(id, distance) AS MATERIALIZED (
-    SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM way, ingestion_chunkembedding
-    WHERE name = 'scan' AND space_id = {space}
-    ORDER BY 2, 1 LIMIT {scanned}
+    SELECT id, distance FROM way, LATERAL (
+        SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM ingestion_chunkembedding
+        WHERE way.name = 'scan' AND space_id = {space}
+        ORDER BY 2, 1 LIMIT {scanned}
+    ) nearest(id, distance)
 ),
 near(id) AS MATERIALIZED (
     ({near})

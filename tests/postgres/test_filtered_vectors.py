@@ -247,10 +247,19 @@ class TestTheWayIsChosen:
 
         return of
 
-    def test_a_whole_library_by_the_index_alone(self, plan: Any) -> None:
+    @pytest.mark.parametrize("setting", ["on", "as if all were parallel", "without nested loops"])
+    def test_a_whole_library_by_the_index_alone(self, plan: Any, setting: str) -> None:
+        with connection.cursor() as cursor:
+            if setting == "as if all were parallel":
+                cursor.execute("SET LOCAL min_parallel_table_scan_size = 0")
+                cursor.execute("SET LOCAL parallel_setup_cost = 0")
+                cursor.execute("SET LOCAL parallel_tuple_cost = 0")
+            elif setting == "without nested loops":
+                cursor.execute("SET LOCAL enable_nestloop = off")
         found = plan(Scope.of(NOBODY, Filters()))
         assert found.walked
         assert found.read_whole == 0
+        assert found.scanned == 0
 
     @pytest.mark.parametrize("language", ["de", "fr"])
     def test_a_narrow_filter_exactly(self, plan: Any, language: str) -> None:
@@ -291,13 +300,20 @@ class TestTheWayIsChosen:
 class Plan:
     """What a plan says of the vector signal.
 
-    `walked`: the space's index was read. `read_whole`: vectors that were sorted without it.
+    `walked`: the space's index was read. `read_whole`: vectors that were sorted without it, and
+    `scanned` those that were read one after another.
     """
 
     def __init__(self, root: dict[str, Any], index: str) -> None:
         nodes = list(_nodes(root))
         self.walked = any(
             node.get("Index Name") == index and node["Actual Loops"] for node in nodes
+        )
+        self.scanned = sum(
+            node["Actual Rows"] * node["Actual Loops"]
+            for node in nodes
+            if node["Node Type"] == "Seq Scan"
+            and node["Relation Name"] == ChunkEmbedding._meta.db_table
         )
         self.read_whole = sum(
             node["Plans"][0]["Actual Rows"]
