@@ -17,6 +17,7 @@ from common import backoff
 from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
+from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
 from search.retrieval import statement
 from search.retrieval.kept import Shapes
@@ -72,6 +73,8 @@ def not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clean_cache(servers: EmbeddedServers) -> Iterator[None]:
     cache.clear()
+    for loaded in configuring._held.values():
+        loaded.questions._held.clear()  # the vectors of questions in the process
     yield
     cache.clear()
 

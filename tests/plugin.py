@@ -59,24 +59,29 @@ SLOW = (
     "tests/faults/test_killed.py",
     "tests/faults/test_demo.py",
     "tests/faults/test_space_change.py",
-    "tests/web/browser/test_axe_browser.py",
     "tests/web/test_hostile_addresses.py",
     "tests/faults",
     "tests/relevance",
     "tests/web/test_watching_visibility.py",
     "tests/postgres/test_seed_cases.py",
+    "tests/web/browser/test_admin_browser.py",
+    "tests/web/browser/test_results_browser.py",
+    "tests/web/browser/test_axe_browser.py",
+    "tests/web/browser/test_search_browser.py",
+    "tests/web/browser/test_whole_way_browser.py",
+    "tests/web/browser/test_progress_browser.py",
 )
 
 
-def _place(item: pytest.Item) -> int:
-    """Where the item's file stands in SLOW; after all of them for the others.
+def _place(item: pytest.Item) -> tuple[bool, int]:
+    """Whether the item has a browser, and where its file stands in SLOW or after all of them.
 
     Those with a browser come last: Playwright leaves an event loop running in this thread, beside
     which `asyncio.run` and `async_to_sync` refuse to work.
     """
-    if item.nodeid.startswith("tests/web/browser"):
-        return len(SLOW) + 1
-    return next((i for i, path in enumerate(SLOW) if item.nodeid.startswith(path)), len(SLOW))
+    name = item.nodeid
+    place = next((i for i, path in enumerate(SLOW) if name.startswith(path)), len(SLOW))
+    return name.startswith("tests/web/browser"), place
 
 
 @pytest.hookimpl(trylast=True)
