@@ -39,10 +39,7 @@ def site(name: str, library: str = "") -> Iterator[Path]:
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
     if library:
-        source = var.with_name(library) / "postgres"
-        if (source / "postmaster.pid").exists():
-            raise RuntimeError(f"The server of {source} runs: stop it, and begin again.")
-        shutil.copytree(source, var / "postgres")
+        copy_database(var.with_name(library), var)
     ensure_servers()
     settings.STATIC_ROOT.mkdir(exist_ok=True)
     try:
@@ -51,6 +48,13 @@ def site(name: str, library: str = "") -> Iterator[Path]:
     finally:
         settings.EMBEDDED.stop()
         shutil.rmtree(var, ignore_errors=True)
+
+
+def copy_database(source: Path, var: Path) -> None:
+    """The database of one installation for another, which has none. Raises while it runs."""
+    if (source / "postgres" / "postmaster.pid").exists():
+        raise RuntimeError(f"The server of {source} runs: stop it, and begin again.")
+    shutil.copytree(source / "postgres", var / "postgres")
 
 
 def set_up(var: Path) -> None:

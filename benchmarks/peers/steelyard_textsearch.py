@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.peers import steelyard
 from benchmarks.peers.shared import Library, build_once
+from benchmarks.site import copy_database
 
 SETTINGS = "the same, but KEYWORD_BACKEND=pg_textsearch"
 
@@ -28,10 +29,8 @@ class Searcher(steelyard.Searcher):
 
 
 def _copy(site: Path, copy: Path) -> None:
-    if (site / "postgres" / "postmaster.pid").exists():
-        raise RuntimeError(f"The server of {site} runs: stop it, and begin again.")
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(site / "postgres", copy / "postgres")
+    copy_database(site, copy)
 
 
 def _index() -> None:

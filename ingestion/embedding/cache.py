@@ -99,7 +99,7 @@ class CachedQueryEmbedder:
         self._cache = cache
         self._ttl = ttl
         self._counted = counted
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()  # of the counts and of `_held`
         self._held: OrderedDict[str, Vectors] = OrderedDict()
         self.hits = 0
         self.misses = 0
@@ -114,7 +114,7 @@ class CachedQueryEmbedder:
         """Shape (dimensions,). Canonically equivalent Unicode (NFC) shares one embedding."""
         text = unicodedata.normalize("NFC", text)
         key = self._key(text)
-        with self._counting:
+        with self._lock:
             vector = self._held.get(key)
         if vector is None:
             vector = self._kept(key)
@@ -141,7 +141,7 @@ class CachedQueryEmbedder:
         return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
 
     def _hold(self, key: str, vector: Vectors) -> None:
-        with self._counting:
+        with self._lock:
             self._held[key] = vector
             self._held.move_to_end(key)
             if len(self._held) > MOST_HELD:
@@ -170,6 +170,6 @@ class CachedQueryEmbedder:
         logger.warning("Cannot %s the cache of query embeddings", doing, exc_info=True)
 
     def _count(self, name: str) -> None:
-        with self._counting:
+        with self._lock:
             setattr(self, name, getattr(self, name) + 1)
         self._counted(_RESULTS[name])

@@ -105,8 +105,8 @@ def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
         ),
         # Joins the document's table, which the raw condition reads.
         document__title_terms__isnull=False,
-        # By the version a document's first chunk is one look into an index; by the document it
-        # would be found among all of its chunks.
+        # Only the current version's chunks are searchable. By it the first one is one look into an
+        # index; by the document it would be found among all of its chunks.
         version=F("document__current"),
     )
     strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())
