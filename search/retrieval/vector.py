@@ -22,7 +22,7 @@ from search.retrieval.signal_sql import SignalSQL, named
 SMALL_SCOPE = 10_000
 # Of these, a scope of more than FEW_CHUNKS that is LARGE_PART of all chunks is found by one scan of
 # all embeddings, SCANNED for each candidate, of which those in the scope stay: a search of 10,000
-# takes Postgres 10.4 ms so, and 14.7 if each embedding is looked up (benchmarks/README.md).
+# takes Postgres a quarter less than if each embedding is looked up (benchmarks/README.md).
 FEW_CHUNKS = 1_000
 LARGE_PART = 0.5
 SCANNED = 4
