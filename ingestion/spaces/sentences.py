@@ -1,11 +1,11 @@
-"""The vectors of a passage's sentences. They depend on no query, so that the cache keeps them."""
+"""The sentences of a passage with their vectors. They depend on no query: the cache keeps them."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from django.core.cache import cache
@@ -21,47 +21,72 @@ KEPT_SECONDS = 7 * 24 * 3600
 Span = tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentences:
+    """The first sentences of a text: their [start, end), and their vectors, a row each.
+
+    Of a text without a sentence that is long enough: no span, and one vector, that of the whole.
+    """
+
+    spans: Sequence[Span]
+    vectors: Vectors
+
+
 def spans(text: str) -> list[Span]:
     """The [start, end) of the first sentences of a text, without its shortest."""
     return list(_spans(text))[:MAX_SENTENCES]
 
 
-def held(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> Mapping[str, Any]:
-    """The cached vectors of the texts' sentences, as bytes by text; none if the cache fails."""
+def held(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> dict[str, Sentences]:
+    """The sentences of the texts that the cache has; none if it fails."""
     keys = {_key(embedder, text): text for text in texts}
     try:
         found = cache.get_many(list(keys))
     except Exception:  # each cache raises its own errors; none may fail a search
         logger.warning("Cannot read the cache of sentences", exc_info=True)
         return {}
-    return {keys[key]: value for key, value in found.items()}
-
-
-def vectors(
-    embedder: CachedQueryEmbedder, sentences: Mapping[str, Sequence[Span]], known: Mapping[str, Any]
-) -> dict[str, Vectors]:
-    """The vectors of the `sentences` of each text, a row each, from `known` or the model.
-
-    The model embeds all that are not known at once, and the cache gets them. Raises EmbeddingError.
-    """
     size = embedder.card.dimensions
-    found: dict[str, Vectors] = {}
-    for text, places in sentences.items():
-        value = known.get(text)
-        if isinstance(value, bytes) and len(value) == 2 * len(places) * size:
-            read = np.frombuffer(value, "<f2").reshape(len(places), size)
-            found[text] = read.astype(np.float32)
-    missing = [text for text in sentences if text not in found]
-    pieces = [text[start:end] for text in missing for start, end in sentences[text]]
-    if not pieces:
-        return found
+    read = {keys[key]: _read(value, size) for key, value in found.items()}
+    return {text: each for text, each in read.items() if each is not None}
+
+
+def embedded(embedder: CachedQueryEmbedder, texts: Iterable[str]) -> dict[str, Sentences]:
+    """The sentences of the texts, embedded all at once and kept. Raises EmbeddingError."""
+    places = {text: spans(text) for text in texts}
+    if not places:
+        return {}
+    pieces = [
+        text[start:end] for text, its in places.items() for start, end in its or [(0, len(text))]
+    ]
     made = embedder.embed_documents(pieces)
+    found: dict[str, Sentences] = {}
     first = 0
-    for text in missing:
-        last = first + len(sentences[text])
-        found[text], first = made[first:last], last
-    _keep({_key(embedder, text): found[text].astype("<f2").tobytes() for text in missing})
+    for text, its in places.items():
+        last = first + max(1, len(its))
+        found[text], first = Sentences(its, made[first:last]), last
+    _keep({_key(embedder, text): _written(each) for text, each in found.items()})
     return found
+
+
+def _written(sentences: Sentences) -> bytes:
+    """The spans, then the vectors in half precision."""
+    places = np.array(sentences.spans, "<i4").tobytes()
+    return places + sentences.vectors.astype("<f2").tobytes()
+
+
+def _read(value: object, size: int) -> Sentences | None:
+    """What `_written` wrote of vectors with so many dimensions; None for anything else."""
+    of_span, of_vector = 8, 2 * size
+    if not isinstance(value, bytes):
+        return None
+    count, rest = divmod(len(value), of_span + of_vector)
+    if len(value) == of_vector:  # no span, and the vector of the whole
+        count, rest = 0, 0
+    elif rest or not count:
+        return None
+    places = np.frombuffer(value, "<i4", 2 * count).reshape(count, 2)
+    vectors = np.frombuffer(value, "<f2", offset=of_span * count).reshape(-1, size)
+    return Sentences([(start, end) for start, end in places.tolist()], vectors.astype(np.float32))
 
 
 def _spans(text: str) -> Iterator[Span]:
@@ -83,7 +108,7 @@ def _is_long(sentence: str) -> bool:
 
 def _key(embedder: CachedQueryEmbedder, text: str) -> str:
     named = f"{embedder.card.fingerprint}\n{text}".encode(errors="replace")
-    return f"nearest:{hashlib.sha256(named).hexdigest()}"
+    return f"sentences:{hashlib.sha256(named).hexdigest()}"
 
 
 def _keep(values: Mapping[str, bytes]) -> None:

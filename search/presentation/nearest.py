@@ -52,12 +52,14 @@ def with_nearest(
         for place in chosen:
             result = results[place]
             text = result.text
-            if text not in held and time.perf_counter() - started > SECONDS:
-                logger.debug("No time for the nearest sentences of all results")
-                break
-            if spans := sentences.spans(text):
-                vectors = sentences.vectors(embedder, {text: spans}, held)[text]
-                shown[place] = _marked(result, spans, vectors @ asked)
+            found = held.get(text)
+            if found is None:
+                if time.perf_counter() - started > SECONDS:
+                    logger.debug("No time for the nearest sentences of all results")
+                    break
+                found = sentences.embedded(embedder, [text])[text]
+            if found.spans:
+                shown[place] = _marked(result, found.spans, found.vectors @ asked)
     except EmbeddingError as error:
         logger.warning("The nearest sentences could not be found: %s", error)
     return tuple(shown)

@@ -32,15 +32,15 @@ class SentenceReranker:
         """A strength in [0, 1] for each passage. The model is not stopped after `seconds`."""
         del seconds
         texts = [_text(passage) for passage in passages]
-        # A passage of short lines alone, such as a list of names, is one sentence.
-        places = {text: sentences.spans(text) or [(0, len(text))] for text in texts}
         try:
             embedder = build(embedder_config(_config(self._model))).questions
             asked = embedder.embed_query(query)
-            found = sentences.vectors(embedder, places, sentences.held(embedder, list(places)))
+            found = sentences.held(embedder, texts)
+            missing = [text for text in dict.fromkeys(texts) if text not in found]
+            found |= sentences.embedded(embedder, missing)
         except EmbeddingError as error:
             raise RerankerUnavailable(f"The sentences could not be compared: {error}") from error
-        return [min(max(float((found[text] @ asked).max()), 0.0), 1.0) for text in texts]
+        return [min(max(float((found[text].vectors @ asked).max()), 0.0), 1.0) for text in texts]
 
 
 def model_of_settings() -> str:

@@ -39,10 +39,11 @@ LEFT JOIN LATERAL (
 ) held ON true
 """
 
+# An array, which Postgres evaluates once: for a join it has no size estimate, and reads the table.
 _HELD = """
-ingestion_identifier.form IN (
-    SELECT form FROM asked WHERE asked.strength = 1 OR ingestion_identifier.strength = 1
-)
+ingestion_identifier.form = ANY(ARRAY(SELECT form FROM asked))
+AND (ingestion_identifier.strength = 1
+     OR ingestion_identifier.form IN (SELECT form FROM asked WHERE strength = 1))
 """
 
 

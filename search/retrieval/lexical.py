@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import BooleanField, F, FloatField, QuerySet
+from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
@@ -19,7 +19,7 @@ from search.domain import KeywordScorer, Profile, Query, TitleScorer
 from search.retrieval import textsearch
 from search.retrieval.pruning import pruned
 from search.retrieval.query_terms import lexemes, terms, weights
-from search.retrieval.signal_sql import SignalSQL
+from search.retrieval.signal_sql import SignalSQL, named
 
 
 def bm25(chunk: str, query: str = "question") -> str:
@@ -94,24 +94,58 @@ _TITLE_SCORES = {
 _TITLE_HOLDS = "CASE WHEN d.title_terms @@ (SELECT any_term FROM question) THEN {score} ELSE 0 END"
 
 
+# The same order from a row for each term and document, as the index finds them.
+_TITLE_SUMS = {
+    TitleScorer.COVERAGE: "coalesce(sum(idf), 0)",
+    TitleScorer.ONCE: "0 * count(*)",
+    TitleScorer.PER_TERM: "count(*)",
+}
+
+# The documents of each rare term; common terms count only in these, and only if the query has any.
+# Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
+# titles of hundreds of documents.
+_TITLED = """
+SELECT first.id
+FROM (
+    SELECT d.id, d.current_id, {sum} + {common} AS strength
+    FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
+    WHERE {is_rare}
+    GROUP BY d.id
+    ORDER BY strength DESC, d.id
+) titled, LATERAL ({first}) first(id)
+ORDER BY titled.strength DESC, titled.id
+LIMIT {depth}
+"""
+_COMMON_TITLED = """
+CASE WHEN (SELECT bool_or(NOT {is_rare}) FROM term)
+     THEN (SELECT {sum} FROM term
+           WHERE NOT {is_rare} AND lexeme = ANY(tsvector_to_array(d.title_terms)))
+     ELSE 0 END
+""".strip()
+_IS_RARE = "chunks_before < %(budget)s"  # as of `rare_term`
+
+
 def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     """The title signal, in [0, 1] for `coverage`; a document's candidate is its first chunk."""
-    score = _TITLE_SCORES[profile.title_scorer]
-    found = chunks.filter(ordinal=0).filter(
-        RawSQL(  # constant text: the values come from the common tables
-            "ingestion_document.title_terms @@ (SELECT rare_term FROM question)",
-            (),
-            output_field=BooleanField(),
-        ),
-        # Joins the document's table, which the raw condition reads.
-        document__title_terms__isnull=False,
-        # Only the current version's chunks are searchable. By it the first one is one look into an
-        # index; by the document it would be found among all of its chunks.
-        version=F("document__current"),
+    score = _TITLE_SCORES[profile.title_scorer].format(d="d")
+    parts = {"sum": _TITLE_SUMS[profile.title_scorer], "is_rare": _IS_RARE}
+    # Only the current version's chunks are searchable. By it the first one is one look into an
+    # index; by the document it would be found among all of its chunks.
+    current = RawSQL(
+        "ingestion_chunk.version_id = titled.current_id", (), output_field=BooleanField()
     )
-    strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())
-    ordered = found.order_by(strength.desc(), "pk").values("pk")[: profile.depth]
-    return SignalSQL(score=_TITLE_HOLDS.format(score=score.format(d="d")), find=ordered)
+    first = chunks.filter(current, ordinal=0).order_by().values("pk")[:1]
+    first_sql, params = named(first, "titled")
+    return SignalSQL(
+        score=_TITLE_HOLDS.format(score=score),
+        find=_TITLED.format(
+            **parts,
+            common=_COMMON_TITLED.format(**parts),
+            first=first_sql,
+            depth=int(profile.depth),
+        ),
+        score_params=params,
+    )
 
 
 # The keyword signal already scores the query's own lexemes. No other one is repeated in the query.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,9 +17,19 @@ from pytest import approx
 from ingestion import services
 from ingestion.lexical import terms
 from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
-from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
+from search.domain import (
+    GENERATORS,
+    KeywordScorer,
+    Profile,
+    Query,
+    QueryClass,
+    Signal,
+    TitleScorer,
+    Weights,
+)
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.kept import sent_as_text
+from search.retrieval.statement import Wanted
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.ranking import objects
@@ -30,6 +41,8 @@ TEXTS = {
     "cats": "alpha delta",
     "dogs": "beta epsilon zeta eta theta iota kappa",
 }
+
+TITLE_WORDS = ("one", "two", "three", "four", "five")  # in more and more titles
 
 
 @pytest.fixture(scope="class")
@@ -176,6 +189,49 @@ class TestTitles:
         """D13: found by its own index, not only inside another signal's list."""
         found = raw_scores("dogs", Signal.TITLE, keyword_budget=100)
         assert found == {corpus["dogs"].pk: 1.0}
+
+    @pytest.mark.parametrize("scorer", TitleScorer)
+    @pytest.mark.parametrize("budget", [1, 9, 20_000])
+    def test_candidates_are_the_best_titles_with_a_rare_word(
+        self, scorer: TitleScorer, budget: int
+    ) -> None:
+        """Of a filter's documents alone; a common word counts in a title that has a rare one."""
+        kept, other = make_collection("Kept", language="xx"), make_collection("B", language="xx")
+        chance = random.Random(7)
+        titles: dict[int, set[str]] = {}
+        for number in range(40):
+            words = [word for place, word in enumerate(TITLE_WORDS) if chance.random() < place / 6]
+            title = " ".join([*words, f"n{number}"])
+            document = make_document(
+                chance.choice([kept, kept, other]), "Text.", title=title, file_name=f"{number}.txt"
+            )
+            if document.collection_id == kept.pk:
+                titles[document.pk] = set(words)
+        terms.fold()
+        asked = " ".join(TITLE_WORDS)
+        sought = profile(title_scorer=scorer, keyword_budget=budget, depth=6)
+        scope = Scope.of(AnonymousUser(), Filters(collections=("kept",)))
+        found = retrieve(Query(asked), scope, sought, wanted=Wanted(places=True))
+        held = {each.lexeme: each.chunks for each in found.terms}
+        worth = {each.lexeme: each.idf for each in found.terms}
+        rare: set[str] = set()
+        before = 0
+        for word in sorted(held, key=lambda each: (held[each], each)):
+            rare |= {word} if before < budget else set()
+            before += held[word]
+        strength = {
+            TitleScorer.COVERAGE: lambda words: round(sum(worth[each] for each in words), 9),
+            TitleScorer.ONCE: lambda words: 10,
+            TitleScorer.PER_TERM: len,
+        }[scorer]
+        expected = sorted(
+            (key for key, words in titles.items() if words & rare),
+            key=lambda key: (-strength(titles[key]), key),
+        )[:6]
+        places = found.rows["places"][:, GENERATORS.index(Signal.TITLE)]
+        order = {int(at): int(key) for at, key in zip(places, found.rows["document"], strict=True)}
+        assert [order[at] for at in range(1, len(expected) + 1)] == expected
+        assert max(order) == len(expected) > 0
 
 
 class TestFrequencies:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest import approx
 
 from ingestion.lexical import sentences as lexical
-from ingestion.spaces.sentences import MAX_SENTENCES, SHORTEST, spans
+from ingestion.spaces.sentences import (
+    MAX_SENTENCES,
+    SHORTEST,
+    Sentences,
+    _read,
+    _written,
+    spans,
+)
 from search.presentation import snippets
 from search.presentation.snippets import (
     MARK_END,
@@ -91,6 +101,20 @@ def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
 
     every = [(each.start, each.end) for each in lexical.sentences(text)]
     assert spans(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_cache_gives_back_the_sentences_that_it_got(count: int) -> None:
+    places = [(7 * number, 7 * number + 6) for number in range(count)]
+    vectors = np.linspace(-1, 1, 4 * max(1, count), dtype=np.float32).reshape(-1, 4)
+    kept = _written(Sentences(places, vectors))
+    read = _read(kept, 4)
+    assert read is not None
+    assert read.spans == places
+    assert read.vectors == approx(vectors, abs=1e-3)
+    # Of another model, cut off, or nothing that was written.
+    assert [_read(value, 4) for value in (kept[:-1], kept + b"0", b"", None)] == [None] * 4
+    assert _read(kept, 5) is None
 
 
 @settings(max_examples=examples(200))
