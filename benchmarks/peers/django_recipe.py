@@ -10,14 +10,11 @@ from pathlib import Path
 
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
-from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector, fused
+from benchmarks.peers.postgres import HNSW, SEARCHED, Server
+from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, fused
 
-_BUILT = "GIN, ts_rank, english, words joined by OR; HNSW of halfvec"
-SETTINGS = (
-    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
-    f" RRF k {RRF_K} of {DEPTH} each"
-)
+_BUILT = f"GIN, ts_rank, english, words joined by OR; HNSW of halfvec, {HNSW}"
+SETTINGS = f"{_BUILT}, {SEARCHED}; RRF k {RRF_K} of {DEPTH} each"
 
 _WORDS = f"""
 SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query

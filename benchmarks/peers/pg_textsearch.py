@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
-from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector
+from benchmarks.peers.postgres import HNSW, SEARCHED, Server
+from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector
 
-_BUILT = "bm25 index, english, k1 1.2, b .75; HNSW of halfvec, m 16, ef_construction 64"
-SETTINGS = (
-    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
-    f" RRF k {RRF_K} of {DEPTH} each"
-)
+_BUILT = f"bm25 index, english, k1 1.2, b .75; HNSW of halfvec, {HNSW}"
+SETTINGS = f"{_BUILT}, {SEARCHED}; RRF k {RRF_K} of {DEPTH} each"
 
 _SEARCH = f"""
 WITH word AS (

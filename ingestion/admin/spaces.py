@@ -40,6 +40,7 @@ VARIANTS = {
 }
 INDEX_VARIANTS = {
     IndexState.READY: "success",
+    IndexState.OUTDATED: "success",
     IndexState.BUILDING: "info",
     IndexState.INVALID: "warning",
 }

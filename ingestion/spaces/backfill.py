@@ -117,8 +117,8 @@ def _is_waiting(space: EmbeddingSpace) -> bool:
     behind = lacking(space).filter(pk__gt=space.filling_after)
     if space.state != State.ACTIVE and behind.exists():
         return True
-    missing = (IndexState.NONE, IndexState.INVALID)
-    return settings.VECTOR_INDEX and index_of(space).state in missing
+    due = (IndexState.NONE, IndexState.INVALID, IndexState.OUTDATED)
+    return settings.VECTOR_INDEX and index_of(space).state in due
 
 
 def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:

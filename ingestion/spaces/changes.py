@@ -22,7 +22,7 @@ from ingestion import audit, spaces
 from ingestion.errors import EmbeddingRejected, SpaceError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.configuring import build, config_of, embedder_config
-from ingestion.spaces.index import IndexState, index_of
+from ingestion.spaces.index import index_of
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -181,7 +181,7 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
         )
         found.append(sentence % {"count": f"{missing:,}"})
     index = index_of(space)
-    if index.state is not IndexState.READY:
+    if not index.state.is_usable:
         found.append(gettext("Its index is not ready: %(index)s.") % {"index": index})
     return found + [words for check in activation_checks for words in check(space)]
 

@@ -7,20 +7,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 
 from ingestion.errors import SpaceError
 from ingestion.models import EmbeddingSpace
 
-# pgvector's defaults for HNSW, stated so that a new default does not change them.
-HNSW_OPTIONS = "m = 16, ef_construction = 64"
+# `ef_construction` is 64 by default and decides what searches find: of the ten nearest of 200,000
+# chunks .95 with `hnsw.ef_search` 400, in place of .76, for .35 ms of processor more an insert
+# (benchmarks/README.md).
+HNSW_OPTIONS = {"m": 16, "ef_construction": 200}
 
 
 class IndexState(StrEnum):
+    """`OUTDATED`: searches use it; one with the options of today is built beside it."""
+
     NONE = "none"
     BUILDING = "building"
     READY = "ready"
+    OUTDATED = "outdated"
     INVALID = "invalid"
+
+    @property
+    def is_usable(self) -> bool:
+        return self in (IndexState.READY, IndexState.OUTDATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +50,16 @@ class Index:
 _WORDS = {
     IndexState.NONE: "none yet",
     IndexState.READY: "ready",
+    IndexState.OUTDATED: "ready; built anew with the options of this version, in the background",
     IndexState.INVALID: "incomplete after a failed build; it will be rebuilt",
 }
 
+# `{index}_other` is a second one during such a build, and after it failed.
 _STATES = """
-SELECT c.relname, i.indisvalid, p.phase,
+SELECT c.relname, i.indisvalid,
+       c.reloptions @> %s::text[]
+       AND NOT EXISTS (SELECT FROM pg_class WHERE relname = c.relname || '_other'),
+       p.phase,
        CASE WHEN p.tuples_total > 0 THEN p.tuples_done::float8 / p.tuples_total
             WHEN p.blocks_total > 0 THEN p.blocks_done::float8 / p.blocks_total END
 FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
@@ -63,15 +77,18 @@ def indexes_of(spaces: Iterable[EmbeddingSpace]) -> dict[int, Index]:
     """The state of each space's index, by the space's id; one query."""
     rows = list(spaces)
     with connection.cursor() as cursor:
-        cursor.execute(_STATES, [[space.index_name for space in rows]])
+        options = [f"{name}={value}" for name, value in HNSW_OPTIONS.items()]
+        cursor.execute(_STATES, [options, [space.index_name for space in rows]])
         found = {name: _read(*values) for name, *values in cursor.fetchall()}
     return {space.pk: found.get(space.index_name, Index(IndexState.NONE)) for space in rows}
 
 
-def _read(valid: bool, phase: str | None, share: float | None) -> Index:
+def _read(valid: bool, current: bool, phase: str | None, share: float | None) -> Index:
     if phase is not None:
         return Index(IndexState.BUILDING, phase, None if share is None else min(share, 1.0))
-    return Index(IndexState.READY if valid else IndexState.INVALID)
+    if not valid:
+        return Index(IndexState.INVALID)
+    return Index(IndexState.READY if current else IndexState.OUTDATED)
 
 
 def create_index(space: EmbeddingSpace) -> None:
@@ -82,45 +99,72 @@ def create_index(space: EmbeddingSpace) -> None:
     if not settings.VECTOR_INDEX:
         return
     with connection.cursor() as cursor:
-        cursor.execute(_statement(space, "IF NOT EXISTS"))
+        cursor.execute(_statement(space, f"IF NOT EXISTS {space.index_name}"))
 
 
 def build_index(space: EmbeddingSpace) -> None:
     """Build the index without blocking writes or searches; first drop that of a failed build.
 
+    An outdated one serves until the other is built, which takes its size on disk once more.
     It waits for earlier transactions and takes minutes for many vectors. The caller ensures that
     no other process builds it. Raises SpaceError within a transaction.
     """
     if connection.in_atomic_block:
         raise SpaceError("An index is built outside a transaction, so that it blocks no write.")
-    if index_of(space).state is IndexState.READY:
-        return
-    drop_index(space)
+    other = f"{space.index_name}_other"
+    if index_of(space).state.is_usable:
+        _drop(other)
+        if index_of(space).state is IndexState.READY:
+            return
+        _build(space, other)
+        _swap(space.index_name, other)
+        _drop(other)
+    else:
+        drop_index(space)
+        _build(space, space.index_name)
+
+
+def _build(space: EmbeddingSpace, name: str) -> None:
     memory = f"{settings.INDEX_BUILD_MEMORY_MB}MB"
+    statement = _statement(space, f"CONCURRENTLY {name}")
     with connection.cursor() as cursor:
         # A graph that does not fit into memory is built on disk, many times slower.
         cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [memory])
         try:
-            cursor.execute(_statement(space, "CONCURRENTLY"))
+            cursor.execute(statement)
         except OperationalError:
             # Parallel workers need shared memory, of which a container has 64 MB by default.
-            drop_index(space)
+            _drop(name)
             cursor.execute("SET max_parallel_maintenance_workers = 0")
-            cursor.execute(_statement(space, "CONCURRENTLY"))
+            cursor.execute(statement)
         finally:
             cursor.execute("RESET maintenance_work_mem; RESET max_parallel_maintenance_workers")
 
 
+def _swap(one: str, other: str) -> None:
+    """Exchange the names of two indexes, which blocks no search."""
+    between = f"{one}_between"
+    with transaction.atomic(), connection.cursor() as cursor:
+        for old, new in ((one, between), (other, one), (between, other)):
+            cursor.execute(f"ALTER INDEX {old} RENAME TO {new}")
+
+
 def drop_index(space: EmbeddingSpace) -> None:
     """Drop the index, complete or not, without blocking searches in other spaces."""
+    _drop(f"{space.index_name}_other")
+    _drop(space.index_name)
+
+
+def _drop(name: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {space.index_name}")
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
 
 
 def _statement(space: EmbeddingSpace, how: str) -> str:
-    # CONCURRENTLY and IF NOT EXISTS take the same position; the other values are our own numbers.
+    # `how` ends with the name; the other values are our own numbers.
+    options = ", ".join(f"{name} = {value}" for name, value in HNSW_OPTIONS.items())
     return (
-        f"CREATE INDEX {how} {space.index_name} ON ingestion_chunkembedding"
+        f"CREATE INDEX {how} ON ingestion_chunkembedding"
         f" USING hnsw ((vector::halfvec({int(space.dimensions)})) halfvec_cosine_ops)"
-        f" WITH ({HNSW_OPTIONS}) WHERE space_id = {int(space.pk)}"
+        f" WITH ({options}) WHERE space_id = {int(space.pk)}"
     )

@@ -16,7 +16,7 @@ from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
 from ingestion.spaces import changes
-from ingestion.spaces.index import Index, IndexState, indexes_of
+from ingestion.spaces.index import Index, indexes_of
 
 State = EmbeddingSpace.State
 MILLION = 1_000_000
@@ -85,7 +85,7 @@ class Report:
             return False
         if not self.space.is_written or self.space.paused:
             return True
-        return self.space.filled_at is not None and self.index.state is IndexState.READY
+        return self.space.filled_at is not None and self.index.state.is_usable
 
     @property
     def is_ready(self) -> bool:

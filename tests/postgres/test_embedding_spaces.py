@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from common.jobs import claim
@@ -26,7 +26,7 @@ from ingestion.models import (
     EmbeddingSpace,
 )
 from ingestion.models import State as VersionState
-from ingestion.spaces import backfill, changes
+from ingestion.spaces import backfill, changes, index
 from ingestion.spaces.filling import store, texts_of
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
@@ -483,6 +483,72 @@ def test_an_index_that_a_dead_build_left_is_built_anew(second: EmbeddingSpace) -
     assert backfill.advance(second.pk)
     assert index_of(second).state is IndexState.READY
     build_index(second)  # a second time does nothing
+
+
+class TestOutdatedIndexes:
+    """A version with other options builds them anew, while searches use the old ones."""
+
+    @pytest.fixture
+    def outdated(self, first: EmbeddingSpace) -> EmbeddingSpace:
+        execute(f"ALTER INDEX {first.index_name} SET (ef_construction = 64)")
+        EmbeddingSpace.objects.update(filled_at=timezone.now(), enqueued_at=None)
+        return first
+
+    def test_a_worker_builds_it_anew(self, outdated: EmbeddingSpace) -> None:
+        assert index_of(outdated).state is IndexState.OUTDATED
+        assert report_on(outdated).is_settled
+        before = oid_of(outdated)
+        assert backfill.sweep_spaces() == 1
+        assert backfill.advance(outdated.pk)
+        assert index_of(outdated).state is IndexState.READY
+        assert oid_of(outdated) != before
+        assert indexes_named(outdated) == [outdated.index_name]
+        assert backfill.sweep_spaces() == 0
+
+    def test_what_a_killed_build_left_goes(self, outdated: EmbeddingSpace) -> None:
+        """Before the names were exchanged, and after it."""
+        execute(
+            f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)",
+        )
+        build_index(outdated)
+        assert indexes_named(outdated) == [outdated.index_name]
+        execute(
+            f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)",
+        )
+        assert index_of(outdated).state is IndexState.OUTDATED
+        built = oid_of(outdated)
+        build_index(outdated)
+        assert indexes_named(outdated) == [outdated.index_name]
+        assert oid_of(outdated) == built
+
+    def test_a_failed_build_leaves_the_old_one_in_use(
+        self, outdated: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = oid_of(outdated)
+        monkeypatch.setattr(index, "HNSW_OPTIONS", {"m": 16, "ef_construction": 5000})
+        with pytest.raises(DatabaseError, match="out of bounds"):
+            build_index(outdated)
+        assert index_of(outdated).state is IndexState.OUTDATED
+        assert oid_of(outdated) == before
+
+
+def execute(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def oid_of(space: EmbeddingSpace) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::regclass::oid", [space.index_name])
+        return int(cursor.fetchone()[0])
+
+
+def indexes_named(space: EmbeddingSpace) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relname LIKE %s", [f"{space.index_name}%"]
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 def test_the_command_walks_the_whole_way(
