@@ -22,10 +22,13 @@ from search.retrieval.signal_sql import SignalSQL, named
 SMALL_SCOPE = 10_000
 # Of these, a scope of more than FEW_CHUNKS that is LARGE_PART of all chunks is found by one scan of
 # all embeddings, SCANNED for each candidate, of which those in the scope stay: a search of 10,000
-# takes Postgres a quarter less than if each embedding is looked up (benchmarks/README.md).
+# takes Postgres a quarter less than if each embedding is looked up. Without a filter the scan ends
+# at MOST_SCANNED: of 10,000 synthetic chunks HNSW finds .98 of the ten nearest, of as many real
+# ones .999, and a search takes Postgres a quarter less again (benchmarks/README.md).
 FEW_CHUNKS = 1_000
 LARGE_PART = 0.5
 SCANNED = 4
+MOST_SCANNED = 5_000
 # The minimum of `hnsw.ef_search`: of the ten nearest of 200,000 synthetic chunks HNSW finds .95, of
 # 30,000 real ones .96 (benchmarks/README.md).
 MIN_EF_SEARCH = 400
@@ -42,10 +45,11 @@ _FEW = "few(id) AS MATERIALIZED ({few}),"
 _WAY = """
 way(name) AS MATERIALIZED (
     SELECT CASE WHEN size > {small} THEN 'index'
-                WHEN size > {few} AND size >= {part} * (
-                    SELECT coalesce(sum(chunks), 0) FROM ingestion_corpusstatistics) THEN 'scan'
-                ELSE 'few' END
-    FROM (SELECT {size} AS size) counted
+                WHEN size <= {few} OR size < {part} * every THEN 'few'
+                WHEN size > {scanned} THEN 'index'
+                ELSE 'scan' END
+    FROM (SELECT {size} AS size,
+                 (SELECT coalesce(sum(chunks), 0) FROM ingestion_corpusstatistics) AS every) counted
 ),
 """
 # The scan is LATERAL: it is begun only where it is the way, and by no parallel processes, which
@@ -132,6 +136,7 @@ def _finder(
         few=max(min(FEW_CHUNKS, SMALL_SCOPE), depth),
         small=small,
         part=LARGE_PART,
+        scanned=small if scope.narrowed else max(MOST_SCANNED, depth),
     )
     few = scope.chunks.order_by()
     few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))

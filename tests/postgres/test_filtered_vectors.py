@@ -281,6 +281,17 @@ class TestTheWayIsChosen:
         assert not found.walked
         assert found.read_whole == BROAD + 3 * FEW
 
+    @pytest.mark.usefixtures("scans")
+    def test_a_scan_ends_earlier_without_a_filter(
+        self, plan: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(vector_module, "MOST_SCANNED", BROAD - 1)
+        monkeypatch.setattr(vector_module, "FEW_CHUNKS", FEW)
+        found = plan(Scope.of(NOBODY, Filters()))
+        assert found.walked
+        assert (found.scanned, found.read_whole) == (0, 0)
+        assert plan(Scope.of(NOBODY, Filters(languages=("en",)))).scanned > BROAD
+
     def test_a_small_collection_exactly(self, plan: Any, reader: User) -> None:
         found = plan(Scope.of(reader, Filters(collections=("back-room",))))
         assert not found.walked
