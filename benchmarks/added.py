@@ -49,7 +49,7 @@ def main() -> None:
     build(chosen.size)
 
     from benchmarks.texts import questions
-    from kbsite.serving.garbage import spare_collections
+    from kbsite.serving.memory import spare_collections
 
     asked = questions(chosen.questions)
     with ExitStack() as stack:

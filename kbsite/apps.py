@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
-from kbsite.serving.garbage import pause_collections, resume_collections
+from kbsite.serving.memory import pause_collections, resume_collections
 
 # Django loads this module among the first, and calls `ready` when all models are loaded.
 pause_collections()

@@ -62,7 +62,7 @@ def _warm_up() -> None:
     from django.db import connection
     from django.urls import get_resolver
 
-    from kbsite.serving.garbage import spare_collections
+    from kbsite.serving.memory import spare_collections
     from search.answers.generating import server as answering
     from search.engine.find import warm_up
 

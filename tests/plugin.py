@@ -42,7 +42,7 @@ os.environ |= {
 def pytest_configure() -> None:
     from django.conf import settings
 
-    from kbsite.serving.frames import with_room
+    from kbsite.serving.memory import with_room
 
     # As requests of the site: a quarter of the time of test_visibility.py.
     pytest.Function.runtest = with_room(pytest.Function.runtest)  # type: ignore[method-assign]

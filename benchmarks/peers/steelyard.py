@@ -163,7 +163,7 @@ class Searcher:
 
         from benchmarks.processes import postmaster
         from kbsite.servers import ensure_servers
-        from kbsite.serving.garbage import spare_collections
+        from kbsite.serving.memory import spare_collections
 
         if settings.RESULT_CACHE_SECONDS:
             raise RuntimeError("RESULT_CACHE_SECONDS must be 0: kept results are no searches.")

@@ -35,7 +35,7 @@ from kbsite.monitoring import endpoint, requests
 from kbsite.serving import bodies, health, refusals
 from kbsite.serving.admission import Admission, Busy, Place, Rank, rank_of
 from kbsite.serving.bodies import Bodies
-from kbsite.serving.frames import with_room
+from kbsite.serving.memory import with_room
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
