@@ -49,6 +49,12 @@ def pytest_configure() -> None:
 
     # Real hashing takes a tenth of a second on purpose; the tests log in hundreds of times.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Addresses of static files without the manifest that `collectstatic` writes on a server. Not by
+    # a fixture: a request of a closed page that ends between two tests would bring it back.
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+    # WhiteNoise looks into it when a live server starts, before any test does.
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
 
 
 # The longest files by --durations: begun first, so that none still runs when all else is done.

@@ -34,9 +34,6 @@ def variables(tmp_path: Path, settings: Any) -> dict[str, str]:
     found = {"BACKUP_URL": str(tmp_path / "backups"), "BACKUP_KEY_FILE": str(tmp_path / "key")}
     for name, value in found.items():
         setattr(settings, name, value)
-    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
     return found
 
 

@@ -85,7 +85,6 @@ createServer((request, response) => {
 @pytest.fixture
 def site(clean_cache: None, transactional_db: None) -> Iterator[tuple[str, str]]:
     """The address of a running site, and a token of a user who may read its one document."""
-    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)  # the site warns if it is missing
     make_document(make_collection(visibility=Visibility.SIGNED_IN), CONNECTIONS)
     user = User.objects.create_user("programmer", password="pw-programmer")
     with live_site(with_agents=True) as address:
@@ -181,7 +180,6 @@ def provider(tmp_path: Path, settings: Any) -> Iterator[str]:
     app = {"provider_id": "sso", "name": "Node", "client_id": "steelyard", "secret": "a-secret"}
     app["settings"] = {"server_url": address, "oauth_pkce_enabled": True}  # type: ignore[assignment]
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
-    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     settings.SSO_SIGN_UP, settings.SSO_GROUPS = "mapped", {"groups": {"insiders": "insiders"}}
     try:
         while process.poll() is None and process.stdout.readline() != b"ready\n":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +47,6 @@ CHECKED = (
 
 @pytest.fixture(scope="module")
 def rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[Rows]:
-    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     with lasting(django_db_blocker), rows_of_every_kind() as made:
         yield made
 

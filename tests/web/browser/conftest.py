@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,12 +42,6 @@ def chromium_path() -> str | None:
     named = os.environ.get("CHROMIUM", "")
     names = (named, "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _static_root() -> None:
-    """The folder that WhiteNoise looks into when the live server starts, before any test does."""
-    Path(django_settings.STATIC_ROOT).mkdir(exist_ok=True)
 
 
 @pytest.fixture(scope="session")
