@@ -283,9 +283,11 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
     last = 0
     while True:
         with transaction.atomic(), connection.cursor() as cursor:
+            # Locked in the order of their ids: two processes may reweigh at once, and an update has
+            # no order, so that they could wait for each other.
             cursor.execute(
                 "SELECT max(id) FROM (SELECT id FROM ingestion_chunk WHERE collection_id = %s"
-                " AND text_config = %s AND id > %s ORDER BY id LIMIT %s) batch",
+                " AND text_config = %s AND id > %s ORDER BY id LIMIT %s FOR NO KEY UPDATE) batch",
                 [collection_id, config, last, REWEIGH_BATCH],
             )
             upper = cursor.fetchone()[0]
