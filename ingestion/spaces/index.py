@@ -111,7 +111,7 @@ def build_index(space: EmbeddingSpace) -> None:
     """
     if connection.in_atomic_block:
         raise SpaceError("An index is built outside a transaction, so that it blocks no write.")
-    other = f"{space.index_name}_other"
+    other = _other(space)
     if index_of(space).state.is_usable:
         _drop(other)
         if index_of(space).state is IndexState.READY:
@@ -151,8 +151,13 @@ def _swap(one: str, other: str) -> None:
 
 def drop_index(space: EmbeddingSpace) -> None:
     """Drop the index, complete or not, without blocking searches in other spaces."""
-    _drop(f"{space.index_name}_other")
+    _drop(_other(space))
     _drop(space.index_name)
+
+
+def _other(space: EmbeddingSpace) -> str:
+    """The second index's name, as `_STATES` knows it."""
+    return f"{space.index_name}_other"
 
 
 def _drop(name: str) -> None:

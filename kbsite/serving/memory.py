@@ -62,7 +62,7 @@ def with_room(function: Callable[P, T]) -> Callable[P, T]:
     Otherwise CPython maps a piece for the calls beyond the last one, and unmaps it when they
     return: a page whose templates call back and forth across that line did so 360 times (CPython
     3.11). What of the large frame is never used takes no memory. Where a later CPython keeps what
-    it has mapped, this module can go.
+    it has mapped, this can go.
     """
 
     def below(*args: P.args, **kwargs: P.kwargs) -> T:
