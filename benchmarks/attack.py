@@ -50,7 +50,6 @@ SUITE = {
         "tests/web/test_admin_people.py",
         "tests/web/test_quotas.py",
         "tests/postgres/test_space_addresses.py",
-        "tests/faults/test_saml.py",
     ),
     "slow, large and many": (
         "tests/faults/test_slow_clients.py",

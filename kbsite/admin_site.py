@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, path, reverse
 from unfold.sites import UnfoldAdminSite
 
-from common.accounts.factors import lacks_factor
+from common.accounts.rights import lacks_factor
 
 
 class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]

@@ -22,6 +22,10 @@ class AdminConfig(admin_apps.AdminConfig):
     default = False
     default_site = "kbsite.admin_site.SteelyardAdminSite"
 
+    def ready(self) -> None:
+        super().ready()
+        from common.admin import people  # noqa: F401 -- registers people, groups and tokens
+
 
 class SiteConfig(AppConfig):
     default = True

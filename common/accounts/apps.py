@@ -9,4 +9,4 @@ class AccountsConfig(AppConfig):
     verbose_name = "People"
 
     def ready(self) -> None:
-        from common.accounts import signals  # noqa: F401 -- registers the receivers
+        from common.accounts import sign_on  # noqa: F401 -- registers the receivers

@@ -2,11 +2,16 @@
 
 django-axes counts, in the cache, for SIGN_IN_LOCK_MINUTES; what it lacks is the time that is left.
 After SIGN_IN_FAILURES of them in a row no password is checked for that address or name.
+
+A stranger could so lock a known name out of its own account. Therefore a browser in which that name
+has signed in before carries a signed cookie, and its failures are counted apart (OWASP, "device
+cookies"): the locks of strangers do not concern it.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +20,17 @@ from axes.backends import AxesStandaloneBackend
 from axes.handlers.cache import AxesCacheHandler
 from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_cache_timeout, get_client_cache_keys, get_failure_limit
-from django.http import HttpRequest
+from django.conf import settings
+from django.core import signing
+from django.core.management.base import CommandError
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from common.addresses import address_of, network_of
+
+DEVICE_COOKIE = "steelyard_device"
+DEVICE_SECONDS = 365 * 24 * 3600  # a guess: people come back within a year
+_SALT = "steelyard.accounts.device"
 
 
 def counted_address(request: HttpRequest) -> str:
@@ -26,9 +39,58 @@ def counted_address(request: HttpRequest) -> str:
 
 
 def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
-    """The user name as it is counted; empty without one, and never equal to an address."""
-    given = request.POST if credentials is None else credentials
-    return str(given.get("username") or "").replace("/", "_")[:150]
+    """The user name as it is counted; empty without one, and never equal to an address.
+
+    With the device's number behind it in a browser where that name has signed in before.
+    """
+    name = _name(request, credentials)
+    device = _device(request, name)
+    return f"{name.replace('/', '_')[:150]}/{device}" if device else name.replace("/", "_")[:150]
+
+
+def counted_by(request: Any, credentials: Mapping[str, Any] | None = None) -> list[str]:
+    """What failures are counted by; AXES_LOCKOUT_PARAMETERS names it.
+
+    Not by the address where the browser is known: others of its network may have guessed.
+    """
+    # Axes' commands ask with a row in place of a request.
+    if isinstance(request, HttpRequest) and _device(request, _name(request, credentials)):
+        return ["username"]
+    return ["ip_address", "username"]
+
+
+def remember_device(response: HttpResponse, name: str) -> None:
+    """Set the cookie of a browser in which `name` has just signed in."""
+    response.set_cookie(
+        DEVICE_COOKIE,
+        signing.dumps([_digest(name), secrets.token_hex(8)], salt=_SALT),
+        max_age=DEVICE_SECONDS,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
+    source = request.POST if credentials is None else credentials
+    return str(source.get("username") or "")
+
+
+def _device(request: HttpRequest, name: str) -> str:
+    """The number of a browser in which `name` has signed in; empty of any other."""
+    cookie = request.COOKIES.get(DEVICE_COOKIE, "")
+    if not cookie or not name:
+        return ""
+    try:
+        digest, number = signing.loads(cookie, salt=_SALT, max_age=DEVICE_SECONDS)
+    except (signing.BadSignature, ValueError, TypeError):
+        return ""
+    return str(number) if constant_time_compare(digest, _digest(name)) else ""
+
+
+def _digest(name: str) -> str:
+    # The cookie does not tell the next user of a shared browser who signed in there.
+    return salted_hmac(_SALT, name, algorithm="sha256").hexdigest()
 
 
 class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
@@ -50,6 +112,20 @@ class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
         for key in get_client_cache_keys(request, credentials):
             if self.cache.get(key, 0) >= limit:
                 self.cache.set(f"{key}-until", time.time() + seconds, seconds)
+
+    def reset_attempts(
+        self, *, ip_address: str | None = None, username: str | None = None, **kwargs: Any
+    ) -> int:
+        """Forget the failures of an address or a name. Raises CommandError without either."""
+        if ip_address is None and username is None:
+            raise CommandError(
+                "Counts are kept in the cache, which lists none: name whom to let in again with "
+                "`manage.py axes_reset_username NAME` or `manage.py axes_reset_ip ADDRESS`."
+            )
+        if ip_address is not None:
+            ip_address = f"{network_of(ip_address.rstrip('/'))}/"
+        count: int = super().reset_attempts(ip_address=ip_address, username=username, **kwargs)
+        return count
 
     def seconds_left(self, request: HttpRequest, credentials: dict[str, Any] | None) -> int:
         """The whole seconds until the last of the locks on this request ends; 0 without one."""

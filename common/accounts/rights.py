@@ -1,4 +1,4 @@
-"""Rights over people: nobody gains through them a right that they do not hold.
+"""Rights over people, and the second factor of staff: nobody gains a right that they do not hold.
 
 Groups open collections, and a password or an e-mail address signs in as somebody. Whoever may
 change people, and is not a superuser, therefore only passes on groups and permissions of their
@@ -7,10 +7,18 @@ own, and only takes over accounts of people who may no more than they themselves
 
 from __future__ import annotations
 
+from typing import Any
+
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from common.accounts.models import User
+
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
 def groups_to_give(actor: User) -> QuerySet[Group]:
@@ -44,3 +52,39 @@ def may_act_for(actor: User, person: User) -> bool:
 def _permissions(user: User) -> list[int]:
     held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
     return list(held.order_by().values_list("pk", flat=True).distinct())
+
+
+# --- second factors (STAFF_SECOND_FACTOR) ---
+
+
+def has_factor(user: User) -> bool:
+    """Whether the user has one-time codes or a passkey."""
+    return bool(Authenticator.objects.filter(user=user.pk, type__in=FACTORS).exists())
+
+
+def must_have_factor(user: User) -> bool:
+    """Whether the user is of the staff and may do nothing with a password alone."""
+    return user.is_staff and settings.STAFF_SECOND_FACTOR != "off"
+
+
+def lacks_factor(request: Any) -> bool:
+    """Whether the request's session is one of staff who must add a second factor first."""
+    user = request.user
+    if not user.is_authenticated or not must_have_factor(user):
+        return False
+    if settings.STAFF_SECOND_FACTOR == "password" and _signed_on(request, user):
+        return False
+    return not has_factor(user)
+
+
+def _signed_on(request: Any, user: User) -> bool:
+    """Whether the session began with a sign-on provider."""
+    records = get_authentication_records(request, user)
+    return any(record.get("method") == "socialaccount" for record in records)
+
+
+def add_a_factor() -> str:
+    """The sentence for staff without a second factor."""
+    return gettext(
+        "Staff of this site sign in with a second factor. Add one on the page /accounts/2fa/."
+    )

@@ -6,6 +6,8 @@ after SSO_HOURS without either: also in sessions and for API tokens, which ask f
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,12 +17,16 @@ from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.signals import social_account_added
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
 from django.utils import timezone
 
-from common.accounts import ciphers, claims
-from common.accounts.models import SignOn
+from common.accounts import claims
+from common.accounts.models import SignOn, User
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +50,7 @@ def confirmed(login: SocialLogin) -> None:
     SignOn.objects.update_or_create(
         account=login.account,
         defaults={
-            "refresh_token": ciphers.encipher(token) if token else "",
+            "refresh_token": encipher(token) if token else "",
             "confirmed_at": timezone.now(),
             "withdrawn": False,
         },
@@ -85,7 +91,7 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
         found, token = refreshed
         row.account.extra_data = {**(row.account.extra_data or {}), **found}
         row.account.save(update_fields=["extra_data"])
-        row.refresh_token = ciphers.encipher(token) if token else row.refresh_token
+        row.refresh_token = encipher(token) if token else row.refresh_token
         row.confirmed_at = now
         row.save()
         said = claims_of(row.account)
@@ -100,7 +106,7 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
 
 def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
     """New claims and the next refresh token; None without a token. Raises Refused and others."""
-    token = ciphers.decipher(row.refresh_token) if row.refresh_token else ""
+    token = decipher(row.refresh_token) if row.refresh_token else ""
     if not token:
         return None
     app = get_adapter().get_app(None, provider=row.account.provider)
@@ -154,3 +160,45 @@ def _json(response: requests.Response) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+# --- when a sign-on is connected to an account, and when it no longer is ---
+
+
+@receiver(social_account_added)
+def connected(sociallogin: SocialLogin, **_: Any) -> None:
+    """Apply the claims of the newly connected sign-on."""
+    confirmed(sociallogin)
+
+
+@receiver(post_delete, sender=SignOn)
+def disconnected(instance: SignOn, **_: Any) -> None:
+    """Withdraw the groups that claims gave: nobody would ask the provider again."""
+    if user := User.objects.filter(pk=instance.account.user_id).first():
+        claims.withdraw(user)
+
+
+# --- secrets in the database: enciphered with a key derived from SECRET_KEY ---
+
+
+def encipher(text: str) -> str:
+    """The text, enciphered under SECRET_KEY."""
+    return _cipher().encrypt(text.encode()).decode()
+
+
+def decipher(text: str) -> str:
+    """The text enciphered under SECRET_KEY or one of SECRET_KEY_FALLBACKS; empty if under none."""
+    try:
+        return _cipher().decrypt(text.encode()).decode()
+    except InvalidToken:
+        return ""
+
+
+def _cipher() -> MultiFernet:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(_derived(str(key))) for key in keys])
+
+
+def _derived(key: str) -> bytes:
+    # The key is long and random: no slow derivation is needed.
+    return base64.urlsafe_b64encode(hashlib.sha256(b"steelyard.accounts." + key.encode()).digest())

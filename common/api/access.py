@@ -19,7 +19,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 
-from common.accounts import factors, tokens
+from common.accounts import rights, tokens
 from common.accounts.models import Scope
 
 
@@ -160,8 +160,8 @@ class ActionPermission(BasePermission):
         permission = needed(view)
         if not permission:
             return permission == OPEN
-        if request.auth is None and factors.lacks_factor(request):
-            self.message = factors.sentence()
+        if request.auth is None and rights.lacks_factor(request):
+            self.message = rights.add_a_factor()
             return False
         return bool(request.user.is_authenticated and request.user.has_perm(permission))
 

@@ -41,8 +41,6 @@ def _wrong() -> Iterator[str]:
         yield 'SSO_GROUPS is no JSON like {"groups": {"a value": "a group"}}.'
     if settings.OIDC_SERVER and not settings.OIDC_CLIENT_ID:
         yield "OIDC_SERVER is set, and OIDC_CLIENT_ID is not."
-    if bool(settings.SAML_METADATA_URL) != bool(settings.SAML_ENTITY_ID):
-        yield "SAML_METADATA_URL and SAML_ENTITY_ID are set together or not at all."
     negative = [*settings.QUOTAS_USER.values(), *settings.QUOTAS_TOKEN.values()]
     if any(number < 0 for number in negative):
         yield "A quota is negative; 0 is unlimited."
@@ -82,9 +80,6 @@ def _weak() -> Iterator[tuple[int, str, str]]:
         if not one["settings"]["server_url"].startswith("https://"):
             text = f"The sign-on provider {one['provider_id']} is asked without TLS."
             yield 22, text, "Use its address with https://."
-    if settings.SAML_METADATA_URL.startswith("http://"):
-        text = "SAML_METADATA_URL is asked without TLS: it brings the key that people's sign-on is"
-        yield 22, f"{text} checked with.", "Use its address with https://."
     if settings.SSO_SIGN_UP == "open" and "/common/" in settings.OIDC_SERVER:
         hint = "Put your tenant's id in place of “common”, or set SSO_SIGN_UP=mapped."
         yield 23, "Everybody with a Microsoft account gets an account here.", hint
@@ -98,8 +93,8 @@ def check_tokens(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Warn of tokens that may do all, and of superusers without a second factor."""
-    from common.accounts.factors import FACTORS
     from common.accounts.models import User
+    from common.accounts.rights import FACTORS
     from common.accounts.tokens import everlasting
 
     if "default" not in (databases or ()):

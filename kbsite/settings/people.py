@@ -7,15 +7,6 @@ from datetime import timedelta
 from kbsite.settings.environment import env
 from kbsite.settings.site import HTTPS
 
-# Hashes wait their turn, or searchers would: see common/accounts/hashing.py. The others read
-# hashes of earlier settings.
-PASSWORD_HASHERS = [
-    "common.accounts.hashing.QueuedPasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
-    "django.contrib.auth.hashers.BCryptSHA256PasswordHasher",
-    "django.contrib.auth.hashers.ScryptPasswordHasher",
-]
 AUTHENTICATION_BACKENDS = [
     "common.accounts.guard.GuardedBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -29,7 +20,7 @@ SIGN_IN_LOCK_MINUTES = max(1, env.int("SIGN_IN_LOCK_MINUTES", default=15))
 AXES_FAILURE_LIMIT = SIGN_IN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=SIGN_IN_LOCK_MINUTES)
 AXES_HANDLER = "common.accounts.guard.LockingHandler"
-AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]
+AXES_LOCKOUT_PARAMETERS = "common.accounts.guard.counted_by"
 # NUM_PROXIES counts the proxies, as for throttling: without it all users share the proxy's address.
 AXES_CLIENT_IP_CALLABLE = "common.accounts.guard.counted_address"
 AXES_USERNAME_CALLABLE = "common.accounts.guard.counted_name"
@@ -71,7 +62,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True  # the site verifies none
 # Browsers offer passkeys to https and to localhost alone; the latter needs this.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS
 
-# --- sign-on: OpenID Connect, and SAML with requirements/saml.txt ---
+# --- sign-on: OpenID Connect ---
 OIDC_SERVER = env.str("OIDC_SERVER", default="")
 OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
 OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
@@ -79,9 +70,6 @@ OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
 OIDC_SCOPES = env.list("OIDC_SCOPES", default=["openid", "profile", "email"])
 # Further providers, as JSON: [{"id", "name", "server", "client_id", "secret", "scopes"}].
 OIDC_MORE = env.json("OIDC_MORE", default=[])
-SAML_METADATA_URL = env.str("SAML_METADATA_URL", default="")
-SAML_ENTITY_ID = env.str("SAML_ENTITY_ID", default="")
-SAML_NAME = env.str("SAML_NAME", default="Single sign-on (SAML)")
 # Who gets an account at the first sign-on: closed (nobody), mapped (who is in a group of
 # SSO_GROUPS) or open (everybody whom the provider lets in).
 SSO_SIGN_UP = env.str("SSO_SIGN_UP", default="closed")
@@ -126,21 +114,6 @@ SOCIALACCOUNT_PROVIDERS = {
         ],
     },
 }
-if SAML_METADATA_URL:
-    SOCIALACCOUNT_PROVIDERS["saml"] = {
-        "APPS": [
-            {
-                "provider_id": SAML_ENTITY_ID,
-                "name": SAML_NAME,
-                "client_id": "saml",
-                "settings": {
-                    "idp": {"entity_id": SAML_ENTITY_ID, "metadata_url": SAML_METADATA_URL},
-                    "advanced": {"want_assertion_signed": True, "reject_idp_initiated_sso": True},
-                    **({"verified_email": True} if SSO_EMAILS_VERIFIED else {}),
-                },
-            }
-        ]
-    }
 
 ACCOUNT_ADAPTER = "kbsite.sign_in.adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"

@@ -54,8 +54,6 @@ INSTALLED_APPS = [
     "search.readers",
     "search.qdrant",
 ]
-if env.str("SAML_METADATA_URL", default=""):
-    INSTALLED_APPS.append("allauth.socialaccount.providers.saml")
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "kbsite.monitoring.requests.observe",

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.shortcuts import render
 from django.urls import reverse
 
-from common.accounts import ciphers, claims, sign_on
+from common.accounts import claims, sign_on
 from common.accounts.models import User
 from common.addresses import address_of, network_of
 
@@ -109,10 +109,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Secrets of one-time codes are enciphered in the database."""
 
     def encrypt(self, text: str) -> str:
-        return ciphers.encipher(text)
+        return sign_on.encipher(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return ciphers.decipher(encrypted_text)
+        return sign_on.decipher(encrypted_text)
 
     def build_totp_svg(self, url: str) -> str:
         """The QR code as part of a page: without the declaration of an XML file."""

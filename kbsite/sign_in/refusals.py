@@ -1,4 +1,4 @@
-"""What somebody gets who may not sign in or do more now: a page or JSON, with the time to wait."""
+"""Refusals of sign-ins and of used quotas: a page or JSON, with the time to wait."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from django.template.response import SimpleTemplateResponse
 from django.utils.translation import gettext, ngettext
 
 from common.accounts import guard
-from common.accounts.hashing import PasswordsBusy
 from common.accounts.quotas import QuotaExceeded
 from common.api.errors import body
 from kbsite.serving.refusals import refusal
 
 
 class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
-    """Axes' middleware, and refusals: of passwords that would wait too long, and of used quotas."""
+    """Axes' middleware and the refusal of a used quota."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, QuotaExceeded):
@@ -29,9 +28,7 @@ class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
                 sentence=str(error),
                 retry_after=error.retry_after,
             )
-        if not isinstance(error, PasswordsBusy):
-            return None
-        return _refused(request, str(error), status=503, code=error.code, wait=error.retry_after)
+        return None
 
 
 def locked(request: HttpRequest, *_: Any) -> HttpResponse:
@@ -41,15 +38,7 @@ def locked(request: HttpRequest, *_: Any) -> HttpResponse:
         "Too many wrong passwords came from your network, or for this user name. Passwords are "
         "checked again in %(time)s."
     ) % {"time": _in_words(wait)}
-    return _refused(request, sentence, status=429, code="throttled", wait=wait)
-
-
-def too_many(request: HttpRequest, wait: int) -> HttpResponse:
-    """The response to more attempts from an address than are taken, which may come again later."""
-    sentence = gettext(
-        "Too many attempts to sign in came from your network. Try again in %(time)s."
-    ) % {"time": _in_words(wait)}
-    return _refused(request, sentence, status=429, code="throttled", wait=wait)
+    return _refused(request, sentence, wait)
 
 
 def _in_words(seconds: int) -> str:
@@ -59,15 +48,13 @@ def _in_words(seconds: int) -> str:
     return ngettext("%(n)d minute", "%(n)d minutes", minutes) % {"n": minutes}
 
 
-def _refused(
-    request: HttpRequest, sentence: str, *, status: int, code: str, wait: int
-) -> HttpResponse:
+def _refused(request: HttpRequest, sentence: str, wait: int) -> HttpResponse:
     response: HttpResponse
     if request.path_info.startswith("/api/"):
-        response = JsonResponse(body(code, sentence, {"wait_seconds": wait}), status=status)
+        response = JsonResponse(body("throttled", sentence, {"wait_seconds": wait}), status=429)
     else:
         context = {"sentence": sentence}
-        response = SimpleTemplateResponse("registration/refused.html", context, status=status)
+        response = SimpleTemplateResponse("registration/refused.html", context, status=429)
         response.render()
     response["Retry-After"] = str(max(1, wait))
     response["Cache-Control"] = "no-store"

@@ -9,28 +9,21 @@ from __future__ import annotations
 from typing import NoReturn
 
 from allauth.account import views as account
-from django.apps import apps
 from django.contrib.auth.views import LogoutView
 from django.http import Http404, HttpRequest
 from django.urls import include, path
 
-from kbsite.sign_in import oidc
-from kbsite.sign_in.views import SignIn
+from kbsite.sign_in import views
 
 
 def no_password(request: HttpRequest) -> NoReturn:
-    """Nothing: whoever signs in with a provider gets no password that would outlive that."""
+    """Answer 404: a local password would outlive the provider's account."""
     raise Http404
 
 
-saml = (
-    [path("accounts/saml/", include("kbsite.sign_in.saml"))]
-    if apps.is_installed("allauth.socialaccount.providers.saml")
-    else []
-)
 urlpatterns = [
     # allauth asks for these names.
-    path("login/", SignIn.as_view(), name="account_login"),
+    path("login/", views.SignIn.as_view(), name="account_login"),
     path("logout/", LogoutView.as_view(), name="account_logout"),
     path("accounts/inactive/", account.account_inactive, name="account_inactive"),
     path("accounts/sign-up/", account.signup, name="account_signup"),
@@ -39,11 +32,10 @@ urlpatterns = [
     path("accounts/password/set/", no_password, name="account_set_password"),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("accounts/sign-on/", include("allauth.socialaccount.urls")),
-    path("accounts/oidc/<slug:provider_id>/login/", oidc.login, name="openid_connect_login"),
+    path("accounts/oidc/<slug:provider_id>/login/", views.login, name="openid_connect_login"),
     path(
         "accounts/oidc/<slug:provider_id>/login/callback/",
-        oidc.callback,
+        views.callback,
         name="openid_connect_callback",
     ),
-    *saml,
 ]

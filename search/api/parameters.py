@@ -9,7 +9,6 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from common.accounts.hashing import PasswordsBusy
 from common.accounts.quotas import QuotaExceeded
 from common.api import errors
 from common.api.lists import MAX_PAGE
@@ -58,7 +57,6 @@ _STATUSES: dict[type[Exception], int] = {
     Busy: status.HTTP_503_SERVICE_UNAVAILABLE,
     QuotaUsedUp: status.HTTP_429_TOO_MANY_REQUESTS,
     QuotaExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
-    PasswordsBusy: status.HTTP_503_SERVICE_UNAVAILABLE,
     BudgetExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
     ModelUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     AnswerFailed: status.HTTP_503_SERVICE_UNAVAILABLE,

@@ -26,7 +26,6 @@ def ids(found: list[Any]) -> set[str]:
         ("SSO_GROUPS", {"groups": "insiders"}, "SSO_GROUPS"),
         ("SSO_GROUPS", {"groups": {"a": 1}}, "SSO_GROUPS"),
         ("OIDC_SERVER", "https://sso.example.org", "OIDC_CLIENT_ID"),
-        ("SAML_METADATA_URL", "https://sso.example.org", "SAML_ENTITY_ID"),
         ("QUOTAS_USER", {"searches": -1}, "negative"),
     ],
 )
@@ -43,8 +42,6 @@ def test_a_setting_without_meaning_is_an_error(
 def test_a_site_that_others_reach(settings: Any) -> None:
     settings.STAFF_SECOND_FACTOR = "all"
     assert people.check_people_deployed(None) == []
-    settings.SAML_METADATA_URL = "http://idp.example.org/metadata"
-    assert ids(people.check_people_deployed(None)) == {"steelyard.W022"}
 
     settings.STAFF_SECOND_FACTOR = "off"
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from common.accounts import factors, tokens
+from common.accounts import rights, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
 from ingestion.models import Collection
 from search.pages.me.views import reader_of
@@ -79,8 +79,8 @@ def own(request: HttpRequest) -> HttpResponse:
     posted = request.method == "POST"
     form = TokenForm(request.POST if posted else None, user=user)
     token = ""
-    if posted and factors.lacks_factor(request):
-        form.add_error(None, factors.sentence())
+    if posted and rights.lacks_factor(request):
+        form.add_error(None, rights.add_a_factor())
     if posted and form.is_valid():
         given = form.cleaned_data
         limit = [collection.pk for collection in given["collections"]]

@@ -41,6 +41,8 @@ for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialTo
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
 # With these, a member of staff could sign in as somebody who may more than they.
 SIGN_IN_FIELDS = ("username", "email")
+# With these, a member of staff could switch off somebody who may more than they.
+ACCESS_FIELDS = ("is_active", "is_staff")
 
 MOST_SHOWN = 160  # characters of an event's details in the list
 
@@ -114,7 +116,7 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
         if request.user.is_superuser:
             return given
         may_act = obj is None or rights.may_act_for(actor(request), obj)
-        return (*given, *SUPERUSERS_ONLY, *(() if may_act else SIGN_IN_FIELDS))
+        return (*given, *SUPERUSERS_ONLY, *(() if may_act else (*SIGN_IN_FIELDS, *ACCESS_FIELDS)))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if request is not None and db_field.name == "groups":
@@ -136,15 +138,20 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
         return self._may_touch(request, obj) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may_touch(request, obj) and super().has_delete_permission(request, obj)
+        if not self._may_touch(request, obj) or not super().has_delete_permission(request, obj):
+            return False
+        person = None if obj is None else self._person(obj)
+        return person is None or rights.may_act_for(actor(request), person)
 
     def _may_touch(self, request: HttpRequest, obj: Any) -> bool:
-        # Unfold asks with the id of the object for the actions of its page.
         if obj is None or request.user.is_superuser:
             return True
-        if not isinstance(obj, User):
-            obj = User.objects.filter(pk=obj).first()
-        return obj is not None and not obj.is_superuser
+        person = self._person(obj)
+        return person is not None and not person.is_superuser
+
+    def _person(self, obj: Any) -> User | None:
+        # Unfold asks with the id of the object for the actions of its page.
+        return obj if isinstance(obj, User) else User.objects.filter(pk=obj).first()
 
     def get_deleted_objects(self, objs: Iterable[User], request: HttpRequest) -> Any:
         # Django's list names the rows deleted with a user, among them log entries with titles of
