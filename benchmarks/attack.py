@@ -29,7 +29,6 @@ SUITE = {
         "tests/web/test_targets.py",
         "tests/web/test_token_scopes.py",
         "tests/web/test_who_sees.py",
-        "tests/postgres/test_repeated.py",
     ),
     "requests that no browser sends": (
         "tests/web/test_api_fuzz.py",

@@ -39,14 +39,7 @@ def main() -> None:
 
     asked = questions(arguments.questions)
     pipeline, api, page = _pipeline(asked), _over("/api/v1/search/", asked), _over("/", asked)
-    runs = {
-        "pipeline": pipeline,
-        "API": api,
-        "page": page,
-        "pipeline, kept": _kept(pipeline),
-        "API, kept": _kept(api),
-        "page, kept": _kept(page),
-    }
+    runs = {"pipeline": pipeline, "API": api, "page": page}
     for run in runs.values():
         for i in range(len(asked)):
             run(i)
@@ -78,24 +71,6 @@ def _pipeline(questions: Sequence[str]) -> Callable[[int], Any]:
     from search.pipeline import search
 
     return lambda i: search(questions[i], viewer=None)
-
-
-def _kept(run: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The same of questions that were asked a moment ago."""
-    from django.conf import settings
-
-    from search.engine import repeated
-
-    repeated.MOST_KEPT = 10_000
-
-    def again(i: int) -> Any:
-        settings.RESULT_CACHE_SECONDS = 3600
-        try:
-            return run(i)
-        finally:
-            settings.RESULT_CACHE_SECONDS = 0
-
-    return again
 
 
 def _over(path: str, questions: Sequence[str]) -> Callable[[int], Any]:

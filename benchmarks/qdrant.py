@@ -39,7 +39,6 @@ def main() -> None:
     folder = var / "qdrant"
     os.environ["STEELYARD_VAR"] = str(var)
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
-    os.environ["RESULT_CACHE_SECONDS"] = "0"  # it answers what was asked a moment ago
     os.environ["QDRANT_URL"] = f"edge:{folder}"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
     import django

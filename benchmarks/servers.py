@@ -32,7 +32,6 @@ KINDS: dict[str, tuple[int, tuple[str, ...], dict[str, str]]] = {
     "gthread, 2 of 8": (2, (*GTHREAD, "8", "kbsite.wsgi"), {}),
     "gthread, 2 of 4": (2, (*GTHREAD, "4", "kbsite.wsgi"), {}),
     "gthread, 1 of 8": (1, (*GTHREAD, "8", "kbsite.wsgi"), {}),
-    "asgi, 2 of 8, results kept": (2, ("kbsite.asgi",), {"RESULT_CACHE_SECONDS": "300"}),
 }
 
 
@@ -44,13 +43,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=10_000)
     chosen = parser.parse_args()
     os.environ |= {"THROTTLE_ANONYMOUS": "100000000/min", "WEB_PATIENCE": "0"}
-    os.environ |= {"RESULT_CACHE_SECONDS": "0"}
     set_up(ROOT / "var" / "bench" / str(chosen.size))
     build(chosen.size)
 
     from benchmarks import texts
 
-    questions = texts.questions(100)  # a process keeps 128 responses
+    questions = texts.questions(100)
     with ExitStack() as stack:
         servers = {name: stack.enter_context(_serving(name)) for name in KINDS}
         for target in servers.values():

@@ -61,7 +61,6 @@ def set_up(var: Path) -> None:
     """Django on an installation that runs, or is about to."""
     os.environ |= {"STEELYARD_VAR": str(var), "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
-    os.environ.setdefault("RESULT_CACHE_SECONDS", "0")  # the same questions are asked in rounds
     import django
 
     django.setup()

@@ -24,7 +24,7 @@ from common.observing import metrics
 from common.observing.tracing import span
 from ingestion.models.library import Viewer
 from search.domain import Candidates, TakesPart
-from search.engine import repeated
+from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
@@ -68,9 +68,8 @@ def search(
     those who show their texts.
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
-    Costs three queries: the state of configuration and library, the candidates, the page shown; the
-    first alone if the same was asked a moment ago, and again if the response is kept (`repeated`).
-    One more for the texts that a reranker reads, one for words that no searched text contains, one
+    Costs three queries: the configuration's stamp, the candidates, the page shown;
+    one more for the texts that a reranker reads, one for words that no searched text contains, one
     for a collection of chosen groups that names its own profile, one if nothing is found with the
     phrases and exclusions of the query, and three more to search its correction. The order never
     depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
@@ -88,17 +87,9 @@ def search(
 def _searched(
     text: str, asked: Request, configured: Configuration | None, started: float
 ) -> SearchResponse:
-    """The response to `text`, perhaps the one of a moment ago; readers' searches are counted."""
-    key, is_saved = None, configured is None
-    if configured is None:
-        configured, key = repeated.prepared(text, asked)
-    response = None if key is None else repeated.kept(key)
-    if response is not None:
-        response = replace(response, milliseconds={"total": _since(started)})
-    else:
-        response = _made(text, asked, configured, started)
-        if key is not None:
-            repeated.keep(key, response, asked.viewer)
+    """The response to `text`; readers' searches are counted."""
+    is_saved = configured is None
+    response = _made(text, asked, configured or configuration.current(), started)
     # Not those of tuners and measurements, as in the events of analytics.
     is_readers = is_saved and patience() is None and not response.forced
     if is_readers and not response.query.is_empty:

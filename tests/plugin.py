@@ -34,8 +34,6 @@ os.environ |= {
     "THROTTLE_ANSWERS_ANONYMOUS": "100000/min",
     "THROTTLE_ANSWERS_USER": "100000/min",
     "SIGN_IN_FAILURES": "100000",
-    # Tests replace models and settings between two searches; test_repeated.py sets it.
-    "RESULT_CACHE_SECONDS": "0",
 }
 
 

@@ -33,7 +33,6 @@ from benchmarks.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = (
-    "steelyard_textsearch",
     "lance",
     "pg_textsearch",
     "llamaindex",
@@ -41,7 +40,7 @@ PEERS = (
     "django_recipe",
     "langchain",
 )
-PEERS_OF_LARGE = ("steelyard_textsearch", "lance", "pg_textsearch")
+PEERS_OF_LARGE = ("lance", "pg_textsearch")
 SEED = 1
 
 
@@ -95,9 +94,8 @@ def _started(
 ) -> tuple[dict[str, str], dict[str, Child]]:
     """Settings and process of each peer that starts; says how long a start took, if long."""
     settings, peers = {}, {}
-    # The one that copies the library's files before the server of these.
-    for peer in sorted(("steelyard", *chosen), key=lambda peer: peer != "steelyard_textsearch"):
-        program = sys.executable if peer.startswith("steelyard") else python
+    for peer in ("steelyard", *chosen):
+        program = sys.executable if peer == "steelyard" else python
         child = Child([program, "-m", "benchmarks.peers.serve", peer, str(folder)])
         stack.callback(child.close)
         began = time.perf_counter()

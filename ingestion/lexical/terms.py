@@ -19,7 +19,6 @@ from ingestion import events
 from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
-from ingestion.lexical.stamps import mark_changed
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -302,7 +301,6 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
                 last=last,
                 upper=upper,
             )
-            mark_changed(collection_id)
             cursor.execute(
                 "SELECT DISTINCT version_id FROM ingestion_chunk WHERE collection_id = %s"
                 " AND text_config = %s AND id > %s AND id <= %s AND searchable",

@@ -135,35 +135,6 @@ def check_expressions(
 
 
 @register(Tags.database)
-def check_keyword_backend(
-    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Warn if the settings choose an index for keywords that the database does not have."""
-    from ingestion.lexical import textsearch
-
-    known = [each.value for each in textsearch.Backend]
-    if settings.KEYWORD_BACKEND not in known:
-        text = f"KEYWORD_BACKEND is “{settings.KEYWORD_BACKEND}”, which is unknown."
-        return [Error(text, hint=f"One of: {', '.join(known)}.", id="steelyard.E034")]
-    if "default" not in (databases or ()):
-        return []
-    try:
-        problem = textsearch.problem()
-    except DatabaseError:
-        return []  # before the first migrate, or the command reports that the server is down
-    if not problem:
-        return []
-    return [
-        CheckWarning(
-            f"KEYWORD_BACKEND is pg_textsearch. {problem} Searches use the built-in index instead.",
-            hint="Install it, add it to shared_preload_libraries, restart Postgres, and run:"
-            " manage.py migrate",
-            id="steelyard.W035",
-        )
-    ]
-
-
-@register(Tags.database)
 def check_signals(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:

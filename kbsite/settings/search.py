@@ -14,10 +14,6 @@ SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 QUERY_CLASSIFIER_TIMEOUT = env.float("QUERY_CLASSIFIER_TIMEOUT", default=0.2)
 
-# How many seconds each process keeps the response to a question, for readers who may read the same
-# and if nothing has changed; 0: not at all.
-RESULT_CACHE_SECONDS = max(0.0, env.float("RESULT_CACHE_SECONDS", default=300.0))
-
 # --- who finds the candidates ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).
 RETRIEVAL_BACKEND = env.str("RETRIEVAL_BACKEND", default="postgres")

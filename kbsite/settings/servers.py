@@ -48,9 +48,6 @@ if _pool_size:
 # Whether searches use prepared statements, which belong to one connection: not behind a pooler
 # that hands connections on after each transaction (PgBouncer's transaction mode).
 PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
-# What finds the candidates of the keyword signal: "postgres", or "pg_textsearch" where the database
-# server has that extension. `migrate` builds or removes its index.
-KEYWORD_BACKEND = env.str("KEYWORD_BACKEND", default="postgres")
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
 DATABASE_REPLICA_URLS = env.list("DATABASE_REPLICA_URLS", default=[])

@@ -113,10 +113,10 @@ def register_experiments(running: Experiments) -> None:
     _experiment = running
 
 
-def current(stamp: int | None = None) -> Configuration:
-    """The current configuration; one query while it is unchanged, none if its `stamp` was read."""
+def current() -> Configuration:
+    """The current configuration; one query while it is unchanged."""
     global _held
-    stamp = _stamp() if stamp is None else stamp
+    stamp = _stamp()
     held = _held
     if held is not None and held.stamp == stamp:
         return held

@@ -16,7 +16,6 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Query, TitleScorer
-from search.retrieval import textsearch
 from search.retrieval.pruning import pruned
 from search.retrieval.query_terms import lexemes, terms, weights
 from search.retrieval.signal_sql import SignalSQL, named
@@ -54,14 +53,12 @@ _SCORES = {
 _FOUND_BY = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
 
 
-def keyword(chunks: QuerySet[Chunk], profile: Profile, *, by_textsearch: bool) -> SignalSQL:
+def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     """The keyword signal: raw scores of 0 or more; 0 for a chunk without a term of the query.
 
-    `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1]. `by_textsearch`:
-    pg_textsearch finds the candidates of BM25, if the chunks are a whole scope.
+    `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1].
     """
     scorer = profile.keyword_scorer
-    by_textsearch = by_textsearch and _FOUND_BY.get(scorer, scorer) is KeywordScorer.BM25
     score = _SCORES[scorer]
     order = _SCORES[_FOUND_BY.get(scorer, scorer)]
     tables, find, found = pruned(
@@ -69,10 +66,7 @@ def keyword(chunks: QuerySet[Chunk], profile: Profile, *, by_textsearch: bool) -
         profile,
         order=order.format(c="ingestion_chunk"),
         bm25=bm25("ingestion_chunk"),
-        needed=textsearch.OWN_IS_NEEDED if by_textsearch else "true",
     )
-    if by_textsearch:
-        tables, find = textsearch.tables() + tables, textsearch.find(profile, otherwise=find)
     return SignalSQL(
         score=f"coalesce({score.format(c='c')}, 0)", find=find, score_params=found, tables=tables
     )

@@ -58,7 +58,7 @@ common AS MATERIALIZED (
          (SELECT count(*) >= {half} AS cut,
                  CASE WHEN count(*) >= {half} THEN 1 ELSE {most_factor} END AS factor
           FROM seed) seeded
-    WHERE (cut OR chunks_before >= {seed_chunks}) AND {needed}
+    WHERE cut OR chunks_before >= {seed_chunks}
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
@@ -69,7 +69,7 @@ other(id, score) AS MATERIALIZED (
 
 _SEED_TERMS = """
 (SELECT string_agg(quoted, ' | ')::tsquery FROM term
- WHERE chunks_before < {seed_chunks} AND {needed})
+ WHERE chunks_before < {seed_chunks})
 """
 
 # Placeholder for the terms in the statement of either part.
@@ -87,14 +87,13 @@ ORDER BY score DESC NULLS LAST, id LIMIT {depth}
 
 
 def pruned(
-    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str, needed: str = "true"
+    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str
 ) -> tuple[str, str, dict[str, Any]]:
     """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
 
     `order` and `bm25` are expressions over `ingestion_chunk`. Ordered by `bm25` the best
     `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
-    they are the best of the chunks that BM25 does not prune. Where the condition `needed` is false
-    no chunk is looked at.
+    they are the best of the chunks that BM25 does not prune.
     """
     half = max(1, profile.keyword_budget // 2)
     # One column if the order is BM25: Postgres would compute two equal ones twice.
@@ -106,14 +105,13 @@ def pruned(
         params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql.replace(_SOUGHT, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS, needed=needed))
+        seed=seed_sql.replace(_SOUGHT, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
         + f" LIMIT {half}",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
         most_factor=K1 + 1,
         seed_chunks=SEED_CHUNKS,
         half=half,
-        needed=needed,
         hopeful=PAIRS,
         other=other_sql.replace(_SOUGHT, "(SELECT terms FROM hopeful)"),
     )

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from django.db.models import QuerySet
 
-from ingestion.lexical import textsearch
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import (
     HOLDERS,
@@ -180,7 +179,6 @@ class _Asked:
             profile.depth,
             profile.keyword_budget,
             profile.vector_candidates_only,
-            self.by_textsearch,
             bool(self.query.identifiers),
             self.wanted.embeddings,
             self.wanted.places,
@@ -192,11 +190,6 @@ class _Asked:
         """The contents of the statement's row; `counted` are the boosts that can match."""
         boosts = tuple(boost.name for boost in self.wanted.boosts)
         return Sent(boosts, counted, self.signals, self.wanted.places)
-
-    @property
-    def by_textsearch(self) -> bool:
-        """Whether pg_textsearch finds the keyword signal's candidates: in whole scopes only."""
-        return self.scope.is_whole and textsearch.is_ready()
 
     @property
     def values(self) -> dict[str, Any]:
@@ -228,7 +221,7 @@ def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
     """The SQL of the signals that run, in their order."""
     chunks, profile = asked.scope.chunks, asked.profile
     made: dict[Signal, Callable[[], SignalSQL]] = {
-        Signal.KEYWORD: lambda: keyword(chunks, profile, by_textsearch=asked.by_textsearch),
+        Signal.KEYWORD: lambda: keyword(chunks, profile),
         Signal.TITLE: lambda: title(chunks, profile),
         Signal.VECTOR: lambda: vector(asked.scope, profile, cast(EmbeddingSpace, asked.space)),
         Signal.RECENCY: recency,

@@ -28,7 +28,7 @@ SEARCH = "/api/v1/search/?q=winch"
 def site(servers: EmbeddedServers) -> Iterator[str]:
     collection = make_collection("Handbook", visibility="public")
     make_document(collection, "# Winch\n\nThe winch takes two litres of oil in spring.\n")
-    with gunicorn(DATABASE_POOL="6", RESULT_CACHE_SECONDS="0") as (_, address):
+    with gunicorn(DATABASE_POOL="6") as (_, address):
         assert _searched(address) == (200, 1)
         yield address
 

@@ -18,7 +18,6 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
-from search.engine import repeated
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
 from tests.support.library import lasting_library
@@ -55,26 +54,6 @@ def report(client: Client, search_id: object, **fields: object) -> Any:
 
 
 class TestRecording:
-    def test_a_search_that_was_answered_from_memory(
-        self, api: APIClient, client: Client, settings: Any, django_assert_num_queries: Any
-    ) -> None:
-        settings.RESULT_CACHE_SECONDS = 300
-        repeated.forget()
-        answers = [api.get("/api/v1/search/", {"q": "connection"}).json() for _ in range(2)]
-        pages = [client.get("/", {"q": "connection"}).content.decode() for _ in range(2)]
-        with django_assert_num_queries(2):  # the state of the library, the event
-            api.get("/api/v1/search/", {"q": "connection"})
-        with django_assert_num_queries(4):  # and the facets and concepts of what was found
-            client.get("/", {"q": "connection"})
-        repeated.forget()
-
-        assert answers[0]["results"] == answers[1]["results"]
-        shown = [*(answer["search_id"] for answer in answers), *map(shown_id, pages)]
-        recorded = SearchEvent.objects.filter(query="connection").order_by("pk")
-        assert [str(event.search_id) for event in recorded][:4] == shown
-        assert len(recorded) == 6
-        assert len({tuple(event.results) for event in recorded}) == 1
-
     def test_a_search_on_the_page(self, client: Client, library: SimpleNamespace) -> None:
         html = client.get("/", {"q": "Connection  pool"}).content.decode()
 
