@@ -35,7 +35,7 @@ def site(name: str, library: str = "") -> Iterator[Path]:
 
     from kbsite.servers import ensure_servers
 
-    logging.getLogger("ingestion.audit").setLevel(logging.WARNING)  # a line for each upload
+    logging.getLogger("ingestion.events").setLevel(logging.WARNING)  # a line for each upload
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
     if library:

@@ -1,8 +1,10 @@
-"""Create and change collections, with audit rows; `deletion` deletes them."""
+"""Create and change collections, with audit rows; who may read one, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Collection as Container
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import ADDITION, CHANGE
@@ -10,8 +12,9 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
-from ingestion.audit import log
+from common.accounts.models import User
 from ingestion.errors import StateConflict
+from ingestion.events import log
 from ingestion.models import Collection, Visibility
 
 if TYPE_CHECKING:
@@ -69,3 +72,74 @@ def save(
             % {"collection": collection.name, "slug": collection.slug}
         ) from error
     return collection
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A collection and why a person may read it; without a reason they may not."""
+
+    collection: Collection
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody who may read a collection, and why."""
+
+    user: User
+    reasons: tuple[str, ...]
+
+
+def seen_by(person: User) -> list[Sight]:
+    """All kept collections by name, each with why the person may read it. Three queries."""
+    own = set(person.groups.values_list("pk", flat=True)) if person.is_active else set()
+    rows = Collection.objects.kept().prefetch_related("groups").order_by("name")
+    return [Sight(row, tuple(_reasons(person, row, own))) for row in rows]
+
+
+def readers_of(collection: Collection) -> list[Reader]:
+    """The active people who may read the collection for a reason of their own, by name.
+
+    Of a collection that is open to everybody or to all who sign in, that openness is the reason,
+    and nobody is listed.
+    """
+    if collection.deleted_at is not None or collection.visibility != Visibility.GROUPS:
+        return []
+    groups = {group.pk for group in collection.groups.all()}
+    people = User.objects.filter(is_active=True).order_by("username")
+    found = people.filter(groups__in=groups) | people.filter(is_superuser=True)
+    readers = []
+    for person in found.distinct().prefetch_related("groups"):
+        own = {group.pk for group in person.groups.all()}
+        readers.append(Reader(person, tuple(_reasons(person, collection, own))))
+    return readers
+
+
+def openness(collection: Collection) -> str:
+    """To whom the collection is open, in words."""
+    if collection.deleted_at is not None:
+        return gettext("It is in the bin: nobody reads it until it is restored.")
+    match collection.visibility:
+        case Visibility.PUBLIC:
+            return gettext("It is open to everybody, also to visitors who are not signed in.")
+        case Visibility.SIGNED_IN:
+            return gettext("It is open to all who sign in.")
+    names = ", ".join(sorted(group.name for group in collection.groups.all()))
+    return gettext("It is open to the members of %(groups)s, and to superusers.") % {
+        "groups": names or gettext("no group")
+    }
+
+
+def _reasons(person: User, collection: Collection, own: set[int]) -> Iterator[str]:
+    if collection.visibility == Visibility.PUBLIC:
+        yield gettext("open to everybody")
+    if not person.is_active:
+        return
+    if collection.visibility == Visibility.SIGNED_IN:
+        yield gettext("open to all who sign in")
+    if collection.visibility == Visibility.GROUPS:
+        shared: list[Group] = [group for group in collection.groups.all() if group.pk in own]
+        for group in sorted(shared, key=lambda one: one.name):
+            yield gettext("member of the group “%(group)s”") % {"group": group.name}
+    if person.is_superuser:
+        yield gettext("superuser")

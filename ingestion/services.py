@@ -23,7 +23,6 @@ from django.db import IntegrityError, transaction
 
 from common.accounts import quotas
 from common.jobs import enqueue
-from ingestion.audit import log
 from ingestion.documents.arranging import annotate, move, undo_move
 from ingestion.documents.deletion import (
     delete,
@@ -36,6 +35,7 @@ from ingestion.documents.editing import Wish, edit_chunk, place, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp
+from ingestion.events import log
 from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.metadata import Metadata, check_metadata

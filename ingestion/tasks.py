@@ -11,7 +11,7 @@ from celery import shared_task
 from common import jobs
 from ingestion import idempotency
 from ingestion.documents import purging, steps
-from ingestion.documents.underway import note_under_way
+from ingestion.documents.progress import note_under_way
 from ingestion.intake.importing import runner
 from ingestion.intake.importing.services import forget_files
 from ingestion.intake.watching.scanning import scan

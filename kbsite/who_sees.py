@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from common.accounts import tokens
 from common.accounts.models import User
 from common.admin import pages
-from ingestion import access
+from ingestion import collections
 from ingestion.models import Collection, Document
 
 
@@ -49,7 +49,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     """The collections that a person may read and why, and those that they may not."""
     _check(request)
     user = get_object_or_404(User, pk=pk)
-    sights = access.seen_by(user)
+    sights = collections.seen_by(user)
     names = dict(Collection.objects.values_list("pk", "name"))
     limited = [
         (row.grant, sorted(names.get(one, "?") for one in row.grant.collections))
@@ -73,8 +73,8 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     context = {
         "document": row,
         "is_deleted": row.deleted_at is not None,
-        "openness": access.openness(row.collection),
-        "readers": access.readers_of(row.collection),
+        "openness": collections.openness(row.collection),
+        "readers": collections.readers_of(row.collection),
     }
     title = gettext("Who sees “%(title)s”") % {"title": row.title}
     return _page(request, "document.html", title, context)

@@ -37,7 +37,7 @@ def prepare(name: str, folder: Path, queries: int) -> None:
 
     from kbsite.servers import ensure_servers
 
-    logging.getLogger("ingestion.audit").setLevel(logging.WARNING)  # a line for each upload
+    logging.getLogger("ingestion.events").setLevel(logging.WARNING)  # a line for each upload
     ensure_servers()
     try:
         call_command("migrate", verbosity=0)

@@ -3,10 +3,10 @@
 from ingestion.admin.bin import BinAdmin
 from ingestion.admin.collections import CollectionAdmin
 from ingestion.admin.documents import DocumentAdmin
-from ingestion.admin.edits import ChunkEditAdmin
 from ingestion.admin.imports import ImportAdmin
 from ingestion.admin.patterns import IdentifierPatternAdmin
 from ingestion.admin.spaces import EmbeddingSpaceAdmin
+from ingestion.admin.versions import ChunkEditAdmin
 from ingestion.admin.watching import WatchedFolderAdmin
 
 __all__ = [

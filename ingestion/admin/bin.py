@@ -27,7 +27,7 @@ from unfold.admin import ModelAdmin
 
 from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, whole_number
 from ingestion import services
-from ingestion.admin.filters import CollectionFilter
+from ingestion.admin.fields import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, DeletedDocument, Document, Purge

@@ -32,8 +32,7 @@ from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.icons import ICONS
-from ingestion.models.library import language_name
+from ingestion.models.library import ICONS, language_name
 from ingestion.models.versions import UNFINISHED
 
 # Settings used to process documents: a change applies to a document when it is processed again.

@@ -26,10 +26,11 @@ from ingestion import services
 from ingestion.admin import status
 from ingestion.admin.arranging import ArrangingPages
 from ingestion.admin.bin import GoesToBin, deleted_documents
-from ingestion.admin.fields import LanguageField, MetadataField
-from ingestion.admin.filters import (
+from ingestion.admin.fields import (
     CollectionFilter,
+    LanguageField,
     LanguageFilter,
+    MetadataField,
     OriginFilter,
     StateFilter,
     TagFilter,

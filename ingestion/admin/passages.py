@@ -34,8 +34,8 @@ from ingestion.edits.carrying import parsed_text
 from ingestion.errors import FileTooLarge, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
 from ingestion.models import Chunk, Collection, Document
-from ingestion.models.edits import MAX_QUESTION_CHARS
 from ingestion.models.library import Viewer, language_name
+from ingestion.models.versions import MAX_QUESTION_CHARS
 from ingestion.parsing.scratch import scratch_directory
 
 PER_PAGE = 50

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
-from ingestion.admin.filters import TYPE_LABELS
+from ingestion.admin.fields import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.library import language_name

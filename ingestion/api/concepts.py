@@ -11,7 +11,7 @@ from rest_framework import mixins, serializers
 from common.api.lists import FilterSet
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Concept
-from ingestion.models.concepts import ConceptQuerySet
+from ingestion.models.statistics import ConceptQuerySet
 
 
 class ConceptSerializer(serializers.Serializer[dict[str, Any]]):

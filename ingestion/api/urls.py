@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.collections import CollectionViewSet
+from ingestion.api.collections import CollectionViewSet, IdentifierPatternViewSet, SpaceViewSet
 from ingestion.api.concepts import ConceptViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
-from ingestion.api.settings import IdentifierPatternViewSet, SpaceViewSet
 from ingestion.api.uploads import BatchViewSet
 
 DOCUMENT = "documents/<uuid:public_id>"

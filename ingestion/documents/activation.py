@@ -1,8 +1,9 @@
-"""U5: activate a version for search, and trim the files of the older ones."""
+"""U5: activate a version for search, with its vectors; trim the files of older versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,17 +13,75 @@ from django.db.models import Q
 from django.utils import timezone
 
 from common.jobs import Lease, LeaseLost, enqueue, revoke
-from ingestion import events
+from ingestion import events, spaces
+from ingestion.chunking import embedding_text
 from ingestion.documents import pictures
 from ingestion.edits import carrying
+from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage
 from ingestion.lexical import concepts, terms
 from ingestion.lexical.keyphrases import KeyPhrase
-from ingestion.models import Chunk, Document, DocumentVersion, EmbeddingSpace, State
+from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
-from ingestion.spaces.filling import leave_to_backfill
+from ingestion.spaces.filling import leave_to_backfill, store
+
+BATCH = 128
+# Progress before this step, in [0, 1]: it takes nearly all of the time.
+CHUNKED = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Chunks whose vectors are being computed, or will be when they are asked for."""
+
+    space: EmbeddingSpace
+    chunk_ids: list[int]
+    batches: Iterator[tuple[Sequence[int], Vectors]]
+
+
+def begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Begun:
+    """Embed the first BATCH of the chunks: a local model works on while the caller does not wait.
+
+    Nothing is stored, so that whoever begins may give up or die.
+    """
+    chunks = chunks[:BATCH]
+    embedder = spaces.embedder(space)
+    options = spaces.chunking_options(version.document.collection, embedder)
+    texts = [
+        embedding_text(version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options)
+        for chunk in chunks
+    ]
+    return Begun(space, [chunk.pk for chunk in chunks], embedder.embed_batches(texts))
+
+
+def embed(lease: Lease[DocumentVersion], begun: Begun | None = None) -> None:
+    """Embed the chunks without a vector in the active space; each finished batch is kept.
+
+    The `backfill` fills the other written spaces later, so that their providers delay nothing. The
+    active space is looked up for every batch: a switch loses one batch at most. What has `begun`
+    comes first.
+    """
+    version = lease.row
+    total = max(version.chunk_count, 1)
+    while True:
+        space = spaces.writing_space()
+        if begun is None or begun.space != space:
+            waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
+            # With `version`, which the manager reads: deferred, it costs a query for each chunk.
+            chunks = list(waiting.only("version", "text", "heading_path")[:BATCH])
+            if not chunks:
+                return
+            begun = begin(version, space, chunks)
+        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
+        for indices, vectors in begun.batches:
+            with lease.writing():
+                store(space, [begun.chunk_ids[i] for i in indices], vectors)
+            left -= len(indices)
+        begun = None
+        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
+
 
 StoredName = tuple[str, str]
 

@@ -16,11 +16,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils.translation import gettext
 
-from ingestion.audit import log
 from ingestion.documents import activation, versions
 from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.documents.purging import family_of
 from ingestion.errors import IngestionError, InvalidMetadata, StateConflict
+from ingestion.events import log
 from ingestion.lexical import terms
 from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
 from ingestion.models import Chunk, Collection, Document, DocumentMove, DocumentVersion

@@ -24,7 +24,6 @@ from django.utils.translation import gettext
 
 from common.jobs import enqueue
 from ingestion import events
-from ingestion.audit import log
 from ingestion.documents import activation, versions
 from ingestion.documents.purging import (
     LONG_AGO,
@@ -36,6 +35,7 @@ from ingestion.documents.purging import (
     stop_work,
 )
 from ingestion.errors import StateConflict
+from ingestion.events import log
 from ingestion.models import Collection, Document, DocumentVersion
 from ingestion.models.versions import UNFINISHED
 

@@ -21,13 +21,13 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
-from ingestion.audit import log
 from ingestion.chunking.prefix import TextLimits
 from ingestion.documents import versions
 from ingestion.edits.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.edits.merging import rebased
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
+from ingestion.events import log
 from ingestion.lexical import concepts, terms
 from ingestion.models import (
     Chunk,
@@ -38,8 +38,7 @@ from ingestion.models import (
     EmbeddingSpace,
     State,
 )
-from ingestion.models.edits import MAX_QUESTION_CHARS
-from ingestion.models.versions import UNFINISHED
+from ingestion.models.versions import MAX_QUESTION_CHARS, UNFINISHED
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import leave_to_backfill, store, texts_of
 

@@ -27,9 +27,9 @@ from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, revoke, work_on
 from ingestion import events
-from ingestion.audit import forget, log
 from ingestion.documents import activation
 from ingestion.documents.activation import remove_unused
+from ingestion.events import forget, log
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge
 from ingestion.models.versions import UNFINISHED

@@ -23,7 +23,7 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
-from ingestion.documents import activation, parts, vectors, versions
+from ingestion.documents import activation, parts, versions
 from ingestion.documents.previewing import open_file
 from ingestion.domain import (
     BlockKind,
@@ -112,9 +112,9 @@ def _run(lease: Lease[DocumentVersion]) -> None:
         begun = _parse_and_chunk(lease)
     # While the model works; one that is asked costs money, and must not be asked in vain.
     phrases = concepts.of(version.pk) if begun and not concepts.asks() else None
-    vectors.embed(lease, begun)
+    activation.embed(lease, begun)
     while not activation.activate(lease, phrases):
-        vectors.embed(lease)  # another space has become active
+        activation.embed(lease)  # another space has become active
 
 
 def _postpone(
@@ -129,7 +129,7 @@ def _postpone(
     lease.postpone(delay, error=message, error_code=error.code)
 
 
-def _parse_and_chunk(lease: Lease[DocumentVersion]) -> vectors.Begun | None:
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
     """Store the version's chunks with their terms; return the embedding of the first ones."""
     version = lease.row
     lease.update(state=State.PARSING, progress=0)
@@ -159,7 +159,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> vectors.Begun | None:
     terms.read_terms(version.pk, title=named)
     versions.copy_vectors(lease)
     count = version.chunks.count()
-    lease.update(state=State.EMBEDDING, progress=vectors.CHUNKED, chunk_count=count, attempts=0)
+    lease.update(state=State.EMBEDDING, progress=activation.CHUNKED, chunk_count=count, attempts=0)
     return None if carried else begun
 
 
@@ -190,7 +190,7 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> vectors.Begun | None:
+def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> activation.Begun | None:
     """Replace the version's chunks and identifiers, in batches.
 
     The model begins with the first chunks of a new document; later versions may share vectors with
@@ -201,7 +201,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> vect
     space = spaces.writing_space()
     embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
-    begun: vectors.Begun | None = None
+    begun: activation.Begun | None = None
     headings = [
         (start, block.text)
         for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
@@ -215,7 +215,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> vect
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
             if begun is None and version.document.current_id is None:
-                begun = vectors.begin(version, space, chunks)
+                begun = activation.begin(version, space, chunks)
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks

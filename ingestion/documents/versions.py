@@ -10,9 +10,9 @@ from django.db.models import F
 from django.utils.translation import gettext
 
 from common.jobs import Lease, enqueue
-from ingestion.audit import log
 from ingestion.documents.activation import finish
 from ingestion.errors import StateConflict
+from ingestion.events import log
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, State
 from ingestion.models.index import WRITTEN_STATES

@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import ingestion.models.icons
+import ingestion.models.library
 
 
 class Migration(migrations.Migration):
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='collection',
             name='icon',
-            field=models.CharField(blank=True, help_text='One of the named icons, such as book, or one emoji.', max_length=16, validators=[ingestion.models.icons.validate_icon]),
+            field=models.CharField(blank=True, help_text='One of the named icons, such as book, or one emoji.', max_length=16, validators=[ingestion.models.library.validate_icon]),
         ),
         migrations.CreateModel(
             name='DocumentMove',

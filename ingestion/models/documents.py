@@ -1,4 +1,4 @@
-"""Documents of a collection, and moves of them; `versions` has the versions of a document."""
+"""Documents of a collection, moves of them, and purges, which erase them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
+from common.jobs import IMPORTS, Job, JobState
 from ingestion.models.library import Collection, Viewer, validate_metadata
 
 
@@ -194,3 +195,42 @@ class DocumentMove(models.Model):
 
     def __str__(self) -> str:
         return f"{len(self.rows)} to {self.to_id}"
+
+
+class Purge(Job):
+    """The permanent deletion of a collection; without one, of single documents of the bin.
+
+    The row is deleted with its work. `passages` is how many there were to erase when it began, as
+    their documents say, `erased` how many have been.
+    """
+
+    State = JobState
+    TASK = "ingestion.tasks.advance_purge"
+    QUEUES = {IMPORTS: Q()}
+
+    collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="purges")
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    passages = models.PositiveIntegerField(default=0, editable=False)
+    erased = models.PositiveIntegerField(default=0, editable=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("collection",), nulls_distinct=False, name="purge_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.collection or _("single documents"))
+
+    @property
+    def percent(self) -> int:
+        """How much of it is erased, below 100: the last step ends the row."""
+        return min(99, self.erased * 100 // max(1, self.passages))
+
+    def lock_parents(self) -> bool:
+        """Lock the collection; False if it was restored or is gone."""
+        if self.collection_id is None:
+            return True
+        rows = Collection.objects.select_for_update(of=("self",)).exclude(deleted_at=None)
+        return rows.filter(pk=self.collection_id).exists()

@@ -19,9 +19,8 @@ from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
 from ingestion.models.documents import Document
-from ingestion.models.edits import ChunkEdit
 from ingestion.models.library import Collection, Viewer
-from ingestion.models.versions import DocumentVersion
+from ingestion.models.versions import ChunkEdit, DocumentVersion
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `terms`).
 TERM_DIMENSIONS = 1_000_000_000

@@ -1,7 +1,8 @@
-"""Collections, and who may read them; `documents` has what they hold."""
+"""Collections with their icons, and who may read them; `documents` has their contents."""
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,52 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
-from ingestion.models.icons import validate_icon
+
+# The drawings of static/search/icons.svg.
+ICONS = (
+    "archive", "book", "box", "chart", "chat", "code", "flask", "folder", "gear", "globe", "map",
+    "people", "scale", "shield", "wrench",
+)  # fmt: skip
+# What joins or changes the characters of one emoji: skin tones, the joiner, a variation, tags.
+_JOINERS = frozenset({"\u200d", "\ufe0f", "\u20e3"})
+
+
+def validate_icon(value: str) -> None:
+    """Raise ValidationError unless it is the name of an icon or one emoji."""
+    if value in ICONS or _is_emoji(value):
+        return
+    raise ValidationError(
+        gettext("“%(icon)s” is no icon. Write one emoji, or one of: %(names)s.")
+        % {"icon": value[:20], "names": ", ".join(ICONS)}
+    )
+
+
+def _is_emoji(value: str) -> bool:
+    """Whether it is one emoji; of several joined ones, such as a family, too."""
+    bases = [
+        char
+        for index, char in enumerate(value)
+        if char not in _JOINERS
+        and unicodedata.category(char) != "Sk"
+        and not _is_tag(char)
+        # What follows a joiner belongs to the emoji before it.
+        and not (index and value[index - 1] == "\u200d")
+    ]
+    is_flag = len(bases) == 2 and all("\U0001f1e6" <= char <= "\U0001f1ff" for char in bases)
+    if not is_flag and len(bases) != 1:
+        return False
+    return all(unicodedata.category(char) == "So" for char in bases)
+
+
+def _is_tag(char: str) -> bool:
+    return "\U000e0020" <= char <= "\U000e007f"
+
 
 if TYPE_CHECKING:
     from common.accounts.models import User

@@ -29,7 +29,7 @@ from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.configuring import embedder
 from ingestion.spaces.filling import lacking, settled, store, texts_of
 from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
-from ingestion.spaces.throttle import patience
+from ingestion.spaces.metering import patience
 
 logger = logging.getLogger(__name__)
 

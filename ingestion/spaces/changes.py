@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from common.jobs import enqueue
-from ingestion import audit, spaces
+from ingestion import events, spaces
 from ingestion.errors import EmbeddingRejected, SpaceError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.configuring import build, config_of, embedder_config
@@ -84,7 +84,7 @@ def create(
                 paused=True,
                 **(limits or {}),
             )
-            audit.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
+            events.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
     except IntegrityError as error:
         raise SpaceError(
             gettext("Somebody else has just created a space for this model.")
@@ -127,7 +127,7 @@ def configure(
         with transaction.atomic():
             EmbeddingSpace.objects.filter(pk=space.pk).update(**changed)
             words = ", ".join(f"{key.replace('_', ' ')}: {v}" for key, v in changed.items())
-            audit.log(acting_user, space, CHANGE, f"Changed {words}")
+            events.log(acting_user, space, CHANGE, f"Changed {words}")
     space.refresh_from_db()
     return space
 
@@ -145,7 +145,7 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
         row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
         row.filling_after = 0  # to include chunks that an earlier pass missed
         row.save()
-        audit.log(acting_user, row, CHANGE, "Filling started")
+        events.log(acting_user, row, CHANGE, "Filling started")
         enqueue(EmbeddingSpace, row.pk)
     return row
 
@@ -161,7 +161,7 @@ def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
             )
         row.paused = True
         row.save(update_fields=["paused"])
-        audit.log(acting_user, row, CHANGE, "Filling paused")
+        events.log(acting_user, row, CHANGE, "Filling paused")
     return row
 
 
@@ -221,7 +221,7 @@ def activate(
             chosen.filled_at = None
         # With save(), whose signal makes every process reload its configuration.
         chosen.save()
-        audit.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
+        events.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
         enqueue(EmbeddingSpace, chosen.pk)
         if before is not None:
             enqueue(EmbeddingSpace, before.pk)
@@ -246,7 +246,7 @@ def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
             )
         row.state = State.DROPPING
         row.save(update_fields=["state"])
-        audit.log(acting_user, row, DELETION, "Removed")
+        events.log(acting_user, row, DELETION, "Removed")
         enqueue(EmbeddingSpace, row.pk)
 
 

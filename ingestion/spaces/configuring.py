@@ -21,8 +21,7 @@ from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.allowed import KEY_OF_THE_SETTINGS, require_address, require_key
-from ingestion.spaces.metering import MeteredEmbedder
-from ingestion.spaces.throttle import SharedThrottle
+from ingestion.spaces.metering import MeteredEmbedder, SharedThrottle
 
 
 def active_space() -> EmbeddingSpace | None:

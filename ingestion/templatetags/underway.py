@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from ingestion.documents import underway
+from ingestion.documents import progress
 
 register = template.Library()
 
@@ -16,4 +16,4 @@ def under_way(context: template.Context) -> dict[str, Any]:
     """A line with how far the files being read are; nothing if there are none."""
     request = context.get("request")
     # Also without a query for the user, who is looked up only if there is something to show.
-    return {"under_way": underway.under_way(request.user) if request else None}
+    return {"under_way": progress.under_way(request.user) if request else None}

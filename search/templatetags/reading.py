@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from ingestion.metadata import tags_of
 from ingestion.models import Document
-from ingestion.models.icons import ICONS
+from ingestion.models.library import ICONS
 from search.readers import saving
 from search.readers.models import SavedSearch
 

@@ -12,7 +12,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
-from ingestion.audit import log
+from ingestion.events import log
 from search.curation import Conflicts, of_hide, of_pin, of_synonym
 from search.errors import RunConflict
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym

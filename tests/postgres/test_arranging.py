@@ -23,7 +23,7 @@ from ingestion.models import (
     WatchedFile,
     WatchedFolder,
 )
-from ingestion.models.icons import validate_icon
+from ingestion.models.library import validate_icon
 from search import pipeline
 from search.retrieval import Filters
 from tests.support.factories import make_collection, make_document, upload

@@ -27,7 +27,7 @@ from ingestion.models import (
     State,
     TermFrequency,
 )
-from ingestion.models.edits import MAX_QUESTION_CHARS
+from ingestion.models.versions import MAX_QUESTION_CHARS
 from ingestion.services import Wish
 from search.models import Pin
 from search.pipeline import SearchResponse, search

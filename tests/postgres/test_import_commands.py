@@ -319,10 +319,10 @@ def test_the_librarys_log_does_not_stand_between_their_lines(
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
     run("import_documents", tmp_path, "--collection", "Share")
     run("watch_folder", tmp_path, "--collection", "Share")
-    assert [record for record in caplog.records if record.name == "ingestion.audit"] == []
+    assert [record for record in caplog.records if record.name == "ingestion.events"] == []
     (tmp_path / "b.md").write_text("# Beta\n\nText.")
     run("import_documents", tmp_path, "--collection", "Share", "-v", 2)
-    assert "ingestion.audit" in {record.name for record in caplog.records}
+    assert "ingestion.events" in {record.name for record in caplog.records}
 
 
 def test_an_export_that_does_not_exist_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from common.accounts.models import User
-from ingestion.documents.underway import note_under_way, under_way
+from ingestion.documents.progress import note_under_way, under_way
 from ingestion.models import DocumentVersion, State, Visibility
 from tests.support.factories import make_collection, make_document, upload
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from common.accounts import tokens
 from common.accounts.models import User
-from ingestion import access
+from ingestion import collections
 from ingestion.models import Collection
 from tests.support.admin_client import signed_in, staff
 from tests.support.factories import make_collection, make_document
@@ -32,28 +32,28 @@ def library(member: User, reader: User, administrator: User) -> dict[str, Collec
 
 def test_the_reasons_agree_with_the_rule() -> None:
     for person in User.objects.all():
-        told = {sight.collection for sight in access.seen_by(person) if sight.reasons}
+        told = {sight.collection for sight in collections.seen_by(person) if sight.reasons}
         assert told == set(Collection.objects.visible_to(person)), person
 
 
 def test_the_readers_agree_with_the_rule(library: dict[str, Collection]) -> None:
-    told = {reader.user for reader in access.readers_of(library["vault"])}
+    told = {reader.user for reader in collections.readers_of(library["vault"])}
     ruled = {
         person
         for person in User.objects.all()
         if Collection.objects.visible_to(person).filter(pk=library["vault"].pk).exists()
     }
     assert told == ruled
-    assert access.readers_of(library["open"]) == []
+    assert collections.readers_of(library["open"]) == []
 
 
 def test_queries_do_not_grow_with_collections(member: User) -> None:
     with CaptureQueriesContext(connection) as few:
-        access.seen_by(member)
+        collections.seen_by(member)
     for number in range(5):
         make_collection(f"More {number}", visibility="groups", groups=["insiders"])
     with CaptureQueriesContext(connection) as many:
-        access.seen_by(member)
+        collections.seen_by(member)
     assert len(many) == len(few) == 3
 
 

@@ -14,7 +14,7 @@ from common.api.serializers import CleanSerializer, Strict
 from ingestion.api.serializers.documents import LanguageField
 from ingestion.collections import groups_problem
 from ingestion.models import Chunk, ChunkEdit, Collection, EmbeddingSpace
-from ingestion.models.edits import MAX_QUESTION_CHARS
+from ingestion.models.versions import MAX_QUESTION_CHARS
 from ingestion.spaces.index import IndexState
 from ingestion.spaces.report import Report
 

@@ -9,7 +9,7 @@ naming          -> the file name of a fetched page
 
 from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused, TooLong
 from ingestion.intake.fetching.crawling import CrawledPage, Robots, Sitemap, read_page, read_sitemap
-from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch
+from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch, file_name
 from ingestion.intake.fetching.guard import (
     MAX_URL_CHARS,
     Guard,
@@ -18,7 +18,6 @@ from ingestion.intake.fetching.guard import (
     read_rules,
     read_target,
 )
-from ingestion.intake.fetching.naming import file_name
 
 __all__ = [
     "MAX_URL_CHARS",

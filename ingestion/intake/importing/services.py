@@ -20,8 +20,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.jobs import enqueue, revoke
-from ingestion.audit import log
 from ingestion.errors import FileTooLarge, StateConflict
+from ingestion.events import log
 from ingestion.files.storage import display_name
 from ingestion.intake.importing.folders import HERE
 from ingestion.intake.importing.manifests import source_for

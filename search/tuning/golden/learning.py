@@ -15,7 +15,7 @@ from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext, ngettext
 
-from ingestion.audit import log
+from ingestion.events import log
 from search.domain import Classification, Query, QueryClass
 from search.engine import configuration
 from search.engine.configuration import Configuration
