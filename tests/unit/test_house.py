@@ -1,0 +1,149 @@
+"""The house keeps its budgets: a new thing pays by taking away, or an ADR says why not.
+
+To raise a number in `BUDGETS`, write an ADR that says what pays for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("kbsite", "search", "ingestion", "common")
+BUDGETS = {
+    "modules": 760,
+    "code lines": 75_000,
+    "modules in the largest import circle": 8,
+    "environment variables": 186,
+    "files over 300 lines": 28,
+    "functions over 40 lines": 25,
+    "lines of tests": 74_000,
+}
+LAYOUT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+
+
+@cache
+def sources() -> dict[str, str]:
+    """The text of each module by its dotted name; migrations are history and do not count."""
+    files = (file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+    return {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts): file.read_text()
+        for file in files
+        if "migrations" not in file.parts
+    }
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(text) for name, text in sources().items()}
+
+
+def code_lines(name: str) -> int:
+    """The lines of a module that are neither blank nor of comments and docstrings."""
+    tokens = tokenize.generate_tokens(io.StringIO(sources()[name]).readline)
+    lines = {
+        line
+        for token in tokens
+        if token.type not in LAYOUT
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(trees()[name]):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            match node.body:
+                case [ast.Expr(ast.Constant(str())) as text, *_]:
+                    lines -= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    return len(lines)
+
+
+@cache
+def modules() -> dict[str, str]:
+    """The key in `sources` of each module by the name under which it is imported."""
+    return {name.removesuffix(".__init__"): name for name in sources()}
+
+
+def imports(module: str) -> Iterator[str]:
+    """What a module imports, also within functions and under TYPE_CHECKING."""
+    name = modules()[module]
+    package = module if name != module else module.rpartition(".")[0]
+    for node in ast.walk(trees()[name]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield inner if inner in modules() else base
+
+
+def largest_circle() -> set[str]:
+    """The largest set of modules that reach each other by imports (Tarjan 1972)."""
+    edges = {one: {*imports(one)} & modules().keys() - {one} for one in modules()}
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[set[str]] = [set()]
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in edges[module]:
+            if other not in index:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], index[other])
+        if low[module] == index[module]:
+            at = stack.index(module)
+            circles.append(set(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10_000)
+    for module in edges:
+        if module not in index:
+            visit(module)
+    return max(circles, key=len)
+
+
+def long_functions() -> list[str]:
+    return [
+        f"{name}.{node.name}"
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > 40
+    ]
+
+
+@cache
+def measured() -> dict[str, int]:
+    example = (ROOT / ".env.example").read_text()
+    return {
+        "modules": len(sources()),
+        "code lines": sum(map(code_lines, sources())),
+        "modules in the largest import circle": len(largest_circle()),
+        "environment variables": len(set(re.findall(r"(?m)^#? ?([A-Z][A-Z0-9_]+)=", example))),
+        "files over 300 lines": sum(text.count("\n") > 300 for text in sources().values()),
+        "functions over 40 lines": len(long_functions()),
+        "lines of tests": sum(
+            file.read_text().count("\n") for file in (ROOT / "tests").rglob("*.py")
+        ),
+    }
+
+
+@pytest.mark.parametrize("what", BUDGETS)
+def test_a_budget_is_kept(what: str) -> None:
+    assert measured()[what] <= BUDGETS[what], f"{what}: take away, or write an ADR that pays"
