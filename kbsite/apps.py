@@ -1,4 +1,4 @@
-"""The project's own application: commands and checks."""
+"""The project's own application: commands and probes."""
 
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
@@ -33,7 +33,16 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.parsing.system_calls import hide_process
-        from kbsite import checks  # noqa: F401 -- registers the checks
+        from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
+            database,
+            deployment,
+            library,
+            machine,
+            parts,
+            settings,
+            system_checks,
+            work,
+        )
 
         # Every process of the site holds secrets, and a parser may run as the same user.
         hide_process()

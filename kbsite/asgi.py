@@ -18,7 +18,7 @@ from kbsite.serving.dispatch import Pages, Site
 def _application() -> Site:
     from django.conf import settings
 
-    from kbsite.monitoring.traces import begin
+    from kbsite.operations.monitoring.traces import begin
     from search.mcp import agents_app, is_for_agents  # after the setup: it imports models
 
     begin("web")

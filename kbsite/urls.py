@@ -9,8 +9,8 @@ from django.contrib.auth.views import LogoutView
 from django.http import Http404, HttpRequest
 from django.urls import include, path
 
-from kbsite.monitoring.endpoint import metrics
-from kbsite.serving.health import health
+from kbsite.operations.monitoring.endpoint import metrics
+from kbsite.operations.probes.health import health
 from kbsite.sign_in.views import SignIn
 
 handler500 = "kbsite.serving.outages.server_error"
@@ -27,8 +27,8 @@ urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("", include("kbsite.sign_in.urls")),
-    path("health/", health, name="health"),
-    path("metrics", metrics, name="metrics"),
+    path("health/", health.view, name="health"),
+    path("metrics", metrics.view, name="metrics"),
     path("api/", include("search.api.urls")),
     path("v1/", include("search.api.compatible.urls")),
     path("", include("search.urls")),

@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
 # Seconds, with time left to answer 503 within two.
 os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
-from kbsite.monitoring.traces import begin
+from kbsite.operations.monitoring.traces import begin
 from kbsite.servers import ensure_servers  # after the settings module is named
 
 ensure_servers()

@@ -2,7 +2,7 @@
 
 Every label takes few values, known before: classes, stages, formats, tasks. No label holds a text
 of a reader or of a document. Each metric has a label, so that a process that counts nothing
-leaves no file (`processes`). What a scrape asks the database is in kbsite/monitoring/gauges.py.
+leaves no file (`processes`). Gauges of the whole site belong to its probes.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ from django.db import connections
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import Resolver404, resolve, set_script_prefix
 
-from kbsite.monitoring import endpoint, requests
-from kbsite.serving import bodies, health, refusals
+from kbsite.operations.monitoring import endpoint, requests
+from kbsite.operations.probes import health
+from kbsite.serving import bodies, refusals
 from kbsite.serving.admission import Admission, Busy, Place, Rank, rank_of
 from kbsite.serving.bodies import Bodies
 from kbsite.serving.memory import with_room
@@ -101,9 +102,9 @@ class Site:
             # Without its lifespan the SDK's application answers every call with a 500.
             await self._agents(scope, receive, send)
         elif scope["path"] == health.PATH and scope["method"] in ("GET", "HEAD"):
-            await health.health_app(scope, receive, send)
+            await health.health.app(scope, receive, send)
         elif scope["path"] == endpoint.PATH and scope["method"] in ("GET", "HEAD"):
-            await endpoint.metrics_app(scope, receive, send)
+            await endpoint.metrics.app(scope, receive, send)
         else:
             with requests.named(scope, send) as send_named:
                 async with ThreadSensitiveContext(executor=self._threads):

@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 
 from common.backoff import CircuitOpen
 from ingestion.errors import StorageUnavailable
-from kbsite.serving import health
+from kbsite.operations.probes import health
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from common.observing import processes
-from kbsite.monitoring.logs import logging_of
+from kbsite.operations.monitoring.logs import logging_of
 from kbsite.settings.environment import VAR_DIR, env
 
 # --- metrics ---

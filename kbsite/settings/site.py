@@ -56,7 +56,7 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
-    "kbsite.monitoring.requests.observe",
+    "kbsite.operations.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
     "kbsite.serving.middleware.StaticFiles",
     "kbsite.serving.policy.ContentSecurityPolicy",

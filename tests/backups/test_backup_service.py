@@ -11,6 +11,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.core.management import CommandError, call_command
 from django.utils import timezone
+from kbsite.serving.health import backup_is_recent
 
 from kbsite.backups import ELSEWHERE, database, reading, services, writing
 from kbsite.backups.errors import BackupError
@@ -18,7 +19,6 @@ from kbsite.backups.keys import Key
 from kbsite.backups.listing import address, backups, new_name
 from kbsite.backups.models import BackupRun
 from kbsite.backups.store import Store
-from kbsite.serving.health import backup_is_recent
 from tests.backups.conftest import Make, contents, rows
 from tests.support.bucket import bucket_server
 

@@ -22,12 +22,12 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Group
 from django.db import connections
 from django.test import RequestFactory
+from kbsite.doctor import servers as examined
 
 from common import replicas
 from common.accounts.models import User
 from common.observing import metrics
 from ingestion.models import Visibility
-from kbsite.doctor import servers as examined
 from kbsite.embedded import EmbeddedServers
 from kbsite.embedded.server import _processes_in
 from kbsite.serving import health

@@ -19,7 +19,7 @@ from kbsite.backups.keys import Key
 from kbsite.backups.models import BackupRun
 from kbsite.backups.store import Store
 from kbsite.celery import app
-from kbsite.monitoring import endpoint, gauges
+from kbsite.operations.monitoring import endpoint, gauges
 from tests.faults.harness import ROOT, environment, wait_for, worker
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_collection, upload

@@ -13,13 +13,13 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from kbsite.checks.database import check_signals
 from pytest import approx
 
 from ingestion.documents import deletion, editing, steps
 from ingestion.documents.editing import Wish
 from ingestion.lexical import concepts
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
-from kbsite.checks.database import check_signals
 from search import pipeline
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from kbsite.checks import machine
 
 from ingestion.documents import steps
 from ingestion.models import Document, State
 from ingestion.parsing.limits import ParseLimits
-from kbsite.checks import machine
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document, upload
 from tests.unit.parsing import hostile

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError, transaction
 from django.db.models.signals import pre_save
+from kbsite.checks.models import check_query_classifier
 
 from common.accounts.models import User
-from kbsite.checks.models import check_query_classifier
 from search.domain import Classification, Query, QueryClass
 from search.engine import classifying, configuration
 from search.errors import NotPermitted, ProfileError, RunConflict

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.checks import Error
+from kbsite.checks.models import check_reranker
 from pytest import approx
 
 from common.accounts.models import User
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
-from kbsite.checks.models import check_reranker
 from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
 from search.engine import configuration
 from search.engine.rerank import PASSAGE_CHARS

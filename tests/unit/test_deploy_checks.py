@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from django.core.checks.registry import registry
-from pytest_django import Settings
-
 from kbsite.checks import deployment
+from pytest_django import Settings
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],

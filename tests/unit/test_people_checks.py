@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP
+from kbsite.checks import people
 from knox.models import AuthToken
 
 from common.accounts import tokens
 from common.accounts.models import User
-from kbsite.checks import people
 
 
 def ids(found: list[Any]) -> set[str]:

@@ -14,13 +14,13 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
+from kbsite.doctor import examine, library, machine, servers
+from kbsite.doctor.findings import Finding, State
 
 from common.observing import metrics
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
-from kbsite.doctor import examine, library, machine, servers
-from kbsite.doctor.findings import Finding, State
 from kbsite.serving import health
 from search.models import SearchProfile
 from tests.faults.harness import assert_statistics_equal_a_recount

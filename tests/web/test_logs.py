@@ -24,7 +24,7 @@ from common.replicas import Replica
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
-from kbsite.monitoring import logs, tasks
+from kbsite.operations.monitoring import logs, tasks
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query

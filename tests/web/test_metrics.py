@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from common.observing import metrics, processes
 from ingestion.documents import steps
 from kbsite.backups.models import BackupRun
-from kbsite.monitoring import endpoint, gauges
+from kbsite.operations.monitoring import endpoint, gauges
 from kbsite.serving.dispatch import Site
 from search import pipeline
 from tests.faults.asgi import response, scope

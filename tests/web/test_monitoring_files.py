@@ -14,7 +14,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.observing import metrics
-from kbsite.monitoring import gauges
+from kbsite.operations.monitoring import gauges
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/monitoring"

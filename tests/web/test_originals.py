@@ -18,6 +18,7 @@ import pytest
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.test import RequestFactory
+from kbsite.doctor import machine
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
@@ -27,7 +28,6 @@ from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
 from ingestion.files.storage import download
 from ingestion.models import Collection, Document, DocumentVersion, State
-from kbsite.doctor import machine
 from kbsite.serving import health, outages
 from search.pipeline import search
 from tests.faults.harness import ROOT, environment

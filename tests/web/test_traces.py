@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from common.observing import tracing
 from ingestion.tasks import advance_version
-from kbsite.monitoring import tasks, traces
+from kbsite.operations.monitoring import tasks, traces
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.local_site import Answer, local_site
 
@@ -144,7 +144,7 @@ def test_a_collector_gets_the_spans_over_http() -> None:
         "import django; django.setup()\n"
         "from opentelemetry import trace\n"
         "from common.observing import tracing\n"
-        "from kbsite.monitoring import traces\n"
+        "from kbsite.operations.monitoring import traces\n"
         "assert traces.start('web') and traces.start('web')\n"
         "with tracing.span('a piece of work'): assert tracing.current_trace()\n"
         "trace.get_tracer_provider().shutdown()\n"

@@ -7,12 +7,11 @@ from typing import Any
 from django.core.checks import register
 from django.core.management.commands.check import Command as DjangoCheck
 
-from kbsite.checks.machine import check_isolation, list_limits
+from kbsite.operations.probes.system_checks import check_for_people
 
 
 class Command(DjangoCheck):
     def handle(self, *app_labels: list[str], **options: Any) -> None:
         # Registered here, since every other command runs the checks, too, and should not list them.
-        register(list_limits)
-        register(check_isolation)
+        register(check_for_people)
         super().handle(*app_labels, **options)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from common.probes import Finding, State, examine
 from ingestion.lexical.recounting import recount
-from kbsite.doctor import Finding, State, examine
 
 _COLOURS = {State.OK: "SUCCESS", State.LOOK: "WARNING", State.WRONG: "ERROR"}
 _WIDTH = max(map(len, State))
@@ -40,16 +39,18 @@ class Command(BaseCommand):
         try:
             if options["recount"]:
                 recount()
-            found = [self._shown(each, as_json=options["json"]) for each in examine()]
+            states = [self._write(each, as_json=options["json"]) for each in examine()]
         finally:
             logging.disable(logging.NOTSET)
-        if State.WRONG in found:
+        if State.WRONG in states:
             sys.exit(1)
 
-    def _shown(self, finding: Finding, *, as_json: bool) -> State:
-        """Write the finding as soon as it is known; return its state."""
+    def _write(self, finding: Finding, *, as_json: bool) -> State:
+        """Write the finding at once; return its state."""
         if as_json:
-            self.stdout.write(json.dumps(asdict(finding), ensure_ascii=False))
+            fields = ("name", "state", "text", "advice")
+            row = {field: getattr(finding, field) for field in fields}
+            self.stdout.write(json.dumps(row, ensure_ascii=False))
         else:
             style = getattr(self.style, _COLOURS[finding.state])
             self.stdout.write(f"{style(f'{finding.state:<{_WIDTH}}')}  {_line(finding)}")

@@ -13,7 +13,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from common.observing import ids, tracing
-from kbsite.monitoring import discretion
+from kbsite.operations.monitoring import discretion
 
 APPS = ("kbsite", "common", "ingestion", "search")
 FORMATS = ("line", "json")
@@ -77,11 +77,11 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "line": {
-                "()": "kbsite.monitoring.logs.LineFormatter",
+                "()": "kbsite.operations.monitoring.logs.LineFormatter",
                 "format": "{levelname:<7} {name}: {message}",
                 "style": "{",
             },
-            "json": {"()": "kbsite.monitoring.logs.json_formatter"},
+            "json": {"()": "kbsite.operations.monitoring.logs.json_formatter"},
         },
         "filters": {"brief": {"()": "kbsite.serving.outages.Brief"}},
         "handlers": {
@@ -110,7 +110,7 @@ def gunicorn_logging() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "kbsite.monitoring.logs.json_formatter"}},
+        "formatters": {"json": {"()": "kbsite.operations.monitoring.logs.json_formatter"}},
         "handlers": handlers,
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {

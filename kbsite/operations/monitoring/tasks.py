@@ -42,7 +42,9 @@ def count_beat(**_signal: Any) -> None:
 
 
 def _begin(program: str) -> None:
-    from kbsite.monitoring import traces  # the settings are not loaded when this module is
+    from kbsite.operations.monitoring import (
+        traces,  # the settings are not loaded when this module is
+    )
 
     traces.begin(program)
 

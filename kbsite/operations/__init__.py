@@ -1,0 +1,1 @@
+"""What an operator needs: probes of the site, monitoring, backups."""

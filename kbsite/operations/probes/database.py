@@ -1,0 +1,241 @@
+"""Probes of the database: its version, extensions, migrations, indexes, clock, and rows in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from common.accounts.models import User
+from common.accounts.rights import FACTORS
+from common.accounts.tokens import everlasting
+from common.probes import Finding, Scope, look, ok, register, wrong
+from ingestion.identifiers import regex_problems
+from ingestion.lexical import concepts
+from ingestion.models import EmbeddingSpace, IdentifierPattern
+from ingestion.spaces.allowed import why_refused
+from ingestion.spaces.index import IndexState, indexes_of
+from ingestion.spaces.report import overview
+from kbsite.operations.probes import health, system_checks
+from search.models import ClassRule, ClassWeights, SearchProfile
+from search.query.rule_classifier import pattern_problems
+from search.query.wordnet import opened
+from search.ranking.boosts import anchor_problem, parse_boosts
+
+# halfvec and sparsevec, which the indexes use, were added in 0.7.
+PGVECTOR_AT_LEAST = (0, 7)
+POSTGRES_AT_LEAST = 16
+# Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
+DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
+# Tables whose size says how large the library is, and their names in the metric.
+TABLES = {
+    "ingestion_document": "documents",
+    "ingestion_chunk": "passages",
+    "ingestion_chunkembedding": "embeddings",
+    "analytics_searchevent": "search_events",
+}
+
+
+def size_gauges() -> Iterator[Metric]:
+    rows = GaugeMetricFamily(
+        "steelyard_rows", "Rows of large tables, as Postgres estimates them.", labels=["table"]
+    )
+    size = GaugeMetricFamily("steelyard_database_bytes", "Size of the database on its disk.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, greatest(reltuples, 0), pg_database_size(current_database())"
+            " FROM pg_class WHERE oid = ANY(SELECT to_regclass(name) FROM unnest(%s::text[]) name)",
+            [list(TABLES)],
+        )
+        for table, estimate, size_now in cursor.fetchall():
+            rows.add_metric([TABLES[table]], estimate)
+            size.samples.clear()
+            size.add_metric([], size_now)
+    yield from (rows, size)
+
+
+@register(
+    "database",
+    alive=health.database_answers,
+    start="Run: manage.py services start"
+    if settings.EMBEDDED_POSTGRES
+    else "Start it, or correct DATABASE_URL.",
+    gauges=size_gauges,
+)
+def database() -> Iterator[Finding]:
+    """Its version, and what `check --database` says."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        yield ok(f"Postgres {cursor.fetchone()[0]}")
+    if is_migrated():
+        yield from system_checks.findings(tags=["database"], databases=["default"])
+
+
+@register("versions", Scope.ROWS)
+def versions() -> Iterator[Finding]:
+    """Postgres and pgvector must be recent enough."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        postgres = int(cursor.fetchone()[0]) // 10_000
+        cursor.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'")
+        row = cursor.fetchone()
+    yield from version_problems(postgres, row[0] if row else "")
+
+
+def version_problems(postgres: int, pgvector: str) -> Iterator[Finding]:
+    """The findings on this major version of Postgres and version of pgvector; empty if none."""
+    if postgres < POSTGRES_AT_LEAST:
+        text = f"The database is Postgres {postgres}; {POSTGRES_AT_LEAST} or newer is needed."
+        yield wrong(text, "Upgrade it, or set DATABASE_URL to a newer server.", "E004")
+    if tuple(map(int, pgvector.split(".")[:2] if pgvector else "0")) < PGVECTOR_AT_LEAST:
+        advice = "Install the package postgresql-NN-pgvector, or use an image with it."
+        if pgvector:
+            text = f"The database has pgvector {pgvector}; 0.7 or newer is needed."
+        else:
+            text = "The database server has no pgvector."
+        yield wrong(text, advice, "E005")
+
+
+@register("extensions", needs="database")
+def extensions() -> Iterator[Finding]:
+    """The extensions in use, against the newest that the server has."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, installed_version, default_version FROM pg_available_extensions"
+            " WHERE installed_version IS NOT NULL ORDER BY name"
+        )
+        rows = cursor.fetchall()
+    for name, installed, newest in rows:
+        if installed != newest:
+            advice = f"As the database's owner: ALTER EXTENSION {name} UPDATE"
+            yield look(f"{name} {installed} is used, {newest} is installed", advice)
+    if "vector" not in {name for name, *_ in rows}:
+        yield wrong("vector is missing", "Run: manage.py migrate")
+    else:
+        yield ok(", ".join(f"{name} {used}" for name, used, _ in rows))
+
+
+def is_migrated() -> bool:
+    """Whether the database has the tables of this version."""
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+@register("migrations", needs="database")
+def migrations() -> Iterator[Finding]:
+    if is_migrated():
+        yield ok("all applied")
+    else:
+        yield wrong("some are not applied", "Run: manage.py migrate")
+
+
+@register("indexes", needs="migrations")
+def indexes() -> Iterator[Finding]:
+    """Indexes that a failed build left, and that of the active embedding space."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+            " LEFT JOIN pg_stat_progress_create_index p ON p.index_relid = c.oid"
+            " WHERE NOT i.indisvalid AND p.index_relid IS NULL AND pg_table_is_visible(c.oid)"
+        )
+        invalid = [name for (name,) in cursor.fetchall()]
+    for name in invalid:
+        text = f"{name} is incomplete after a failed build and is not used"
+        yield wrong(text, f"Run in psql: REINDEX INDEX CONCURRENTLY {name}")
+    active = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
+    if not settings.VECTOR_INDEX:
+        active = None  # Qdrant has it
+    if active is not None and indexes_of([active])[active.pk].state is IndexState.NONE:
+        text = f"the vectors of {active} have no index: searches by meaning read all of them"
+        yield wrong(text, f"Run: manage.py embedding_space index {active.pk}")
+    elif not invalid:
+        yield ok("all valid")
+
+
+@register("clocks", needs="database")
+def clocks() -> Iterator[Finding]:
+    """The difference between this machine's clock and the database's."""
+    before = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        theirs = cursor.fetchone()[0]
+    # In the middle of the request, so that a slow connection does not count.
+    ours = before + (timezone.now() - before) / 2
+    difference = abs(theirs - ours)
+    text = f"{difference.total_seconds():.1f} s between this machine and the database"
+    advice = "Let both machines keep their time by NTP (timedatectl set-ntp true)."
+    if difference > TOO_DIFFERENT:
+        yield wrong(text, advice)
+    elif difference > DIFFERENCE:
+        yield look(text, advice)
+    else:
+        yield ok(text)
+
+
+@register("embedding spaces", Scope.ROWS)
+def spaces() -> Iterator[Finding]:
+    """Whether the settings name another model than the active space, or do not allow a space's."""
+    rows = list(EmbeddingSpace.objects.all())
+    advice = "See “Embedding spaces” in docs/operations.md."
+    if rows:
+        yield from (look(text, advice, "W006") for text in overview(rows))
+    for space in rows:
+        if reason := why_refused(space.config):
+            yield look(f"{space}: {reason}", advice, "W021")
+
+
+@register("expressions", Scope.ROWS)
+def expressions() -> Iterator[Finding]:
+    """Expressions from before RE2 that it lacks: they match nothing."""
+    for kind, row, problems in _expressions():
+        if problems:
+            text = f"The {kind} “{row}” matches nothing: {problems[0]}"
+            advice = "Change it in the admin. Documents follow when they are reprocessed."
+            yield look(text, advice, "W022")
+
+
+def _expressions() -> Iterator[tuple[str, object, list[str]]]:
+    """The kind, the row and the problems of each expression that an administrator entered."""
+    for pattern in IdentifierPattern.objects.all():
+        yield "identifier pattern", pattern, regex_problems(pattern.regex)
+    for rule in ClassRule.objects.exclude(pattern=""):
+        yield "classifier rule", rule, pattern_problems(rule.pattern)
+    for profile in SearchProfile.objects.exclude(state=SearchProfile.State.RETIRED):
+        if profile.bypass:
+            yield "bypass of", profile, regex_problems(profile.bypass)
+        for boost in parse_boosts(profile.boosts):
+            if problem := anchor_problem(boost):
+                yield f"anchor of the boost “{boost.name}” of", profile, [problem]
+
+
+@register("signals", Scope.ROWS)
+def signals() -> Iterator[Finding]:
+    """Whether the active profile weighs WordNet or concepts, and their data is missing."""
+    weights = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
+    if opened(settings.WORDNET_DIR) is None and weights.filter(wordnet__gt=0).exists():
+        text = f"The active profile weighs WordNet, which is not in {settings.WORDNET_DIR}."
+        advice = "On Debian: sudo apt-get install wordnet-base. Elsewhere set WORDNET_DIR."
+        yield look(text, advice, "W012")
+    if next(concepts.waiting(), None) is not None and weights.filter(concept__gt=0).exists():
+        text = "The active profile weighs concepts, which some documents do not have yet."
+        yield look(text, "Run: manage.py concepts", "W013")
+
+
+@register("tokens", Scope.DEPLOYED_ROWS)
+def tokens() -> Iterator[Finding]:
+    """Tokens that may do all, and superusers without a second factor."""
+    if count := everlasting().count():
+        text = f"{count} API tokens never expire, or may do all that their users may."
+        advice = "Revoke them under “API tokens” in the admin; their owners make others."
+        yield look(text, advice, "W048")
+    bare = User.objects.filter(is_active=True, is_superuser=True)
+    count = bare.exclude(authenticator__type__in=FACTORS).count()
+    if settings.STAFF_SECOND_FACTOR == "off" and count:
+        text = f"{count} superusers have no second factor."
+        yield look(text, "They add one under “Second factor” of their page.", "W049")

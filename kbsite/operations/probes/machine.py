@@ -1,0 +1,216 @@
+"""Probes of this machine: the programs, the settings, secrets, disks, storage, the parser, mail."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import smtplib
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from django.conf import settings
+from django.core.mail import get_connection
+from packaging.requirements import Requirement
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from common.probes import Finding, Scope, State, look, ok, register, wrong
+from ingestion.errors import ParseFailed
+from ingestion.files.bucket import BucketStorage
+from ingestion.parsing import ParseLimits, parse_file
+from ingestion.parsing.isolation_report import isolation_report
+from kbsite.operations.probes import health, system_checks
+
+# Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
+LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
+_PIN = re.compile(r"[A-Za-z0-9]\S*==")
+_SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to be read.</p>"
+
+
+@register("python")
+def python() -> Iterator[Finding]:
+    yield ok(f"{platform.python_version()} on {platform.platform(terse=True)}")
+
+
+@register("packages")
+def packages() -> Iterator[Finding]:
+    """The packages against their pins."""
+    pins = _pins(settings.BASE_DIR / "requirements" / "production.txt")
+    others = []
+    for package, pinned in pins.items():
+        try:
+            installed = version(package)
+        except PackageNotFoundError:
+            installed = "missing"
+        if installed != pinned:
+            others.append(f"{package} {installed} (pinned {pinned})")
+    if others:
+        install = ".venv/bin/pip install --require-hashes"
+        advice = f"Run: {install} --requirement requirements/production.txt"
+        yield look("; ".join(others), advice)
+    else:
+        yield ok(f"{len(pins)} as pinned")
+
+
+def _pins(path: Path) -> dict[str, str]:
+    """The versions that this machine must have, of a file that `make lock` wrote."""
+    pins = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not _PIN.match(line):
+            continue
+        requirement = Requirement(line.rstrip(" \\"))
+        if requirement.marker is None or requirement.marker.evaluate():
+            pins[requirement.name] = next(iter(requirement.specifier)).version
+    return pins
+
+
+@register("settings")
+def settings_() -> Iterator[Finding]:
+    """What `manage.py check` says, with `--deploy` where the site is served over HTTPS."""
+    problems = list(
+        system_checks.findings(
+            system_checks.check_for_people(None), include_deployment_checks=settings.HTTPS
+        )
+    )
+    yield from problems or [ok("nothing to correct")]
+
+
+@register("secrets", Scope.CHECK)
+def secrets() -> Iterator[Finding]:
+    """Files with secrets must be closed to other users of the machine."""
+    files = [Path(settings.BASE_DIR) / ".env"]
+    if not os.environ.get("SECRET_KEY"):
+        files.append(Path(settings.VAR_DIR) / "secret_key")
+    for path in files:
+        if not path.exists():
+            continue
+        about = path.stat()
+        # A file of root's is read by its group (docs/operations.md), a file of this user's is not.
+        mode = 0o600 if about.st_uid == os.geteuid() else 0o640
+        if about.st_mode & 0o777 & ~mode:
+            text = f"Other users of this machine may read or write {path}."
+            advice = f"chmod {mode:o} {path}. It holds what signs sessions and opens the database."
+            yield look(text, advice, "W045")
+
+
+@register("limits", Scope.CHECK)
+def limits() -> Iterator[Finding]:
+    lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
+    heading = "Limits of parsing one file (docs/operations.md explains each):"
+    yield Finding(State.OK, "\n".join([heading, *lines]), check="I001")
+
+
+@register("isolation", Scope.CHECK)
+def isolation() -> Iterator[Finding]:
+    """What does not isolate a parser on this machine."""
+    for works, text in isolation_report():
+        if not works:
+            yield look(text, "docs/operations.md: “The parser”.", "W020")
+
+
+def _folders() -> dict[str, Path]:
+    return {"var": Path(settings.VAR_DIR), "files": Path(settings.MEDIA_ROOT)}
+
+
+def disk_gauges() -> Iterator[Metric]:
+    free = GaugeMetricFamily(
+        "steelyard_disk_free_bytes", "Room on the disk of a folder.", labels=["folder"]
+    )
+    size = GaugeMetricFamily(
+        "steelyard_disk_bytes", "Size of the disk of a folder.", labels=["folder"]
+    )
+    for name, path in _folders().items():
+        # Files come with the first upload: until then, the folder above.
+        existing = next(each for each in (path, *path.parents) if each.exists())
+        usage = shutil.disk_usage(existing)
+        free.add_metric([name], usage.free)
+        size.add_metric([name], usage.total)
+    yield from (free, size)
+
+
+@register("disks", gauges=disk_gauges)
+def disks() -> Iterator[Finding]:
+    """Whether the folders can be written, and the room on their disks."""
+    for name, folder in _folders().items():
+        yield _disk(name, folder)
+
+
+def _disk(name: str, folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x" * 4096)
+        usage = shutil.disk_usage(folder)
+    except OSError as error:
+        advice = "Make room, or let this user write there."
+        return wrong(f"{name}: {folder} cannot be written: {error.strerror}", advice)
+    free, total = usage.free / 2**30, usage.total / 2**30
+    text = f"{name}: {free:.1f} GiB of {total:.1f} GiB free at {folder}"
+    advice = "Empty the bin, remove what is not needed, or enlarge the disk."
+    for (share, least), make in ((TOO_LITTLE, wrong), (LITTLE, look)):
+        if usage.free < least or usage.free < share * usage.total:
+            return make(text, advice)
+    return ok(text)
+
+
+@register(
+    "storage",
+    alive=health.storage_answers,
+    start="Make room, or check FILES_DIR or ORIGINALS_URL and AWS_ENDPOINT.",
+)
+def storage() -> Iterator[Finding]:
+    """Whether an original can be written, read and deleted."""
+    if not settings.ORIGINALS_URL:
+        yield ok("originals can be stored")
+        return
+    try:
+        BucketStorage(settings.ORIGINALS_URL).check()
+    except OSError as error:
+        reason = str(error.__cause__ or error).split("\n", 1)[0]
+        advice = "Check ORIGINALS_URL, AWS_ENDPOINT, AWS_REGION and the key's rights."
+        yield wrong(f"{settings.ORIGINALS_URL}: {reason}", advice)
+    else:
+        yield ok(f"{settings.ORIGINALS_URL} is written, read and deleted")
+
+
+@register("parser")
+def parser() -> Iterator[Finding]:
+    """Whether a file can be read in a parser's process, and what isolates it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sample.html"
+        path.write_text(_SAMPLE)
+        try:
+            parsed = parse_file(path, path.name, ParseLimits.of(settings.PARSE_LIMITS))
+        except (ParseFailed, OSError) as error:
+            advice = "Look at the log: it says how the parser's process ended."
+            yield wrong(f"cannot read a page of HTML: {error}", advice)
+            return
+    yield ok(f"read a page of HTML as {len(parsed.blocks)} blocks")
+    # What is missing of these is shown with the settings.
+    yield from (ok(text) for works, text in isolation_report() if works)
+
+
+@register("mail")
+def mail() -> Iterator[Finding]:
+    """Whether the mail server accepts a connection. Nothing is sent."""
+    backend = settings.EMAIL_BACKEND.rpartition(".")[0].rpartition(".")[2]
+    server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+    if backend != "smtp" and settings.ALERT_EMAILS:
+        text = f"ALERT_EMAILS is set, but mail goes to {backend}"
+        yield look(text, "Set EMAIL_URL to your mail server.")
+    elif backend != "smtp":
+        yield ok(f"not set up: written to {backend}")
+    else:
+        try:
+            connection = get_connection(fail_silently=False)
+            connection.open()
+            connection.close()
+        except (smtplib.SMTPException, OSError) as error:
+            text = f"{server} cannot be used: {type(error).__name__}"
+            yield wrong(text, "Check EMAIL_URL: its address, user and password.")
+        else:
+            yield ok(f"{server} accepts a connection")

@@ -1,0 +1,142 @@
+"""Probes of what only some sites have: backups of their own, read replicas, Qdrant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db.models import Max
+from django.utils import timezone
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from common import replicas
+from common.database import released
+from common.probes import Finding, look, ok, register, wrong
+from kbsite.backups import is_configured
+from kbsite.backups.models import BackupRun
+from search.qdrant.engines import engine
+from search.qdrant.models import PointCollection
+from search.qdrant.port import EngineError
+from search.qdrant.syncing import lag
+
+# Seconds from which a replica has something that keeps it. A guess.
+BEHIND = 10.0
+# Beat passes changes on to Qdrant every two seconds.
+LATE = 300.0
+
+
+def backup_age() -> float | None:
+    """Seconds since the last good backup: infinite if there is none, None if others make them."""
+    if not is_configured():
+        return None
+    good = BackupRun.objects.filter(state=BackupRun.State.DONE)
+    last = good.aggregate(last=Max("started"))["last"]
+    return (timezone.now() - last).total_seconds() if last else float("inf")
+
+
+def backup_gauges() -> Iterator[Metric]:
+    gauge = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
+    age = backup_age()
+    if age is not None:
+        gauge.add_metric([], age)
+    yield gauge
+
+
+def backup_is_recent() -> bool | None:
+    age = released(backup_age)  # in a thread of its own
+    return None if age is None else age < settings.BACKUP_LATE_HOURS * 3600
+
+
+@register("backup", needs="migrations", alive=backup_is_recent, vital=False, gauges=backup_gauges)
+def backup() -> Iterator[Finding]:
+    """Nothing: `check --deploy` says it (kbsite/backups/checks.py)."""
+    yield from ()
+
+
+def replica_gauges() -> Iterator[Metric]:
+    up, size, age = (
+        GaugeMetricFamily(f"steelyard_replica_{name}", text, labels=["replica"])
+        for name, text in (
+            ("up", "Whether a read replica answers and follows."),
+            ("lag_bytes", "Log that a replica has not replayed."),
+            ("lag_seconds", "Age of the newest change that a replica has."),
+        )
+    )
+    for each in replicas.lags():
+        up.add_metric([each.name], float(each.is_known))
+        if each.is_known:
+            size.add_metric([each.name], each.bytes)
+            age.add_metric([each.name], each.seconds)
+    yield from (up, size, age)
+
+
+def replicas_behind() -> dict[str, dict[str, float]] | None:
+    """The bytes and seconds that each replica is behind; empty for one that does not answer."""
+    if not replicas.names():
+        return None
+    return {
+        each.name: {"bytes": each.bytes, "seconds": round(each.seconds, 3)} if each.is_known else {}
+        for each in replicas.lags()
+    }
+
+
+@register("replicas", needs="database", alive=replicas_behind, vital=False, gauges=replica_gauges)
+def read_replicas() -> Iterator[Finding]:
+    """Whether each of DATABASE_REPLICA_URLS answers, and how far behind it is."""
+    for each in replicas.lags():
+        if not each.answers:
+            text, advice = f"{each.name} does not answer", "Start it, or correct its address."
+            yield wrong(f"{text}: searches read the primary", advice)
+        elif not each.is_known:
+            text = f"{each.name} is no standby of this database, and is not read"
+            advice = "Correct its address. After a failover, wait for its next restart point."
+            yield wrong(text, advice)
+        elif each.seconds > BEHIND:
+            text = f"{each.name} is {each.seconds:.0f} s and {each.bytes:,.0f} bytes behind"
+            advice = "Look at its log: a long query, a paused replay, the network or its disk."
+            yield look(text, advice)
+        else:
+            yield ok(f"{each.name} follows")
+
+
+def point_gauges() -> Iterator[Metric]:
+    waiting = GaugeMetricFamily("steelyard_points_waiting", "Changes that Qdrant lacks.")
+    age = GaugeMetricFamily(
+        "steelyard_points_lag_seconds", "Age of the oldest change that Qdrant lacks."
+    )
+    differing = GaugeMetricFamily(
+        "steelyard_points_differing", "Points repaired after the last comparison."
+    )
+    if settings.QDRANT_URL:
+        behind = lag()
+        waiting.add_metric([], behind.waiting)
+        age.add_metric([], behind.seconds)
+        for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
+            differing.add_metric([], row.differing)
+    yield from (waiting, age, differing)
+
+
+@register("qdrant", needs="migrations", gauges=point_gauges)
+def points() -> Iterator[Finding]:
+    """Whether Qdrant answers, and how far it is behind; nothing without one."""
+    if not settings.QDRANT_URL:
+        return
+    row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
+    if row is None:
+        advice = "Run: manage.py qdrant rebuild, and then: manage.py qdrant switch"
+        yield look("no collection is in use", advice)
+        return
+    try:
+        number = engine().count(row.name)
+    except EngineError as error:
+        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
+        yield wrong(str(error), advice)
+        return
+    behind = lag()
+    text = f"{row.name}: {number} points, {behind.waiting} changes wait"
+    if behind.seconds > LATE:
+        advice = "Look whether workers and beat run, and into the worker's log."
+        yield look(f"{text}, the oldest for {behind.seconds / 60:.0f} minutes", advice)
+    else:
+        yield ok(text)

@@ -1,0 +1,173 @@
+"""Probes of Redis, the workers and beat, and of the jobs that wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import reduce
+from itertools import chain
+from typing import Any
+
+import redis
+from celery import current_app
+from django.apps import apps
+from django.conf import settings
+from django.db.models import Count, Min, Q, QuerySet, Value
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from common.jobs import INTERACTIVE, Job, waiting_in
+from common.jobs.leases import due, free
+from common.observing import processes
+from common.probes import Finding, look, ok, register, wrong
+from kbsite.operations.probes import health
+
+# For the answers of all workers.
+PATIENCE = 2.0
+# Seconds that the oldest message may wait, as in deploy/monitoring/alerts.yaml: guesses.
+OLD_INTERACTIVE, OLD = 120, 3000
+
+
+@register(
+    "redis",
+    alive=health.redis_answers,
+    start="Run: manage.py services start"
+    if settings.EMBEDDED_REDIS
+    else "Start it, or correct REDIS_URL.",
+)
+def redis_server() -> Iterator[Finding]:
+    """Its version, and that it does not drop what is in it."""
+    location = str(settings.CACHES["default"]["LOCATION"])
+    with redis.Redis.from_url(location, socket_timeout=PATIENCE) as client:
+        about = dict(client.info())
+    policy = str(about.get("maxmemory_policy", "noeviction"))
+    name = "Valkey" if "valkey_version" in about else "Redis"
+    release = about.get("valkey_version") or about.get("redis_version")
+    if policy != "noeviction" and about.get("maxmemory"):
+        text = f"{name} {release} drops messages when its memory is full ({policy})"
+        yield look(text, "Set maxmemory-policy noeviction.")
+    yield ok(f"{name} {release}")
+
+
+def queue_gauges() -> Iterator[Metric]:
+    gauge = GaugeMetricFamily(
+        "steelyard_queue_messages", "Messages that wait in a queue.", labels=["queue"]
+    )
+    for queue, messages in waiting_in([each.name for each in settings.CELERY_TASK_QUEUES]).items():
+        gauge.add_metric([queue], messages)
+    yield gauge
+
+
+@register("workers", needs="redis", gauges=queue_gauges)
+def workers() -> Iterator[Finding]:
+    """The workers that answer, and the queues that none of them takes from."""
+    try:
+        with current_app.connection_for_write() as broker:
+            inspect = current_app.control.inspect(timeout=PATIENCE, connection=broker)
+            answers = inspect.active_queues() or {}
+    except (OperationalError, OSError) as error:
+        yield wrong(f"the broker cannot be reached: {type(error).__name__}", "Start Redis.")
+        return
+    taken = {queue["name"] for queue in chain.from_iterable(answers.values())}
+    missing = [each.name for each in settings.CELERY_TASK_QUEUES if each.name not in taken]
+    if not answers:
+        advice = "Start them: docs/operations.md, “In production”. Until then, uploads wait."
+        yield wrong("none answers", advice)
+    elif missing:
+        yield wrong(f"nobody takes from {', '.join(missing)}", "Start a worker without --queues.")
+    else:
+        yield ok(f"{len(answers)} answer: {', '.join(sorted(answers))}")
+
+
+@register("beat", needs="redis")
+def beat() -> Iterator[Finding]:
+    """How many beats run on this machine; another machine's are not seen from here."""
+    with processes.settled():
+        running = _processes("beat", processes.registry())
+    if running > 1:
+        text = f"{running:.0f} run: everything periodic happens as often"
+        yield wrong(text, "Stop all but one.")
+    elif running < 1:
+        advice = "Start it, unless it runs on another machine."
+        yield look("none runs on this machine", advice)
+    else:
+        yield ok("one runs")
+
+
+def _processes(program: str, registry: CollectorRegistry) -> float:
+    return registry.get_sample_value("steelyard_processes", {"program": program}) or 0.0
+
+
+def job_gauges() -> Iterator[Metric]:
+    now = timezone.now()
+    open_jobs = GaugeMetricFamily(
+        "steelyard_jobs",
+        "Open jobs by kind, queue and state: waiting, running, paused.",
+        labels=["kind", "queue", "state"],
+    )
+    oldest = GaugeMetricFamily(
+        "steelyard_job_oldest_seconds",
+        "Age of the oldest message of a waiting job that no worker has taken, by kind and queue.",
+        labels=["kind", "queue"],
+    )
+    for kind, queue, waiting, running, paused, since in _jobs(now):
+        for state, number in (("waiting", waiting), ("running", running), ("paused", paused)):
+            open_jobs.add_metric([kind, queue, state], number)
+        oldest.add_metric([kind, queue], _age(since, now))
+    yield from (open_jobs, oldest)
+
+
+@register("jobs", needs="migrations", gauges=job_gauges)
+def jobs() -> Iterator[Finding]:
+    """Whether a job waits for longer than the workers should need to begin it."""
+    now = timezone.now()
+    rows = list(_jobs(now))
+    late = False
+    for kind, queue, _waiting, _running, _paused, since in rows:
+        age = _age(since, now)
+        if age > (OLD_INTERACTIVE if queue == INTERACTIVE else OLD):
+            late = True
+            text = f"{kind} of the queue {queue} waits for {age / 60:.0f} minutes"
+            yield look(text, "Do the workers run, and are there enough?")
+    if not late:
+        yield ok(f"{sum(row[2] for row in rows)} wait, {sum(row[3] for row in rows)} run")
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    return max((now - since).total_seconds(), 0.0) if since else 0.0
+
+
+def job_models() -> list[type[Job]]:
+    """The models of jobs, by name."""
+    models = [model for model in apps.get_models() if issubclass(model, Job)]
+    return sorted(models, key=lambda model: str(model._meta.model_name))
+
+
+def _jobs(now: datetime) -> Iterable[tuple[str, str, int, int, int, datetime | None]]:
+    """The kind, queue, numbers waiting, running and paused, and oldest message: one statement."""
+    counts = [
+        _counted(model, queue, lane, now)
+        for model in job_models()
+        for queue, lane in model.QUEUES.items()
+    ]
+    return reduce(lambda one, other: one.union(other, all=True), counts)
+
+
+def _counted(model: type[Job], queue: str, lane: Q, now: datetime) -> QuerySet[Any, Any]:
+    waits = free(now) & due(now)
+    return (
+        model.open_jobs()
+        .filter(lane)
+        .order_by()
+        .annotate(job=Value(str(model._meta.model_name)), queue=Value(queue))
+        .values("job", "queue")
+        .annotate(
+            waiting=Count("pk", filter=waits & Q(enqueued_at__isnull=False)),
+            running=Count("pk", filter=~free(now)),
+            paused=Count("pk", filter=free(now) & ~due(now)),
+            since=Min("enqueued_at", filter=waits),
+        )
+        .values_list("job", "queue", "waiting", "running", "paused", "since")
+    )
