@@ -11,7 +11,6 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from kbsite.serving.health import backup_is_recent
 
 from kbsite.backups import ELSEWHERE, database, reading, services, writing
 from kbsite.backups.errors import BackupError
@@ -19,6 +18,7 @@ from kbsite.backups.keys import Key
 from kbsite.backups.listing import address, backups, new_name
 from kbsite.backups.models import BackupRun
 from kbsite.backups.store import Store
+from kbsite.operations.probes.parts import backup_is_recent
 from tests.backups.conftest import Make, contents, rows
 from tests.support.bucket import bucket_server
 
@@ -156,7 +156,8 @@ def test_a_schedule_creates_no_key_of_its_own(
         call_command("backup")
 
 
-def test_health_tells_recent_from_late(transactional_db: None) -> None:
+def test_health_tells_recent_from_late(transactional_db: None, settings: Any) -> None:
+    settings.BACKUP_URL = "s3://house"
     assert not backup_is_recent()
     run = BackupRun.objects.create(state="done", place="s3://house")
     assert backup_is_recent()

@@ -22,7 +22,6 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Group
 from django.db import connections
 from django.test import RequestFactory
-from kbsite.doctor import servers as examined
 
 from common import replicas
 from common.accounts.models import User
@@ -30,7 +29,8 @@ from common.observing import metrics
 from ingestion.models import Visibility
 from kbsite.embedded import EmbeddedServers
 from kbsite.embedded.server import _processes_in
-from kbsite.serving import health
+from kbsite.operations.probes import health
+from kbsite.operations.probes import parts as examined
 from kbsite.settings.servers import as_replica
 from search.pipeline import search
 from tests.faults.harness import wait_for
@@ -159,7 +159,7 @@ def asked(viewer: User | None = None, question: str = QUESTION) -> tuple[list[st
 
 def healthy() -> tuple[int, dict[str, Any]]:
     """The status of /health/, and what it says of the replicas."""
-    response = async_to_sync(health.health)(RequestFactory().get(health.PATH))
+    response = async_to_sync(health.health.view)(RequestFactory().get(health.PATH))
     return response.status_code, json.loads(response.content)["replicas"]
 
 

@@ -13,13 +13,13 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from kbsite.checks.database import check_signals
 from pytest import approx
 
 from ingestion.documents import deletion, editing, steps
 from ingestion.documents.editing import Wish
 from ingestion.lexical import concepts
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
+from kbsite.operations.probes.database import signals
 from search import pipeline
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
@@ -410,18 +410,18 @@ class TestSystemCheck:
         rows.update(vector="0.5", keyword="0.3", title=0, concept="0.1", wordnet="0.1")
 
     def found(self) -> list[str | None]:
-        return [problem.id for problem in check_signals(None, databases=["default"])]
+        return [problem.check for problem in signals()]
 
     def test_says_that_wordnet_is_missing(self, settings: Any) -> None:
-        assert self.found() == ["steelyard.W012"]
+        assert self.found() == ["W012"]
         settings.WORDNET_DIR = str(write_wordnet(Path(settings.WORDNET_DIR).parent / "there"))
         assert self.found() == []
 
     def test_says_that_documents_have_no_concepts_yet(self) -> None:
         make_document(make_collection(), TOWERS)
-        assert self.found() == ["steelyard.W012"]
+        assert self.found() == ["W012"]
         DocumentVersion.objects.update(concept_count=None)
-        assert self.found() == ["steelyard.W012", "steelyard.W013"]
+        assert self.found() == ["W012", "W013"]
 
     def test_says_nothing_of_signals_without_a_weight(self) -> None:
         rows = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError, transaction
 from django.db.models.signals import pre_save
-from kbsite.checks.models import check_query_classifier
 
 from common.accounts.models import User
+from kbsite.operations.probes.settings import query_classifier
 from search.domain import Classification, Query, QueryClass
 from search.engine import classifying, configuration
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -328,9 +328,9 @@ class TestOnesOwn:
     )
     def test_a_system_check_reads_the_setting(self, settings: Any, path: str, words: str) -> None:
         settings.QUERY_CLASSIFIER = path
-        problems = check_query_classifier(None)
-        assert [problem.id for problem in problems] == ["steelyard.E014"] * bool(words)
-        assert all(words in problem.msg for problem in problems)
+        problems = list(query_classifier())
+        assert [problem.check for problem in problems] == ["E014"] * bool(words)
+        assert all(words in problem.text for problem in problems)
 
 
 def test_a_new_rule_comes_before_it() -> None:

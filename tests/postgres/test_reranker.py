@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.core.checks import Error
-from kbsite.checks.models import check_reranker
 from pytest import approx
 
 from common.accounts.models import User
+from common.probes import State
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
+from kbsite.operations.probes import settings as probes
 from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
 from search.engine import configuration
 from search.engine.rerank import PASSAGE_CHARS
@@ -540,7 +540,7 @@ class TestSentences:
 
 class TestSettings:
     def test_none_is_fine(self) -> None:
-        assert check_reranker(None) == []
+        assert list(probes.reranker()) == []
 
     @pytest.mark.parametrize(
         ("changes", "says"),
@@ -563,8 +563,8 @@ class TestSettings:
     ) -> None:
         for name, value in changes.items():
             setattr(settings, name, value)
-        (problem,) = check_reranker(None)
-        assert isinstance(problem, Error)
-        assert says in problem.msg
+        (problem,) = probes.reranker()
+        assert problem.state is State.WRONG
+        assert says in problem.text
         assert current() is None
         assert asked().degraded == (Stage.RERANKER,)

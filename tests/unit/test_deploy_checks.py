@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.checks.registry import registry
-from kbsite.checks import deployment
+from django.core.management import call_command
 from pytest_django import Settings
+
+from common.probes import Scope, State, of
+from kbsite.operations.probes import machine, system_checks
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
@@ -17,6 +19,7 @@ SITE: dict[str, Any] = {
     "LOG_LEVEL": "INFO",
     "EMBEDDED_POSTGRES": False,
     "EMBEDDED_REDIS": False,
+    "STAFF_SECOND_FACTOR": "all",
 }
 
 
@@ -30,23 +33,14 @@ def site(settings: Settings, tmp_path: Path) -> Settings:
     return settings
 
 
-CHECKS = (
-    deployment.check_hosts,
-    deployment.check_proxies,
-    deployment.check_secrets,
-    deployment.check_debugging,
-    deployment.check_servers,
-    deployment.check_policy,
-)
-
-
 def found() -> list[str]:
-    """The ids of our warnings."""
-    return sorted(str(message.id) for check in CHECKS for message in check(None))
+    """The ids of the warnings that only a site which others reach gets."""
+    return sorted(finding.check for probe in of(Scope.DEPLOYMENT) for finding in probe.examine())
 
 
-def test_check_with_deploy_runs_them() -> None:
-    assert set(CHECKS) <= registry.deployment_checks
+def test_check_with_deploy_runs_them(site: Settings) -> None:
+    site.LOG_LEVEL = "DEBUG"
+    assert [each.id for each in system_checks.check_deployment(None)] == ["steelyard.W046"]
 
 
 def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:
@@ -73,13 +67,13 @@ def test_each_setting_has_its_warning(
     site: Settings, name: str, value: object, expected: str
 ) -> None:
     setattr(site, name, value)
-    assert found() == ([f"steelyard.{expected}"] if expected else [])
+    assert found() == ([expected] if expected else [])
 
 
 def test_the_names_of_one_machine_serve_nobody_else(site: Settings) -> None:
     site.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
     site.CSRF_TRUSTED_ORIGINS = []
-    assert found() == ["steelyard.W040"]
+    assert found() == ["W040"]
 
 
 def test_an_origin_with_a_port_and_subdomains_of_an_allowed_domain_are_names(
@@ -92,11 +86,15 @@ def test_an_origin_with_a_port_and_subdomains_of_an_allowed_domain_are_names(
 
 def test_headers_of_a_proxy_are_believed_only_where_there_is_one(site: Settings) -> None:
     site.SECURE_PROXY_SSL_HEADER = None
-    assert found() == ["steelyard.W043", "steelyard.W044"]  # redirects; forged addresses
+    assert found() == ["W043", "W044"]  # redirects; forged addresses
     site.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": 0}
-    assert found() == ["steelyard.W043"]
+    assert found() == ["W043"]
     site.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    assert found() == ["steelyard.W044"]  # all readers share an address
+    assert found() == ["W044"]  # all readers share an address
+
+
+def secrets() -> list[str]:
+    return [finding.text for finding in machine.secrets()]
 
 
 def test_files_with_secrets_are_closed_to_others(
@@ -106,16 +104,33 @@ def test_files_with_secrets_are_closed_to_others(
     for name in (".env", "secret_key"):
         (tmp_path / name).write_text("SECRET_KEY=x")
         (tmp_path / name).chmod(0o644)
-    assert found() == ["steelyard.W045"] * 2
+    assert len(secrets()) == 2
     # A key from the environment leaves the generated one unused.
     monkeypatch.setenv("SECRET_KEY", "y")
-    assert found() == ["steelyard.W045"]
+    assert len(secrets()) == 1
     (tmp_path / ".env").chmod(0o640)
-    assert found() == []
+    assert len(secrets()) == 1
+    (tmp_path / ".env").chmod(0o600)
+    assert secrets() == []
+    # Of the documented installation: root's, and readable by the group of the site's user.
+    (tmp_path / ".env").chmod(0o640)
+    monkeypatch.setattr(machine.os, "geteuid", lambda: -1)
+    assert secrets() == []
+
+
+def test_doctor_and_check_warn_of_readable_secrets(
+    site: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".env").touch(0o644)
+    (tmp_path / ".env").chmod(0o644)
+    assert any("(steelyard.W045)" in finding.text for finding in machine.settings_())
+    call_command("check")
+    assert "steelyard.W045" in capsys.readouterr().err
 
 
 def test_every_warning_says_what_to_do(site: Settings) -> None:
     site.ALLOWED_HOSTS, site.EMBEDDED_REDIS = ["*"], True
-    messages = deployment.check_hosts(None) + deployment.check_servers(None)
-    assert all(message.hint for message in messages)
-    assert len(messages) == 2
+    findings = [finding for probe in of(Scope.DEPLOYMENT) for finding in probe.examine()]
+    assert all(finding.advice for finding in findings)
+    assert {finding.state for finding in findings} == {State.LOOK}
+    assert len(findings) == 2

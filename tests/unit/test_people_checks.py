@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP
-from kbsite.checks import people
 from knox.models import AuthToken
 
 from common.accounts import tokens
 from common.accounts.models import User
+from kbsite.operations.probes import database, deployment
+from kbsite.operations.probes import settings as probes
 
 
 def ids(found: list[Any]) -> set[str]:
-    return {message.id for message in found}
+    return {finding.check for finding in found}
 
 
 @pytest.mark.parametrize(
@@ -32,16 +33,16 @@ def ids(found: list[Any]) -> set[str]:
 def test_a_setting_without_meaning_is_an_error(
     settings: Any, name: str, value: Any, said: str
 ) -> None:
-    assert people.check_people(None) == []
+    assert list(probes.people()) == []
     setattr(settings, name, value)
-    [error] = people.check_people(None)
-    assert error.id == "steelyard.E040"
-    assert said in error.msg
+    [error] = probes.people()
+    assert error.check == "E040"
+    assert said in error.text
 
 
 def test_a_site_that_others_reach(settings: Any) -> None:
     settings.STAFF_SECOND_FACTOR = "all"
-    assert people.check_people_deployed(None) == []
+    assert list(deployment.sign_in()) == []
 
     settings.STAFF_SECOND_FACTOR = "off"
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -50,26 +51,26 @@ def test_a_site_that_others_reach(settings: Any) -> None:
     settings.OIDC_SERVER = "https://login.microsoftonline.com/common/v2.0"
     app = {"provider_id": "sso", "settings": {"server_url": "http://sso.example.org"}}
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
-    found = ids(people.check_people_deployed(None))
-    assert found == {f"steelyard.W{number:03d}" for number in range(20, 25)}
+    found = ids([*deployment.sign_in()])
+    assert found == {f"W{number:03d}" for number in (51, 52, 53, 54)}
 
 
 @pytest.mark.django_db
 class TestTheDatabase:
     def found(self) -> set[str]:
-        return ids(people.check_tokens(None, databases=["default"]))
+        return ids([*database.tokens()])
 
     def test_tokens_without_scopes_or_end(self, reader: User) -> None:
         tokens.make(reader, scopes=["read"])
         assert self.found() == set()
         old, _ = AuthToken.objects.create(reader)
-        assert self.found() == {"steelyard.W048"}
+        assert self.found() == {"W048"}
         old.delete()
         endless, _ = tokens.make(reader, scopes=["read"])
         AuthToken.objects.filter(pk=endless.pk).update(expiry=None)
-        assert self.found() == {"steelyard.W048"}
+        assert self.found() == {"W048"}
 
     def test_superusers_without_a_second_factor(self, administrator: User) -> None:
-        assert self.found() == {"steelyard.W049"}
+        assert self.found() == {"W049"}
         TOTP.activate(administrator, "JBSWY3DPEHPK3PXP")
         assert self.found() == set()

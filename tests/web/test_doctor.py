@@ -14,17 +14,17 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
-from kbsite.doctor import examine, library, machine, servers
-from kbsite.doctor.findings import Finding, State
 
 from common.observing import metrics
+from common.probes import Finding, State, examine
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
-from kbsite.serving import health
+from kbsite.operations.probes import database, library, machine, work
 from search.models import SearchProfile
 from tests.faults.harness import assert_statistics_equal_a_recount
 from tests.support.factories import make_collection, make_document
+from tests.support.probes import stop
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def crew(monkeypatch: pytest.MonkeyPatch, settings: Any) -> dict[str, list[dict[
     """The workers that answer: one that takes from every queue. And a beat."""
     answers = {"celery@here": [{"name": each.name} for each in settings.CELERY_TASK_QUEUES]}
     inspected = SimpleNamespace(active_queues=lambda: answers)
-    monkeypatch.setattr(servers.current_app.control, "inspect", lambda **_: inspected)
+    monkeypatch.setattr(work.current_app.control, "inspect", lambda **_: inspected)
     metrics.runs("beat")
     return answers
 
 
-def told(finding: Finding) -> tuple[State, str, str]:
-    return finding.state, finding.name, finding.text
+def summary(finding: Finding) -> tuple[State, str]:
+    return finding.state, finding.text
 
 
 def doctor(*arguments: str) -> tuple[int, str]:
@@ -74,7 +74,7 @@ def test_for_programs(crew: Mapping[str, object]) -> None:
 def test_without_a_database_the_rest_is_examined(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "database_answers", lambda: False)
+    stop(monkeypatch, "database")
     code, text = doctor()
     assert code == 1
     assert "wrong  database: does not answer. Run: manage.py services start" in text
@@ -105,7 +105,7 @@ def test_an_index_that_a_failed_build_left() -> None:
             "UPDATE pg_index SET indisvalid = false"
             " WHERE indexrelid = 'version_unfinished'::regclass"
         )
-    (finding,) = [each for each in servers.indexes() if each.state is State.WRONG]
+    (finding,) = [each for each in database.indexes() if each.state is State.WRONG]
     assert "version_unfinished is incomplete" in finding.text
     assert finding.advice.endswith("REINDEX INDEX CONCURRENTLY version_unfinished")
 
@@ -116,8 +116,8 @@ def test_an_index_that_a_failed_build_left() -> None:
 )
 def test_clocks(apart: int, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     now = lambda: timezone.now() + timedelta(seconds=apart)  # noqa: E731
-    monkeypatch.setattr(servers, "timezone", SimpleNamespace(now=now))
-    (finding,) = servers.clocks()
+    monkeypatch.setattr(database, "timezone", SimpleNamespace(now=now))
+    (finding,) = database.clocks()
     assert finding.state is state
 
 
@@ -145,7 +145,7 @@ def test_mail_that_cannot_be_sent(settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     (finding,) = machine.mail()
-    assert told(finding)[:2] == (State.WRONG, "mail")
+    assert finding.state is State.WRONG
     assert "127.0.0.1:1" in finding.text
 
 
@@ -158,12 +158,10 @@ def test_alerts_that_nobody_gets(settings: Any) -> None:
 
 def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
     crew["celery@here"] = [{"name": "interactive"}, {"name": "maintenance"}]
-    (finding,) = servers.workers()
-    assert told(finding) == (
-        State.WRONG, "workers", "nobody takes from celery, imports, bulk",
-    )  # fmt: skip
+    (finding,) = work.workers()
+    assert summary(finding) == (State.WRONG, "nobody takes from celery, imports, bulk")
     crew.clear()
-    assert told(next(servers.workers())) == (State.WRONG, "workers", "none answers")
+    assert summary(next(iter(work.workers()))) == (State.WRONG, "none answers")
 
 
 def test_settings_that_check_refuses(settings: Any) -> None:
@@ -176,21 +174,19 @@ def test_settings_that_check_refuses(settings: Any) -> None:
 def test_a_package_that_differs_from_its_pin(monkeypatch: pytest.MonkeyPatch) -> None:
     real = machine.version
     monkeypatch.setattr(machine, "version", lambda name: "0.1" if name == "django" else real(name))
-    _, finding = machine.versions()
+    (finding,) = machine.packages()
     assert finding.state is State.LOOK
     assert "django 0.1 (pinned 5.2" in finding.text
 
 
 @pytest.mark.django_db
 def test_a_model_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(_: object = None) -> None:
+    def unreachable(_: object = None) -> None:
         raise EmbeddingUnavailable("The embedding server cannot be reached.")
 
-    monkeypatch.setattr(spaces, "embedder", away)
+    monkeypatch.setattr(spaces, "embedder", unreachable)
     (finding,) = library.embedder()
-    assert told(finding) == (
-        State.WRONG, "embedder", "The embedding server cannot be reached.",
-    )  # fmt: skip
+    assert summary(finding) == (State.WRONG, "The embedding server cannot be reached.")
 
 
 @pytest.mark.django_db

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
+from common.probes import PROBES
 from ingestion.documents import steps
 from kbsite.backups.models import BackupRun
 from kbsite.operations.monitoring import endpoint, gauges
@@ -27,6 +29,7 @@ from kbsite.serving.dispatch import Site
 from search import pipeline
 from tests.faults.asgi import response, scope
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.probes import stop
 
 TOKEN = "scrape-me"
 
@@ -82,10 +85,11 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
 
 
 @pytest.mark.django_db
-def test_open_jobs_are_counted_by_two_statements() -> None:
-    with CaptureQueriesContext(connection) as asked:
-        list(gauges._of_database())
-    assert len(asked) == 2
+def test_the_gauges_take_three_statements() -> None:
+    list(gauges.SiteGauges(seconds=0).collect())  # migrations, once
+    with CaptureQueriesContext(connection) as statements:
+        list(gauges.SiteGauges(seconds=0).collect())
+    assert len(statements) <= 3
 
 
 @pytest.mark.django_db
@@ -263,8 +267,7 @@ def of_server(server: str) -> float:
 
 def test_a_server_that_is_down_is_said_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without access to the database: a question would fail this test."""
-    monkeypatch.setattr(gauges.health, "database_answers", lambda: False)
-    monkeypatch.setattr(gauges.health, "redis_answers", lambda: False)
+    stop(monkeypatch, "database", "redis")
     assert (of_server("database"), of_server("redis")) == (0, 0)
     assert b"steelyard_disk_free_bytes{" in endpoint.exposition()
 
@@ -274,7 +277,8 @@ def test_a_database_that_is_busy_is_not_down(monkeypatch: pytest.MonkeyPatch) ->
     def busy() -> None:
         raise OperationalError("couldn't get a connection after 1.50 sec")
 
-    monkeypatch.setattr(gauges, "_of_database", busy)
+    jobs = replace(PROBES["jobs"], gauges=busy)
+    monkeypatch.setitem(PROBES, "jobs", jobs)
     assert of_server("database") == 1
     assert b"steelyard_jobs{" not in endpoint.exposition()
 
@@ -285,7 +289,7 @@ def test_it_is_answered_without_a_thread_of_the_site(
     async def never(*_: object) -> None:
         raise AssertionError("the site was asked")
 
-    monkeypatch.setattr(gauges.health, "database_answers", lambda: False)
+    stop(monkeypatch, "database")
     site = Site(never, never, is_for_agents=lambda path: False, threads=1)
     asked = scope("/metrics")
     assert asyncio.run(response(site, asked)) == (401, [b""])

@@ -18,7 +18,6 @@ import pytest
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.test import RequestFactory
-from kbsite.doctor import machine
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
@@ -28,7 +27,8 @@ from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
 from ingestion.files.storage import download
 from ingestion.models import Collection, Document, DocumentVersion, State
-from kbsite.serving import health, outages
+from kbsite.operations.probes import health, machine
+from kbsite.serving import outages
 from search.pipeline import search
 from tests.faults.harness import ROOT, environment
 from tests.support.bucket import Bucket, bucket_server
@@ -182,7 +182,7 @@ def test_an_upload_is_refused_and_nothing_is_lost(
         assert waiting.state != State.FAILED
         assert "Trying again" in waiting.error
         assert not health.storage_answers()
-        (finding,) = machine.originals()
+        (finding,) = machine.storage()
         assert finding.state == "wrong"
         with pytest.raises(StorageUnavailable) as caught:
             download(waiting, None)
@@ -219,13 +219,13 @@ def test_a_server_that_refuses_or_hangs_is_said(
         with pytest.raises(StorageUnavailable, match="unavailable" if hangs else "refuses access"):
             upload(make_collection(), TEXT)
         assert not health.storage_answers()
-        assert [each.state for each in machine.originals()] == ["wrong"]
+        assert [each.state for each in machine.storage()] == ["wrong"]
         server.shutdown()
     assert not Document.objects.exists()
 
 
 def test_the_doctor_writes_reads_and_deletes(bucket: Bucket) -> None:
-    (finding,) = machine.originals()
+    (finding,) = machine.storage()
     assert finding.state == "ok", finding
     assert health.storage_answers()
     assert names(bucket) == set()
