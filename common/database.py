@@ -68,12 +68,12 @@ async def together(works: Sequence[Callable[[], T]]) -> list[T]:
         return [await in_thread(work) for work in works]
     apart = sync_to_async(released, thread_sensitive=False)
     ended = await asyncio.gather(*(apart(work) for work in works), return_exceptions=True)
-    found: list[T] = []
+    results: list[T] = []
     for each in ended:
         if isinstance(each, BaseException):
             raise each
-        found.append(each)
-    return found
+        results.append(each)
+    return results
 
 
 def _in_transaction() -> bool:

@@ -107,9 +107,9 @@ def readers_of(collection: Collection) -> list[Reader]:
         return []
     groups = {group.pk for group in collection.groups.all()}
     people = User.objects.filter(is_active=True).order_by("username")
-    found = people.filter(groups__in=groups) | people.filter(is_superuser=True)
+    readers_by_group = people.filter(groups__in=groups) | people.filter(is_superuser=True)
     readers = []
-    for person in found.distinct().prefetch_related("groups"):
+    for person in readers_by_group.distinct().prefetch_related("groups"):
         own = {group.pk for group in person.groups.all()}
         readers.append(Reader(person, tuple(_reasons(person, collection, own))))
     return readers

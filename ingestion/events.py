@@ -36,21 +36,21 @@ def log(user: User | None, target: Model, flag: int, message: str) -> None:
 
 def forget(user: User | None, document: Document) -> None:
     """Remove the title and file names from a document's audit rows, and record its deletion."""
-    named = f"Document {document.public_id}"
+    name = f"Document {document.public_id}"
     kind = ContentType.objects.get_for_model(Document)
-    held = LogEntry.objects.filter(content_type=kind, object_id=str(document.pk))
-    for entry in held:
-        entry.object_repr = named
+    entries = LogEntry.objects.filter(content_type=kind, object_id=str(document.pk))
+    for entry in entries:
+        entry.object_repr = name
         entry.change_message = entry.change_message.partition(":")[0]
-    LogEntry.objects.bulk_update(held, ["object_repr", "change_message"], batch_size=500)
+    LogEntry.objects.bulk_update(entries, ["object_repr", "change_message"], batch_size=500)
     if user is None:
-        logger.info("%s: deleted permanently", named)
+        logger.info("%s: deleted permanently", name)
         return
     LogEntry.objects.create(
         user_id=user.pk,
         content_type=kind,
         object_id=str(document.pk),
-        object_repr=named,
+        object_repr=name,
         action_flag=DELETION,
         change_message="Deleted permanently",
     )

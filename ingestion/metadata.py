@@ -46,18 +46,18 @@ _KEY_RULE = (
 )
 
 
-def check_metadata(given: Any) -> Metadata:
+def check_metadata(data: Any) -> Metadata:
     """The normalised metadata: strings in NFC, runs of white space as one space. Idempotent.
 
     Raises InvalidMetadata with what to correct.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(data, Mapping):
         raise InvalidMetadata(
             'Metadata is a JSON object of keys and values, such as {"department": "Sales"}.'
         )
-    if len(given) > MAX_KEYS:
-        raise InvalidMetadata(f"Metadata has at most {MAX_KEYS} keys; these are {len(given)}.")
-    checked = {check_key(key): _value(key, value) for key, value in given.items()}
+    if len(data) > MAX_KEYS:
+        raise InvalidMetadata(f"Metadata has at most {MAX_KEYS} keys; these are {len(data)}.")
+    checked = {check_key(key): _value(key, value) for key, value in data.items()}
     if len(json.dumps(checked, ensure_ascii=False)) > MAX_CHARS:
         raise InvalidMetadata(
             f"Metadata takes at most {MAX_CHARS:,} characters in all. Long texts belong into the "
@@ -136,13 +136,13 @@ def edited(
 
     A tag that is both added and removed is added. Raises InvalidMetadata.
     """
-    kept = {key: value for key, value in metadata.items() if key not in set(drop)}
-    kept |= give or {}
+    remaining = {key: value for key, value in metadata.items() if key not in set(drop)}
+    remaining |= give or {}
     gone = set(map(clean, remove_tags))
-    tags = [tag for tag in tags_of(kept) if tag not in gone]
+    tags = [tag for tag in tags_of(remaining) if tag not in gone]
     tags = list(dict.fromkeys([*tags, *filter(None, map(clean, add_tags))]))
-    kept.pop(TAGS, None)
-    return check_metadata({**kept, **({TAGS: tags} if tags else {})})
+    remaining.pop(TAGS, None)
+    return check_metadata({**remaining, **({TAGS: tags} if tags else {})})
 
 
 def as_lines(metadata: Mapping[str, Value]) -> str:
@@ -161,7 +161,7 @@ def from_pairs(pairs: Iterable[str]) -> Metadata:
 
 
 def _from_texts(texts: Iterable[str], mark: str, example: str) -> Metadata:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         if not text.strip():
             continue
@@ -170,13 +170,13 @@ def _from_texts(texts: Iterable[str], mark: str, example: str) -> Metadata:
             raise InvalidMetadata(
                 f"“{_shortened(text)}” names no key. Write a key and its value, as in {example}."
             )
-        if (key := key.strip()) in found:
+        if (key := key.strip()) in values:
             raise InvalidMetadata(
                 f"“{_shortened(key)}” is given twice. Write several values as a list: "
                 f'{key}{mark} ["one", "two"].'
             )
-        found[key] = read_value(value)
-    return check_metadata(found)
+        values[key] = read_value(value)
+    return check_metadata(values)
 
 
 def _value(key: str, value: Any) -> Value:

@@ -212,9 +212,9 @@ def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int
     new ones are ready. Recent uploads are processed first. Unfinished documents are skipped.
     """
     count = 0
-    for given in documents:
+    for each in documents:
         with transaction.atomic():
-            document = locked(given.pk)
+            document = locked(each.pk)
             latest = latest_of(document)
             if latest is None or latest.is_open:
                 continue
@@ -258,8 +258,8 @@ def describe(
         file_name = latest.file_name if latest else ""
         named_as = with_file_name(document.title, file_name)
         terms.read_title(document.pk, named_as, document.language)
-        named = " and ".join(name for name in ("title", "language") if name in fields)
-        log(acting_user, document, CHANGE, f"Changed {named}")
+        names = " and ".join(name for name in ("title", "language") if name in fields)
+        log(acting_user, document, CHANGE, f"Changed {names}")
         if latest is not None:
             add_version(document, file_of(latest))
     return document
@@ -307,15 +307,15 @@ def _duplicate(document: Document, *, unchanged: bool) -> Receipt:
 def _file_version(
     collection: Collection, stored: storage.StoredFile, acting_user: User | None, origin: _Origin
 ) -> Receipt:
-    known = None
+    existing = None
     if origin.source:
         rows = Document.objects.kept().select_for_update(of=("self",))
-        known = rows.filter(collection=collection, source=origin.source).first()
-    if known is not None:
-        _note_metadata(known, origin.metadata, acting_user)
-        version = add_version(known, stored, lane=origin.lane)
-        log(acting_user, known, CHANGE, f"New version {version.number}: {stored.file_name}")
-        return Receipt(known, version, replaced=True)
+        existing = rows.filter(collection=collection, source=origin.source).first()
+    if existing is not None:
+        _note_metadata(existing, origin.metadata, acting_user)
+        version = add_version(existing, stored, lane=origin.lane)
+        log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")
+        return Receipt(existing, version, replaced=True)
     document = Document.objects.create(
         collection=collection,
         title=(origin.title or title_from_file_name(stored.file_name))[:500],

@@ -41,8 +41,8 @@ def left_out(claims: Mapping[str, Any]) -> list[str]:
     of more than 200 groups. Whoever has no such claim is in no group; of these people nobody knows.
     """
     elsewhere = claims.get("_claim_names")
-    named = elsewhere if isinstance(elsewhere, Mapping) else {}
-    return sorted(name for name in settings.SSO_GROUPS if name in named and name not in claims)
+    names = elsewhere if isinstance(elsewhere, Mapping) else {}
+    return sorted(name for name in settings.SSO_GROUPS if name in names and name not in claims)
 
 
 def managed_names() -> set[str]:
@@ -53,13 +53,13 @@ def managed_names() -> set[str]:
 
 def apply(user: User, claims: Mapping[str, Any]) -> None:
     """Put the user into the groups of the claims, made where missing, and out of the others."""
-    wanted = group_names(claims)
+    names = group_names(claims)
     managed = managed_names()
     with transaction.atomic():
-        held = dict(user.groups.filter(name__in=managed).values_list("name", "pk"))
-        if gone := [pk for name, pk in held.items() if name not in wanted]:
+        current = dict(user.groups.filter(name__in=managed).values_list("name", "pk"))
+        if gone := [pk for name, pk in current.items() if name not in names]:
             user.groups.remove(*gone)
-        for name in sorted(wanted - held.keys()):
+        for name in sorted(names - current.keys()):
             user.groups.add(Group.objects.get_or_create(name=name)[0])
 
 
@@ -70,12 +70,12 @@ def withdraw(user: User) -> None:
 
 def _values(claims: Mapping[str, Any], path: str) -> Iterator[str]:
     """The values at a claim's path, `realm_access.roles`; a name with a dot itself comes first."""
-    found: Any = claims.get(path)
-    if found is None:
-        found = claims
+    value_at: Any = claims.get(path)
+    if value_at is None:
+        value_at = claims
         for part in path.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-    for value in _as_list(found):
+            value_at = value_at.get(part) if isinstance(value_at, Mapping) else None
+    for value in _as_list(value_at):
         if isinstance(value, str | int):
             yield str(value)
 

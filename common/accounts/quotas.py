@@ -89,8 +89,8 @@ def _spend(user: User, token: str, kind: str, amount: int, limit: int) -> None:
     fitting = rows.filter(**{f"{kind}__lte": limit - amount})
     if fitting.update(**{kind: F(kind) + amount}):
         return
-    _, made = Usage.objects.get_or_create(user_id=user.pk, token=token, day=day)
-    if made and fitting.update(**{kind: F(kind) + amount}):
+    _, created = Usage.objects.get_or_create(user_id=user.pk, token=token, day=day)
+    if created and fitting.update(**{kind: F(kind) + amount}):
         return
     raise _exceeded(kind, limit, is_token=bool(token))
 

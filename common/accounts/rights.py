@@ -50,8 +50,8 @@ def may_act_for(actor: User, person: User) -> bool:
 
 
 def _permissions(user: User) -> list[int]:
-    held = Permission.objects.filter(Q(user=user) | Q(group__user=user))
-    return list(held.order_by().values_list("pk", flat=True).distinct())
+    permissions = Permission.objects.filter(Q(user=user) | Q(group__user=user))
+    return list(permissions.order_by().values_list("pk", flat=True).distinct())
 
 
 # --- second factors (STAFF_SECOND_FACTOR) ---

@@ -88,16 +88,16 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
         logger.warning("A sign-on provider could not be asked: %s", type(error).__name__)
         refreshed = None
     if refreshed is not None:
-        found, token = refreshed
-        row.account.extra_data = {**(row.account.extra_data or {}), **found}
+        new_claims, token = refreshed
+        row.account.extra_data = {**(row.account.extra_data or {}), **new_claims}
         row.account.save(update_fields=["extra_data"])
         row.refresh_token = encipher(token) if token else row.refresh_token
         row.confirmed_at = now
         row.save()
-        said = claims_of(row.account)
-        if missing := claims.left_out(said):
+        current = claims_of(row.account)
+        if missing := claims.left_out(current):
             logger.warning(LEFT_OUT, row.account.uid, ", ".join(missing))
-        claims.apply(row.account.user, said)
+        claims.apply(row.account.user, current)
     elif is_silent:
         row.withdrawn = True
         row.save(update_fields=["withdrawn"])
@@ -114,13 +114,13 @@ def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
     with get_adapter().get_requests_session() as session:
         config = session.get(_discovery(server))
         config.raise_for_status()
-        known = config.json()
+        discovery = config.json()
         # As allauth does at the log-in: in the form, or in the header if only that is accepted.
-        ways = known.get("token_endpoint_auth_methods_supported", [])
+        ways = discovery.get("token_endpoint_auth_methods_supported", [])
         in_header = "client_secret_post" not in ways and "client_secret_basic" in ways
         secret = {} if in_header else {"client_id": app.client_id, "client_secret": app.secret}
         response = session.post(
-            known["token_endpoint"],
+            discovery["token_endpoint"],
             data={"grant_type": "refresh_token", "refresh_token": token, **secret},
             auth=(app.client_id, app.secret) if in_header else None,
         )
@@ -128,25 +128,27 @@ def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
             raise Refused(str(_json(response).get("error", response.status_code))[:40])
         response.raise_for_status()
         answer = response.json()
-        found: dict[str, Any] = {}
+        new_claims: dict[str, Any] = {}
         if answer.get("id_token"):
-            found["id_token"] = jwtkit.verify_and_decode(
+            new_claims["id_token"] = jwtkit.verify_and_decode(
                 credential=answer["id_token"],
-                keys_url=known["jwks_uri"],
-                issuer=known["issuer"],
+                keys_url=discovery["jwks_uri"],
+                issuer=discovery["issuer"],
                 audience=app.client_id,
                 lookup_kid=jwtkit.lookup_kid_jwk,
             )
-        if known.get("userinfo_endpoint"):
+        if discovery.get("userinfo_endpoint"):
             headers = {"Authorization": f"Bearer {answer['access_token']}"}
-            info = session.get(known["userinfo_endpoint"], headers=headers)
+            info = session.get(discovery["userinfo_endpoint"], headers=headers)
             if info.status_code in (401, 403):
                 raise Refused("user info")
             info.raise_for_status()
-            found["userinfo"] = info.json()
-    if not found or any(str(part.get("sub")) != row.account.uid for part in found.values()):
+            new_claims["userinfo"] = info.json()
+    if not new_claims or any(
+        str(part.get("sub")) != row.account.uid for part in new_claims.values()
+    ):
         raise Refused("another subject")
-    return found, str(answer.get("refresh_token") or "")
+    return new_claims, str(answer.get("refresh_token") or "")
 
 
 def _discovery(server: str) -> str:
@@ -156,10 +158,10 @@ def _discovery(server: str) -> str:
 
 def _json(response: requests.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        data = response.json()
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
 # --- when a sign-on is connected to an account, and when it no longer is ---

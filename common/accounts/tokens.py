@@ -45,9 +45,9 @@ def make(
     `collections` are the ids that it is limited to, None for no limit. It expires after `days`,
     by default `default_days()`. Raises InvalidToken.
     """
-    wanted = [scope for scope in ALL_SCOPES if scope in set(scopes)]
+    in_order = [scope for scope in ALL_SCOPES if scope in set(scopes)]
     limit = None if collections is None else sorted(set(collections))
-    _check(wanted, limit, days)
+    _check(in_order, limit, days)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # counted and made one at a time
         if alive(user).count() >= MOST_TOKENS:
@@ -58,7 +58,7 @@ def make(
             user=user, expiry=timedelta(days=days or default_days())
         )
         TokenGrant.objects.create(
-            token=row, name=name.strip()[:80], scopes=wanted, collections=limit
+            token=row, name=name.strip()[:80], scopes=in_order, collections=limit
         )
     return row, token
 

@@ -50,15 +50,15 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
 
         Raises MissingScope if the token may not do what the request's view does.
         """
-        found = super().authenticate(request)
-        if found is None:
+        result = super().authenticate(request)
+        if result is None:
             return None
-        user, token = found
+        user, token = result
         scopes = tokens.admit(user, token)
         view = request.parser_context.get("view")
         if (scope := needed_scope(view, str(request.method))) and scope not in scopes:
             raise MissingScope(scope)
-        return found
+        return result
 
     def authenticate_credentials(self, token: bytes) -> Any:
         # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.

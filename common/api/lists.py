@@ -34,13 +34,13 @@ class _ChoicesField(forms.MultipleChoiceField):
 
     def validate(self, value: Any) -> None:
         choices: Any = self.choices
-        known = [str(key) for key, _ in choices]
+        keys = [str(key) for key, _ in choices]
         for each in value:
-            if each not in known:
+            if each not in keys:
                 # As parameters: a value may hold a % that formatting would read.
                 raise forms.ValidationError(
                     "“%(value)s” is not a valid choice. Use one of: %(known)s.",
-                    params={"value": each, "known": ", ".join(known)},
+                    params={"value": each, "known": ", ".join(keys)},
                 )
 
 
@@ -83,9 +83,9 @@ class Pages(BasePagination):
     page_size = DEFAULT_PAGE_SIZE
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        asked = request.query_params
-        given = {name: asked[name] for name in self.names if name in asked}
-        parameters = PageParameters(data=given)
+        query = request.query_params
+        values = {name: query[name] for name in self.names if name in query}
+        parameters = PageParameters(data=values)
         parameters.is_valid(raise_exception=True)
         self.page = parameters.validated_data["page"]
         self.page_size = parameters.validated_data["page_size"]

@@ -18,13 +18,13 @@ Row = TypeVar("Row", bound="Any")
 ALWAYS_KNOWN = frozenset({"format", "csrfmiddlewaretoken"})
 
 
-def refuse_unknown(given: Iterable[str], known: Iterable[str], noun: str = "parameter") -> None:
+def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str = "parameter") -> None:
     """Raise ValidationError for each name in `given` that is not in `known`.
 
     Ignoring a misspelled filter would return the wrong rows.
     """
     known = list(known)
-    if unknown := sorted(set(given) - set(known) - ALWAYS_KNOWN):
+    if unknown := sorted(set(names) - set(known) - ALWAYS_KNOWN):
         sentence = f"There is no such {noun}. Known are: {', '.join(known)}."
         raise serializers.ValidationError({name: [sentence] for name in unknown})
 
@@ -37,8 +37,8 @@ class Strict:
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             fields: Mapping[str, Any] = self.fields  # type: ignore[attr-defined]
-            known = [name for name, each in fields.items() if not each.read_only]
-            refuse_unknown(data, known, self.noun)
+            writable = [name for name, each in fields.items() if not each.read_only]
+            refuse_unknown(data, writable, self.noun)
         return super().to_internal_value(data)  # type: ignore[misc]
 
 
@@ -117,7 +117,7 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
 
 def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, list[str]]:
     """The messages by field; general ones and those of hidden fields as non_field_errors."""
-    found: dict[str, list[str]] = {}
+    by_field: dict[str, list[str]] = {}
     for name, messages in error.message_dict.items():
-        found.setdefault(name if name in known else "non_field_errors", []).extend(messages)
-    return found
+        by_field.setdefault(name if name in known else "non_field_errors", []).extend(messages)
+    return by_field

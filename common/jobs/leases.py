@@ -167,8 +167,8 @@ class Lease(Generic[J]):
     def writing(self) -> Iterator[J]:
         """Open a transaction that locks the job under this lease. Raises LeaseLost."""
         with transaction.atomic():
-            held = self.row.lock_parents()
-            if not held or not self.mine.select_for_update(no_key=True).exists():
+            is_locked = self.row.lock_parents()
+            if not is_locked or not self.mine.select_for_update(no_key=True).exists():
                 raise LeaseLost(self)
             yield self.row
 

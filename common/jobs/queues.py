@@ -79,13 +79,13 @@ def waiting(queue: str) -> int:
 
 def waiting_in(queues: Sequence[str]) -> dict[str, int]:
     """The number of messages waiting in each queue, by one connection."""
-    found = dict.fromkeys(queues, 0)
+    counts = dict.fromkeys(queues, 0)
     with current_app.connection_for_read() as connection:
         channel = connection.default_channel
         for queue in queues:
             with suppress(connection.channel_errors):
-                found[queue] = int(channel.queue_declare(queue, passive=True).message_count)
-    return found
+                counts[queue] = int(channel.queue_declare(queue, passive=True).message_count)
+    return counts
 
 
 def _send_job(model: type[Job], pk: int, seconds: float) -> None:

@@ -57,8 +57,8 @@ class ListField(forms.CharField):
         super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **kwargs)
 
     def to_python(self, value: Any) -> Any:
-        given = super().to_python(value) or ""
-        return [text.strip() for text in given.split(",") if text.strip()]
+        entered = super().to_python(value) or ""
+        return [text.strip() for text in entered.split(",") if text.strip()]
 
 
 class AnnotateForm(forms.Form):
@@ -118,8 +118,8 @@ class ArrangingPages(OwnPages[Document]):
             title = gettext("Move documents to another collection")
             return self._asked(request, queryset, form, "move_selected", title)
         to = form.cleaned_data["to"]
-        done = services.move(queryset, to, acting_user=actor(request))
-        self._report_move(request, done, to)
+        arranged = services.move(queryset, to, acting_user=actor(request))
+        self._report_move(request, arranged, to)
         return None
 
     @admin.action(description=_("Edit tags and metadata…"), permissions=["change"])
@@ -132,12 +132,12 @@ class ArrangingPages(OwnPages[Document]):
         if not applied or not form.is_valid():
             title = gettext("Edit tags and metadata")
             return self._asked(request, queryset, form, "annotate_selected", title)
-        done = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
-        said = ngettext(
-            "%(count)d document was changed.", "%(count)d documents were changed.", done.count
+        arranged = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
+        sentence = ngettext(
+            "%(count)d document was changed.", "%(count)d documents were changed.", arranged.count
         )
-        self.message_user(request, said % {"count": done.count}, messages.SUCCESS)
-        self._tell(request, done.refused)
+        self.message_user(request, sentence % {"count": arranged.count}, messages.SUCCESS)
+        self._tell(request, arranged.refused)
         return None
 
     def undo_move_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -149,17 +149,17 @@ class ArrangingPages(OwnPages[Document]):
         row = get_object_or_404(moves, pk=pk)
         if request.method == "POST":
             try:
-                done = services.undo_move(row, acting_user=actor(request))
+                arranged = services.undo_move(row, acting_user=actor(request))
             except IngestionError as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
-                said = ngettext(
+                sentence = ngettext(
                     "%(count)d document was moved back.",
                     "%(count)d documents were moved back.",
-                    done.count,
+                    arranged.count,
                 )
-                self.message_user(request, said % {"count": done.count}, messages.SUCCESS)
-                self._tell(request, done.refused)
+                self.message_user(request, sentence % {"count": arranged.count}, messages.SUCCESS)
+                self._tell(request, arranged.refused)
             return redirect("admin:ingestion_document_changelist")
         context = {**self.page_context(request, gettext("Undo a move")), "row": row}
         return TemplateResponse(request, "admin/ingestion/document/undo_move.html", context)
@@ -174,7 +174,7 @@ class ArrangingPages(OwnPages[Document]):
     ) -> HttpResponse:
         across = request.POST.get("select_across", "0")
         # Of all rows Django wants one; the rows themselves, never what was posted.
-        chosen = queryset.values_list("pk", flat=True)
+        selection = queryset.values_list("pk", flat=True)
         context = {
             **self.page_context(request, title),
             "form": form,
@@ -182,29 +182,29 @@ class ArrangingPages(OwnPages[Document]):
             "count": queryset.count(),
             "documents": queryset[:SHOWN],
             "checkbox": ACTION_CHECKBOX_NAME,
-            "selected": chosen[:1] if across == "1" else chosen,
+            "selected": selection[:1] if across == "1" else selection,
             "across": across,
             "back": request.get_full_path(),
         }
         return TemplateResponse(request, "admin/ingestion/document/arrange.html", context)
 
-    def _report_move(self, request: HttpRequest, done: Arranged, to: Collection) -> None:
-        if done.move is not None:
-            said = ngettext(
+    def _report_move(self, request: HttpRequest, arranged: Arranged, to: Collection) -> None:
+        if arranged.move is not None:
+            sentence = ngettext(
                 "%(count)d document was moved to “%(to)s”. It keeps its passages; reprocess it to "
                 "apply the collection's settings.",
                 "%(count)d documents were moved to “%(to)s”. They keep their passages; reprocess "
                 "them to apply the collection's settings.",
-                done.count,
-            ) % {"count": done.count, "to": to.name}
-            undo = reverse("admin:ingestion_document_undo_move", args=(done.move.pk,))
+                arranged.count,
+            ) % {"count": arranged.count, "to": to.name}
+            undo = reverse("admin:ingestion_document_undo_move", args=(arranged.move.pk,))
             link = format_html(
-                '{} <a class="text-link" href="{}">{}</a>', said, undo, gettext("Undo")
+                '{} <a class="text-link" href="{}">{}</a>', sentence, undo, gettext("Undo")
             )
             self.message_user(request, link, messages.SUCCESS)
-        elif not done.refused:
+        elif not arranged.refused:
             self.message_user(request, gettext("They are there already."), messages.WARNING)
-        self._tell(request, done.refused)
+        self._tell(request, arranged.refused)
 
     def _tell(self, request: HttpRequest, refused: Iterable[str]) -> None:
         """Show the first reasons why documents were left alone, and how many more there are."""
@@ -212,5 +212,5 @@ class ArrangingPages(OwnPages[Document]):
         for reason in reasons[:SHOWN]:
             self.message_user(request, reason, messages.WARNING)
         if (more := len(reasons) - SHOWN) > 0:
-            said = gettext("%(more)d more documents were left alone.") % {"more": more}
-            self.message_user(request, said, messages.WARNING)
+            sentence = gettext("%(more)d more documents were left alone.") % {"more": more}
+            self.message_user(request, sentence, messages.WARNING)

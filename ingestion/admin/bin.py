@@ -85,17 +85,17 @@ class GoesToBin(OwnPages[Row]):
         """The message after a deletion; with Undo where the user may restore the rows."""
         days = int(settings.DELETION_GRACE_DAYS)
         if not days:
-            done = gettext("%(what)s deleted.") % {"what": what}
-            return self.message_user(request, done, messages.SUCCESS)
-        done = ngettext(
+            sentence = gettext("%(what)s deleted.") % {"what": what}
+            return self.message_user(request, sentence, messages.SUCCESS)
+        sentence = ngettext(
             "%(what)s moved to the bin, restorable for %(days)d day.",
             "%(what)s moved to the bin, restorable for %(days)d days.",
             days,
         ) % {"what": what, "days": days}
-        content = SafeString(escape(done))
+        content = SafeString(escape(sentence))
         if len(pks) <= MAX_UNDONE and self.has_change_permission(request):
             address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_put_back")
-            context = {"message": done, "pks": pks, "undo": address}
+            context = {"message": sentence, "pks": pks, "undo": address}
             content = render_to_string("admin/ingestion/undo.html", context, request)
         return self.message_user(request, content, messages.SUCCESS)
 
@@ -108,18 +108,18 @@ class GoesToBin(OwnPages[Row]):
         except StateConflict as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            done = ngettext("%(count)d restored.", "%(count)d restored.", count)
+            sentence = ngettext("%(count)d restored.", "%(count)d restored.", count)
             nothing = gettext("Nothing was restored: it is no longer in the bin.")
             level = messages.SUCCESS if count else messages.WARNING
-            self.message_user(request, done % {"count": count} if count else nothing, level)
+            self.message_user(request, sentence % {"count": count} if count else nothing, level)
         return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
 
 def with_grace(response: HttpResponse) -> HttpResponse:
     """The confirmation page, told how long the bin keeps what goes there."""
     if isinstance(response, TemplateResponse):
-        given = response.context_data or {}
-        response.context_data = {**given, "grace_days": int(settings.DELETION_GRACE_DAYS)}
+        context = response.context_data or {}
+        response.context_data = {**context, "grace_days": int(settings.DELETION_GRACE_DAYS)}
     return response
 
 
@@ -162,8 +162,8 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedDocument]:
         # Parts are deleted and restored with their container: lists only those deleted separately.
         queryset: Any = super().get_queryset(request)
-        found = queryset.in_bin_of(request.user).exclude(parent__deleted_at__isnull=False)
-        return found.select_related("collection", "deleted_by").defer("title_terms")  # type: ignore[no-any-return]
+        rows = queryset.in_bin_of(request.user).exclude(parent__deleted_at__isnull=False)
+        return rows.select_related("collection", "deleted_by").defer("title_terms")  # type: ignore[no-any-return]
 
     @admin.display(description=_("deleted"), ordering="deleted_at")
     def deleted(self, document: DeletedDocument) -> str:
@@ -223,15 +223,15 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
             except StateConflict as error:
                 self.message_user(request, str(error), messages.ERROR)
         if count:
-            done = ngettext(
+            sentence = ngettext(
                 "%(count)d document was restored.", "%(count)d documents were restored.", count
             )
-            self.message_user(request, done % {"count": count}, messages.SUCCESS)
+            self.message_user(request, sentence % {"count": count}, messages.SUCCESS)
 
     @admin.action(description=_("Delete permanently"), permissions=["purge"])
     def purge_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
-        count, left = services.purge_later(_plain(queryset), acting_user=actor(request))
-        done = ngettext(
+        count, remaining = services.purge_later(_plain(queryset), acting_user=actor(request))
+        at_once = ngettext(
             "%(count)d document was deleted permanently.",
             "%(count)d documents were deleted permanently.",
             count,
@@ -239,10 +239,10 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         begun = ngettext(
             "%(count)d document is being deleted permanently. This page shows how far it is.",
             "%(count)d documents are being deleted permanently. This page shows how far it is.",
-            left,
+            remaining,
         )
-        said = begun % {"count": left} if left else done % {"count": count}
-        self.message_user(request, said, messages.SUCCESS)
+        sentence = begun % {"count": remaining} if remaining else at_once % {"count": count}
+        self.message_user(request, sentence, messages.SUCCESS)
 
     def restore_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.change_collection")
@@ -251,15 +251,15 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         except StateConflict as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            done = gettext("“%(name)s” was restored.") % {"name": collection}
-            self.message_user(request, done, messages.SUCCESS)
+            sentence = gettext("“%(name)s” was restored.") % {"name": collection}
+            self.message_user(request, sentence, messages.SUCCESS)
         return _back()
 
     def purge_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.delete_collection")
         services.purge_collection_later(collection, acting_user=actor(request))
-        done = gettext("“%(name)s” and its documents are being deleted permanently.")
-        self.message_user(request, done % {"name": collection}, messages.SUCCESS)
+        sentence = gettext("“%(name)s” and its documents are being deleted permanently.")
+        self.message_user(request, sentence % {"name": collection}, messages.SUCCESS)
         return _back()
 
     def _collection(self, request: HttpRequest, pk: int, permission: str) -> Collection:

@@ -124,12 +124,12 @@ class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: 
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         queryset: QuerySet[Collection] = super().get_queryset(request)
-        kept = Q(documents__deleted_at=None)
-        waiting = Count("documents", kept & Q(documents__latest__state__in=UNFINISHED))
+        in_use = Q(documents__deleted_at=None)
+        waiting = Count("documents", in_use & Q(documents__latest__state__in=UNFINISHED))
         return queryset.prefetch_related("groups").annotate(
-            document_count=Count("documents", kept),
-            chunk_count=Sum("documents__current__chunk_count", filter=kept, default=0),
-            failed_count=Count("documents", kept & Q(documents__latest__state=State.FAILED)),
+            document_count=Count("documents", in_use),
+            chunk_count=Sum("documents__current__chunk_count", filter=in_use, default=0),
+            failed_count=Count("documents", in_use & Q(documents__latest__state=State.FAILED)),
             waiting_count=waiting,
         )
 
@@ -212,25 +212,25 @@ class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: 
             return
         documents = Document.objects.kept().filter(collection__in=list(queryset)).iterator()
         count = services.reprocess(documents, acting_user=actor(request))
-        done = ngettext(
+        sentence = ngettext(
             "%(count)s document was queued for reprocessing; until then, search uses its "
             "current passages.",
             "%(count)s documents were queued for reprocessing; until then, search uses their "
             "current passages.",
             count,
         )
-        self.message_user(request, done % {"count": f"{count:,}"}, messages.SUCCESS)
+        self.message_user(request, sentence % {"count": f"{count:,}"}, messages.SUCCESS)
 
     @admin.action(description=_("Export as a ZIP archive"), permissions=["change"])
     def export_selected(
         self, request: HttpRequest, queryset: QuerySet[Collection]
     ) -> StreamingHttpResponse | None:
         """A download of one collection, in the format of the command that imports collections."""
-        chosen = list(queryset[:2])
-        if len(chosen) != 1 or not writing.may_export(actor(request), chosen[0]):
+        first_two = list(queryset[:2])
+        if len(first_two) != 1 or not writing.may_export(actor(request), first_two[0]):
             self.message_user(request, _("Select one collection to export."), messages.ERROR)
             return None
-        return streamed(chosen[0], actor(request))
+        return streamed(first_two[0], actor(request))
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         """Do nothing: the service writes the audit row."""

@@ -197,14 +197,14 @@ class DocumentAdmin(
     def save_model(
         self, request: HttpRequest, obj: Document, form: DocumentForm, change: bool
     ) -> None:
-        given = {name: form.cleaned_data[name] for name in form.changed_data}
-        if given:
-            services.describe(obj, acting_user=actor(request), **given)
+        changes = {name: form.cleaned_data[name] for name in form.changed_data}
+        if changes:
+            services.describe(obj, acting_user=actor(request), **changes)
 
     def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:
         obj.refresh_from_db(fields=["title", "latest"])
-        done = gettext("“%(title)s” was saved.") % {"title": obj.title}
-        self.message_user(request, done, messages.SUCCESS)
+        sentence = gettext("“%(title)s” was saved.") % {"title": obj.title}
+        self.message_user(request, sentence, messages.SUCCESS)
         return self.back_to(obj.pk)
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
@@ -234,14 +234,14 @@ class DocumentAdmin(
 
     def _retry(self, request: HttpRequest, documents: Iterable[Document]) -> None:
         count = services.retry(documents, acting_user=actor(request))
-        done = ngettext(
+        sentence = ngettext(
             "%(count)d document was queued again.", "%(count)d documents were queued again.", count
         )
-        self._report(request, count, done, gettext("No document failed: nothing to retry."))
+        self._report(request, count, sentence, gettext("No document failed: nothing to retry."))
 
     def _reprocess(self, request: HttpRequest, documents: Iterable[Document]) -> None:
         count = services.reprocess(documents, acting_user=actor(request))
-        done = ngettext(
+        sentence = ngettext(
             "%(count)d document was queued for reprocessing; until then, search uses its "
             "current passages.",
             "%(count)d documents were queued for reprocessing; until then, search uses their "
@@ -249,10 +249,10 @@ class DocumentAdmin(
             count,
         )
         nothing = gettext("Nothing was queued: processing is already under way.")
-        self._report(request, count, done, nothing)
+        self._report(request, count, sentence, nothing)
 
-    def _report(self, request: HttpRequest, count: int, done: str, nothing: str) -> None:
+    def _report(self, request: HttpRequest, count: int, success: str, nothing: str) -> None:
         if count:
-            self.message_user(request, done % {"count": count}, messages.SUCCESS)
+            self.message_user(request, success % {"count": count}, messages.SUCCESS)
         else:
             self.message_user(request, nothing, messages.WARNING)

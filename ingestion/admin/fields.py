@@ -88,8 +88,8 @@ class MetadataKeysField(forms.CharField):
 def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, StrOrPromise]]:
     """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
     codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
-    named = sorted((language_name(code), code) for code in codes)
-    return [("", empty), *((code, f"{name} ({code})") for name, code in named)]
+    choices = sorted((language_name(code), code) for code in codes)
+    return [("", empty), *((code, f"{name} ({code})") for name, code in choices)]
 
 
 class LanguageField(forms.ChoiceField):
@@ -166,9 +166,9 @@ class StateFilter(SimpleListFilter):
     UNFINISHED = "unfinished"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        shown = (State.READY, State.FAILED, *UNFINISHED)
+        listed = (State.READY, State.FAILED, *UNFINISHED)
         in_progress = (self.UNFINISHED, gettext("In progress"))
-        states = [(state.value, str(state.label)) for state in shown]
+        states = [(state.value, str(state.label)) for state in listed]
         return [*states[:2], in_progress, *states[2:]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -224,8 +224,8 @@ class TagFilter(SimpleListFilter):
     OFFERED = 50  # a guess: a longer list would not be read
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        held = model_admin.get_queryset(request).filter(metadata__has_key=TAGS).order_by()
-        counts = Counter(tag for one in held.values_list("metadata__tags") for tag in _texts(one))
+        tagged = model_admin.get_queryset(request).filter(metadata__has_key=TAGS).order_by()
+        counts = Counter(tag for one in tagged.values_list("metadata__tags") for tag in _texts(one))
         return [(tag, tag) for tag, _count in counts.most_common(self.OFFERED)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

@@ -216,32 +216,32 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     # --- actions, all by the services ---------------------------------------------
 
     def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        done = services.stop(self._mine(request, pk), acting_user=actor(request))
+        is_stopped = services.stop(self._mine(request, pk), acting_user=actor(request))
         return self._back_with(
             request,
             pk,
-            done,
+            is_stopped,
             gettext("The import was stopped."),
             gettext("The import has already ended."),
         )
 
     def resume_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        done = services.resume(self._mine(request, pk), acting_user=actor(request))
+        is_resumed = services.resume(self._mine(request, pk), acting_user=actor(request))
         return self._back_with(
             request,
             pk,
-            done,
+            is_resumed,
             gettext("The import was resumed."),
             gettext("The import is not stopped."),
         )
 
     def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         count = services.retry(self._mine(request, pk), acting_user=actor(request))
-        done = ngettext(
+        sentence = ngettext(
             "%(count)s item was queued again.", "%(count)s items were queued again.", count
         )
-        done %= {"count": f"{count:,}"}
-        return self._back_with(request, pk, bool(count), done, gettext("No item of it failed."))
+        sentence %= {"count": f"{count:,}"}
+        return self._back_with(request, pk, bool(count), sentence, gettext("No item of it failed."))
 
     def delete_model(self, request: HttpRequest, obj: Import) -> None:
         services.remove(obj, acting_user=actor(request))
@@ -261,10 +261,10 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
         return of
 
     def _back_with(
-        self, request: HttpRequest, pk: int, done: bool, success: str, nothing: str
+        self, request: HttpRequest, pk: int, is_success: bool, success: str, nothing: str
     ) -> HttpResponse:
-        level = messages.SUCCESS if done else messages.WARNING
-        self.message_user(request, success if done else nothing, level)
+        level = messages.SUCCESS if is_success else messages.WARNING
+        self.message_user(request, success if is_success else nothing, level)
         return self.back_to(pk)
 
 

@@ -88,8 +88,10 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
         form.remember(request)
-        kept = ("collection", "language", "metadata")
-        form = UploadForm(request, initial={name: request.POST.get(name) for name in kept})
+        fields_to_keep = ("collection", "language", "metadata")
+        form = UploadForm(
+            request, initial={name: request.POST.get(name) for name in fields_to_keep}
+        )
     context |= {
         "form": form,
         "outcomes": outcomes,
@@ -190,12 +192,12 @@ class WebImportForm(IntakeForm):
 
     def options(self) -> dict[str, Any]:
         """The options of the import, without those its kind does not support."""
-        given = self.cleaned_data
-        if given["kind"] == Kind.URL:
+        cleaned = self.cleaned_data
+        if cleaned["kind"] == Kind.URL:
             return {}
-        names = ("depth", "max_pages") if given["kind"] == Kind.SITE else ("max_pages",)
-        found = {name: given[name] for name in names if given[name] is not None}
-        return found | ({"other_hosts": True} if given["other_hosts"] else {})
+        names = ("depth", "max_pages") if cleaned["kind"] == Kind.SITE else ("max_pages",)
+        options = {name: cleaned[name] for name in names if cleaned[name] is not None}
+        return options | ({"other_hosts": True} if cleaned["other_hosts"] else {})
 
 
 def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -203,10 +205,10 @@ def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpRespon
     posted = request.method == "POST" and settings.URL_IMPORT
     form = WebImportForm(request, request.POST if posted else None)
     if posted and form.is_valid() and (started := _started(request, form)):
-        done = gettext("The import of %(origin)s into %(collection)s is queued.")
+        sentence = gettext("The import of %(origin)s into %(collection)s is queued.")
         form.remember(request)
-        done %= {"origin": started.origin, "collection": started.collection}
-        messages.success(request, done)
+        sentence %= {"origin": started.origin, "collection": started.collection}
+        messages.success(request, sentence)
         return HttpResponseRedirect(started.get_absolute_url())
     context |= {
         "form": form,
@@ -219,15 +221,15 @@ def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpRespon
 
 def _started(request: HttpRequest, form: WebImportForm) -> Import | None:
     """The started import; None if refused, with an error on the form."""
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
         return imports.start(
-            given["collection"],
-            Kind(given["kind"]),
-            given["address"].strip(),
+            cleaned["collection"],
+            Kind(cleaned["kind"]),
+            cleaned["address"].strip(),
             options=form.options(),
-            language=given["language"],
-            metadata=given["metadata"],
+            language=cleaned["language"],
+            metadata=cleaned["metadata"],
             acting_user=actor(request),
         )
     except IngestionError as error:

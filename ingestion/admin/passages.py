@@ -86,9 +86,9 @@ class PassageForm(forms.Form):
         )
 
     def wish(self) -> services.Wish:
-        given = self.cleaned_data
-        questions = tuple(given["questions"].splitlines())
-        return services.Wish(given["text"], given["disabled"], questions, given["note"])
+        cleaned = self.cleaned_data
+        questions = tuple(cleaned["questions"].splitlines())
+        return services.Wish(cleaned["text"], cleaned["disabled"], questions, cleaned["note"])
 
 
 class PassagePages(OwnPages[Document]):
@@ -125,21 +125,21 @@ class PassagePages(OwnPages[Document]):
 
     def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
         document = self.changeable(request, pk)
-        held = _chunk(document, chunk)
-        form = PassageForm(request.POST) if request.method == "POST" else PassageForm.of(held)
-        if form.is_bound and form.is_valid() and self._saved(request, held, form):
-            return redirect(_address(document, held))
-        tokens, most = editing.count_tokens(held, str(form["text"].value() or ""))
+        passage = _chunk(document, chunk)
+        form = PassageForm(request.POST) if request.method == "POST" else PassageForm.of(passage)
+        if form.is_bound and form.is_valid() and self._saved(request, passage, form):
+            return redirect(_address(document, passage))
+        tokens, most = editing.count_tokens(passage, str(form["text"].value() or ""))
         context = self.page_context(
-            request, gettext("Passage %(number)d") % {"number": held.ordinal + 1}
+            request, gettext("Passage %(number)d") % {"number": passage.ordinal + 1}
         )
         script: Any = Script("admin/steelyard/passage.js", defer=True)
         context["media"] += forms.Media(js=(script,))
         context |= {
             "document": document,
             "form": form,
-            "chunk": held,
-            "original": parsed_text(held),
+            "chunk": passage,
+            "original": parsed_text(passage),
             "tokens": tokens,
             "most": most,
         }
@@ -147,31 +147,33 @@ class PassagePages(OwnPages[Document]):
 
     def undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
         document = self.changeable(request, pk)
-        held = _chunk(document, chunk)
+        passage = _chunk(document, chunk)
         try:
-            services.edit_chunk(held, services.Wish(), acting_user=actor(request))
+            services.edit_chunk(passage, services.Wish(), acting_user=actor(request))
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
             self.message_user(request, _("The parsed text was restored."), messages.SUCCESS)
-        return redirect(_address(document, held))
+        return redirect(_address(document, passage))
 
     def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
-        held = _chunk(self.changeable(request, pk), chunk)
-        tokens, most = editing.count_tokens(held, request.POST.get("text", "")[:MAX_TEXT])
+        passage = _chunk(self.changeable(request, pk), chunk)
+        tokens, most = editing.count_tokens(passage, request.POST.get("text", "")[:MAX_TEXT])
         return JsonResponse({"tokens": tokens, "most": most})
 
-    def _saved(self, request: HttpRequest, held: Chunk, form: PassageForm) -> bool:
-        seen = form.cleaned_data["seen"]
+    def _saved(self, request: HttpRequest, passage: Chunk, form: PassageForm) -> bool:
+        content_hash = form.cleaned_data["seen"]
         try:
-            edit = services.edit_chunk(held, form.wish(), acting_user=actor(request), seen=seen)
+            edit = services.edit_chunk(
+                passage, form.wish(), acting_user=actor(request), seen=content_hash
+            )
         except Document.DoesNotExist as error:
             raise Http404 from error
         except IngestionError as error:
             form.add_error(None, str(error))
             return False
-        done = _("The edit was saved.") if edit else _("The passage has its parsed text.")
-        self.message_user(request, done, messages.SUCCESS)
+        sentence = _("The edit was saved.") if edit else _("The passage has its parsed text.")
+        self.message_user(request, sentence, messages.SUCCESS)
         return True
 
 
@@ -184,10 +186,10 @@ def _chunks(document: Document) -> Any:
 def _chunk(document: Document, pk: int) -> Chunk:
     """The passage with the fields its token count needs; 404 if a newer version replaced it."""
     chunks = _chunks(document).select_related("edit", "version__document__collection")
-    held: Chunk | None = chunks.defer("version__text", "lexemes", "terms").filter(pk=pk).first()
-    if held is None:
+    passage: Chunk | None = chunks.defer("version__text", "lexemes", "terms").filter(pk=pk).first()
+    if passage is None:
         raise Http404
-    return held
+    return passage
 
 
 def _address(document: Document, chunk: Chunk) -> str:
@@ -231,13 +233,13 @@ class PreviewForm(forms.Form):
 
     def sizes(self) -> dict[str, Any]:
         """The sizes and language of the form; the collection's for empty fields."""
-        given = self.cleaned_data
-        chosen: Collection = given["collection"] or Collection()
+        cleaned = self.cleaned_data
+        collection: Collection = cleaned["collection"] or Collection()
         sizes = {
-            name: getattr(chosen, name) if given[name] is None else given[name]
+            name: getattr(collection, name) if cleaned[name] is None else cleaned[name]
             for name in ("chunk_tokens", "overlap_tokens")
         }
-        return {**sizes, "language": given["language"] or chosen.language}
+        return {**sizes, "language": cleaned["language"] or collection.language}
 
 
 def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -250,8 +252,8 @@ def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         try:
             context |= _shown(_preview(file, form), display_name(file.name or "unnamed"))
         except ParseLimitExceeded as error:
-            said = gettext("An upload reads it in the background, where it may take longer.")
-            context["problem"] = f"{error} {said}"
+            sentence = gettext("An upload reads it in the background, where it may take longer.")
+            context["problem"] = f"{error} {sentence}"
         except (IngestionError, ValueError) as error:
             context["problem"] = str(error)
     context |= {
@@ -281,11 +283,13 @@ def _preview(file: UploadedFile[bytes], form: PreviewForm) -> ChunkPreview:
         )
 
 
-def _shown(found: ChunkPreview, file_name: str) -> dict[str, Any]:
+def _shown(preview: ChunkPreview, file_name: str) -> dict[str, Any]:
     return {
-        "found": found,
+        "found": preview,
         "file_name": file_name,
-        "chunks": found.chunks[:MAX_SHOWN],
-        "found_language": language_name(found.language) if found.language else gettext("unknown"),
-        "kinds": [(kind.replace("_", " "), count) for kind, count in found.kinds],
+        "chunks": preview.chunks[:MAX_SHOWN],
+        "found_language": language_name(preview.language)
+        if preview.language
+        else gettext("unknown"),
+        "kinds": [(kind.replace("_", " "), count) for kind, count in preview.kinds],
     }

@@ -96,7 +96,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         fault = space.paused and space.error
         variant = "danger" if fault else VARIANTS[State(space.state)]
         total, is_filling = space.chunks_total, report.is_filling
-        shown = state_label(
+        cell = state_label(
             label,
             {"Ready to be activated": "success", "Not started": ""}.get(label, variant),
             percent=round(report.share * 100) if is_filling else None,
@@ -105,20 +105,20 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             error=space.error,
             is_brief=True,
         )
-        return _live(report, "state", shown)
+        return _live(report, "state", cell)
 
     @admin.display(description=_("index"))
     def index_cell(self, space: EmbeddingSpace) -> SafeString:
         report = _report_of(space)
         index = report.index
-        shown = state_label(
+        label = state_label(
             index.state.value.capitalize(),
             INDEX_VARIANTS.get(index.state, ""),
             percent=None if index.share is None else round(index.share * 100),
             bar=gettext("Built"),
             note=index.phase,
         )
-        return _live(report, "index", shown)
+        return _live(report, "index", label)
 
     @admin.display(description=_("languages"))
     def knows(self, space: EmbeddingSpace) -> str:
@@ -220,8 +220,8 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
     ) -> None:
         user, name = actor(request), form.cleaned_data["name"]
         if change:
-            held = EmbeddingSpace.objects.get(pk=obj.pk)
-            saved = changes.configure(held, form.limits, name=name, acting_user=user)
+            stored = EmbeddingSpace.objects.get(pk=obj.pk)
+            saved = changes.configure(stored, form.limits, name=name, acting_user=user)
         else:
             kind = form.cleaned_data["kind"]
             saved = changes.create(

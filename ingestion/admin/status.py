@@ -62,8 +62,8 @@ def version_label(version: DocumentVersion | None, *, is_brief: bool = False) ->
 
 def chunks(document: Document) -> SafeString:
     """The number of searchable chunks; of a first version in progress, those made so far."""
-    shown = document.current or document.latest
-    return live(document, "chunks", intcomma(shown.chunk_count) if shown else 0)
+    version = document.current or document.latest
+    return live(document, "chunks", intcomma(version.chunk_count) if version else 0)
 
 
 def title(document: Document) -> SafeString:

@@ -121,12 +121,12 @@ class VersionPages(OwnPages[Document]):
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
             return self.back_to(pk)
-        done = gettext(
+        sentence = gettext(
             "The file of version %(old)d is queued as version %(new)d; until it is ready, search "
             "uses the current version."
         )
-        done %= {"old": number, "new": fresh.number}
-        self.message_user(request, done, messages.SUCCESS)
+        sentence %= {"old": number, "new": fresh.number}
+        self.message_user(request, sentence, messages.SUCCESS)
         return self.back_to(pk)
 
     def _version(self, request: HttpRequest, pk: int, number: int) -> DocumentVersion:
@@ -141,10 +141,10 @@ def _outcome(receipt: services.Receipt) -> tuple[str, int]:
     if receipt.outcome == "duplicate":
         warning = gettext("“%(title)s” in this collection already has this file.")
         return warning % {"title": receipt.document.title}, messages.WARNING
-    done = gettext(
+    sentence = gettext(
         "Version %(number)d is queued; until it is ready, search uses the current version."
     )
-    return done % {"number": receipt.version.number}, messages.SUCCESS
+    return sentence % {"number": receipt.version.number}, messages.SUCCESS
 
 
 @admin.register(ChunkEdit)
@@ -219,17 +219,17 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
 
     def place_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
         edit = self._edit(request, str(pk))
-        held = get_object_or_404(
+        row = get_object_or_404(
             Chunk.objects.filter(version=edit.document.current_id).select_related("version"),
             pk=chunk,
         )
         try:
-            services.place(edit, held, acting_user=actor(request))
+            services.place(edit, row, acting_user=actor(request))
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
             return self.back_to(pk)
         self.message_user(request, _("The edit was applied to this passage."), messages.SUCCESS)
-        return redirect(_passage(held))
+        return redirect(_passage(row))
 
     def undo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         self._undo(request, [self._edit(request, str(pk))])
@@ -246,10 +246,10 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            done = ngettext(
+            sentence = ngettext(
                 "%(count)d edit was undone.", "%(count)d edits were undone.", len(edits)
             )
-            self.message_user(request, done % {"count": len(edits)}, messages.SUCCESS)
+            self.message_user(request, sentence % {"count": len(edits)}, messages.SUCCESS)
 
     def _edit(self, request: HttpRequest, pk: str) -> ChunkEdit:
         if not self.has_change_permission(request):
@@ -260,7 +260,7 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
         return edit
 
 
-def _likeliest(edit: ChunkEdit, asked: str) -> dict[str, Any]:
+def _likeliest(edit: ChunkEdit, choice: str) -> dict[str, Any]:
     """The passage to compare with (the requested one or the most similar) and the reason."""
     version = edit.document.current
     if version is None:
@@ -268,7 +268,7 @@ def _likeliest(edit: ChunkEdit, asked: str) -> dict[str, Any]:
         return {"nearest": None, "reason": reason, "last": 0}
     [outcome] = fits([anchor_of(edit)], places_of(version))
     likeliest = outcome.ordinal if isinstance(outcome, Fit) else outcome.nearest
-    number = int(asked) - 1 if asked.isdecimal() and len(asked) < 9 else likeliest
+    number = int(choice) - 1 if choice.isdecimal() and len(choice) < 9 else likeliest
     nearest = version.chunks.filter(ordinal=number or 0).select_related("edit").first()
     reason = "" if isinstance(outcome, Fit) else outcome.reason
     return {"nearest": nearest, "reason": reason, "last": version.chunk_count}

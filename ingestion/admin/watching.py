@@ -57,8 +57,8 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
             empty=_("Detected for each file"), current=self.instance.language
         )
         if "collection" in self.fields:
-            seen = Collection.objects.visible_to(viewer)
-            self.fields["collection"].queryset = seen  # type: ignore[attr-defined]
+            collections = Collection.objects.visible_to(viewer)
+            self.fields["collection"].queryset = collections  # type: ignore[attr-defined]
 
     def clean_path(self) -> str:
         path = str(self.cleaned_data["path"])
@@ -183,12 +183,12 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         if not self._may_confirm(request, folder):
             raise PermissionDenied
         count = changes.confirm_deletion(folder, acting_user=actor(request))
-        done = ngettext(
+        sentence = ngettext(
             "Confirmed: the document of %(count)s missing file will be deleted.",
             "Confirmed: the documents of %(count)s missing files will be deleted.",
             count,
         )
-        self.message_user(request, done % {"count": f"{count:,}"}, messages.SUCCESS)
+        self.message_user(request, sentence % {"count": f"{count:,}"}, messages.SUCCESS)
         return self.back_to(pk)
 
     @admin.action(description=_("Scan now"), permissions=["change"])

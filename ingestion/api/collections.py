@@ -51,14 +51,14 @@ class CollectionViewSet(EditableViewSet[Collection]):
     queryset = Collection.objects.none()
 
     def get_queryset(self) -> QuerySet[Collection]:
-        found = Collection.objects.visible_to(self.request.user).annotate(
+        rows = Collection.objects.visible_to(self.request.user).annotate(
             document_count=Count("documents__pk", filter=Q(documents__deleted_at=None)),
             searchable_count=Count(
                 "documents__pk",
                 filter=Q(documents__deleted_at=None, documents__current__isnull=False),
             ),
         )
-        return found.prefetch_related(*self._related()).order_by(
+        return rows.prefetch_related(*self._related()).order_by(
             "name"
         )  # a grouped query drops the model's own order
 

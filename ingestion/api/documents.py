@@ -116,8 +116,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def _in_question(self) -> DocumentQuerySet:
         """The documents that the action is about: for some of them those in the bin."""
         user = self.request.user
-        asked = self.request.query_params.get("deleted", "").lower() in ("true", "1")
-        if self.action == "restore" or (self.action == "list" and asked):
+        wants_deleted = self.request.query_params.get("deleted", "").lower() in ("true", "1")
+        if self.action == "restore" or (self.action == "list" and wants_deleted):
             if not user.has_perm(CHANGE):
                 raise PermissionDenied
             return Document.objects.in_bin_of(user)
@@ -140,16 +140,16 @@ class DocumentViewSet(ReadViewSet[Document]):
         is then 200 with `duplicate: true`.
         """
         context = {"request": request}
-        given = read_body(request, DocumentUploadSerializer, context=context).validated_data
+        data = read_body(request, DocumentUploadSerializer, context=context).validated_data
 
         def receive() -> Response:
             receipt = services.receive(
-                given["collection"],
-                given["file"],
-                file_name=given["file"].name,
-                title=given.get("title", ""),
-                language=given.get("language", ""),
-                metadata=given.get("metadata"),
+                data["collection"],
+                data["file"],
+                file_name=data["file"].name,
+                title=data.get("title", ""),
+                language=data.get("language", ""),
+                metadata=data.get("metadata"),
                 acting_user=actor(request),
             )
             return received(self, receipt)
@@ -167,15 +167,15 @@ class DocumentViewSet(ReadViewSet[Document]):
         """
         document = self.get_object()
         body = read_body(request, DocumentChangeSerializer, context={"request": request})
-        given = dict(body.validated_data)
-        if to := given.pop("collection", None):
+        data = dict(body.validated_data)
+        if to := data.pop("collection", None):
             moved = arranging.move([document], to, acting_user=actor(request))
             if moved.refused:
                 raise Conflict(moved.refused[0])
             document = self.get_object()
         try:
-            if given:
-                services.describe(document, acting_user=actor(request), **given)
+            if data:
+                services.describe(document, acting_user=actor(request), **data)
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
         return self.shown(self.get_object())
@@ -267,15 +267,15 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
-        given = read_body(request, FileUploadSerializer).validated_data
+        data = read_body(request, FileUploadSerializer).validated_data
 
         def replace() -> Response:
             try:
                 receipt = services.replace(
                     document,
-                    given["file"],
-                    file_name=given["file"].name,
-                    metadata=given.get("metadata"),
+                    data["file"],
+                    file_name=data["file"].name,
+                    metadata=data.get("metadata"),
                     acting_user=actor(request),
                 )
             except Document.DoesNotExist as error:  # deleted since it was read above

@@ -86,20 +86,20 @@ class ImportViewSet(ReadViewSet[Import]):
         addresses need URL_IMPORT.
         """
         context = {"request": request}
-        given = read_body(request, ImportRequestSerializer, context=context).validated_data
-        file = given.get("archive") or given.get("manifest")
-        kind = given.get("kind") or (Kind.ARCHIVE if "archive" in given else Kind.MANIFEST)
-        named = ("depth", "max_pages", "other_hosts")
+        data = read_body(request, ImportRequestSerializer, context=context).validated_data
+        file = data.get("archive") or data.get("manifest")
+        kind = data.get("kind") or (Kind.ARCHIVE if "archive" in data else Kind.MANIFEST)
+        names = ("depth", "max_pages", "other_hosts")
 
         def start() -> Response:
             of = services.start(
-                given["collection"],
+                data["collection"],
                 Kind(kind),
-                file.name if file else given["origin"],
+                file.name if file else data["origin"],
                 file=file,
-                options={name: given[name] for name in named if name in given},
-                language=given["language"],
-                metadata=given.get("metadata"),
+                options={name: data[name] for name in names if name in data},
+                language=data["language"],
+                metadata=data.get("metadata"),
                 acting_user=actor(request),
             )
             return self._accepted(of)

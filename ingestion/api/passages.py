@@ -61,12 +61,12 @@ class PassageViewSet(_OfDocument):
         document keep the edit while a passage matches it. 409 if the passage has been replaced
         since; 503 if the embedding model is unavailable: nothing was changed.
         """
-        given = read_body(request, WishSerializer).validated_data
+        data = read_body(request, WishSerializer).validated_data
         wish = services.Wish(
-            given.get("text", ""),
-            given.get("disabled", False),
-            tuple(given.get("questions", ())),
-            given.get("note", ""),
+            data.get("text", ""),
+            data.get("disabled", False),
+            tuple(data.get("questions", ())),
+            data.get("note", ""),
         )
         self._edit(wish)
         return self.shown(self.passages().get(ordinal=chunk))
@@ -82,9 +82,9 @@ class PassageViewSet(_OfDocument):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _edit(self, wish: services.Wish) -> None:
-        found = self.get_object()
+        passage = self.get_object()
         try:
-            services.edit_chunk(found, wish, acting_user=actor(self.request))
+            services.edit_chunk(passage, wish, acting_user=actor(self.request))
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
 

@@ -115,24 +115,24 @@ class BatchViewSet(ApiViewSet[Document]):
         affect the others.
         """
         context = {"request": request}
-        given = read_body(request, BatchUploadSerializer, context=context).validated_data
+        data = read_body(request, BatchUploadSerializer, context=context).validated_data
 
         def receive(file: UploadedFile[bytes]) -> dict[str, Any]:
             receipt = services.receive(
-                given["collection"],
+                data["collection"],
                 file,
                 file_name=str(file.name),
-                language=given.get("language", ""),
-                metadata=given.get("metadata"),
+                language=data.get("language", ""),
+                metadata=data.get("metadata"),
                 acting_user=actor(request),
                 lane=Lane.BULK,
             )
-            shown = {"id": receipt.document.public_id, "state": receipt.version.state}
-            return {**shown, "outcome": receipt.outcome}
+            entry = {"id": receipt.document.public_id, "state": receipt.version.state}
+            return {**entry, "outcome": receipt.outcome}
 
         def receive_all() -> Response:
             return _of_batch(
-                {"file_name": file.name, **_tried(receive, file)} for file in given["files"]
+                {"file_name": file.name, **_tried(receive, file)} for file in data["files"]
             )
 
         return once(request, receive_all)
@@ -148,8 +148,8 @@ class BatchViewSet(ApiViewSet[Document]):
         """
 
         def put_away(public_id: UUID) -> dict[str, Any]:
-            found = Document.objects.visible_to(request.user).filter(public_id=public_id)
-            if not services.delete(found, acting_user=actor(request)):
+            documents = Document.objects.visible_to(request.user).filter(public_id=public_id)
+            if not services.delete(documents, acting_user=actor(request)):
                 raise Http404
             return {"state": "deleted"}
 
@@ -168,7 +168,7 @@ def _tried(work: Callable[[T], dict[str, Any]], subject: T) -> dict[str, Any]:
 
 
 def _of_batch(items: Iterable[dict[str, Any]]) -> Response:
-    done = list(items)
-    failed = sum("error" in each for each in done)
-    told = {"done": len(done) - failed, "failed": failed, "results": done}
-    return Response(BatchSerializer(told).data, status.HTTP_207_MULTI_STATUS)
+    results = list(items)
+    failed = sum("error" in each for each in results)
+    body = {"done": len(results) - failed, "failed": failed, "results": results}
+    return Response(BatchSerializer(body).data, status.HTTP_207_MULTI_STATUS)

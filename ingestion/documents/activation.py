@@ -74,13 +74,15 @@ def embed(lease: Lease[DocumentVersion], begun: Begun | None = None) -> None:
             if not chunks:
                 return
             begun = begin(version, space, chunks)
-        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
+        remaining = (
+            total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
+        )
         for indices, vectors in begun.batches:
             with lease.writing():
                 store(space, [begun.chunk_ids[i] for i in indices], vectors)
-            left -= len(indices)
+            remaining -= len(indices)
         begun = None
-        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
+        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - remaining / total, 0.999))
 
 
 StoredName = tuple[str, str]
@@ -181,8 +183,8 @@ def hide(document: Document) -> None:
     if document.current_id is None:
         return
     terms.count_out(document.current_id)
-    shown = Chunk.objects.filter(version=document.current_id, searchable=True)
-    shown.update(searchable=False)
+    visible = Chunk.objects.filter(version=document.current_id, searchable=True)
+    visible.update(searchable=False)
     events.tell_of_index(document.current_id)
 
 
@@ -214,5 +216,5 @@ def _show_as(document: Document, version: DocumentVersion) -> None:
     document.title = version.title
     document.language = version.language
     document.save(update_fields=["current", "title", "language", "updated"])
-    named = with_file_name(version.title, version.file_name)
-    terms.read_title(document.pk, named, version.language)
+    title = with_file_name(version.title, version.file_name)
+    terms.read_title(document.pk, title, version.language)

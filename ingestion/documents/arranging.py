@@ -55,15 +55,15 @@ def move(documents: Iterable[Document], to: Collection, *, acting_user: User) ->
     """
     moved: list[tuple[int, int]] = []
     refused: list[str] = []
-    for given in documents:
+    for document in documents:
         try:
             with transaction.atomic():
-                if (origin := _move(given, to, acting_user)) is not None:
-                    moved.append((given.pk, origin))
+                if (origin := _move(document, to, acting_user)) is not None:
+                    moved.append((document.pk, origin))
         except IngestionError as error:
             refused.append(str(error))
         except (Document.DoesNotExist, IntegrityError):
-            refused.append(_changed_meanwhile(given))
+            refused.append(_changed_meanwhile(document))
     row = DocumentMove.objects.create(by=acting_user, to=to, rows=moved) if moved else None
     return Arranged(len(moved), tuple(refused), row)
 
@@ -87,9 +87,9 @@ def undo_move(row: DocumentMove, *, acting_user: User) -> Arranged:
         documents = Document.objects.visible_to(acting_user).filter(
             pk__in=origins[collection.pk], collection=row.to_id
         )
-        done = move(documents, collection, acting_user=acting_user)
-        count += done.count
-        refused += done.refused
+        arranged = move(documents, collection, acting_user=acting_user)
+        count += arranged.count
+        refused += arranged.refused
     return Arranged(count, tuple(refused))
 
 
@@ -107,24 +107,24 @@ def annotate(
     A collection whose documents get tags offers them as filters from then on, if it has room.
     Documents whose metadata would become invalid are refused.
     """
-    wanted = {"add_tags": list(add_tags), "remove_tags": list(remove_tags), "drop": list(drop)}
+    changes = {"add_tags": list(add_tags), "remove_tags": list(remove_tags), "drop": list(drop)}
     count = 0
     refused: list[str] = []
     tagged: set[int] = set()
-    for given in documents:
+    for each in documents:
         try:
             with transaction.atomic():
-                document = versions.locked(given.pk)
-                metadata = edited(document.metadata, give=give, **wanted)
+                document = versions.locked(each.pk)
+                metadata = edited(document.metadata, give=give, **changes)
                 if metadata == document.metadata:
                     continue
                 document.metadata = metadata
                 document.save(update_fields=["metadata", "updated"])
                 log(acting_user, document, CHANGE, "Changed metadata")
         except InvalidMetadata as error:
-            refused.append(f"{given}: {error}")
+            refused.append(f"{each}: {error}")
         except Document.DoesNotExist:
-            refused.append(_changed_meanwhile(given))
+            refused.append(_changed_meanwhile(each))
         else:
             count += 1
             if TAGS in metadata:
@@ -143,13 +143,13 @@ def _offer_tags(collections: Iterable[int]) -> None:
                 collection.save(update_fields=["metadata_keys"])
 
 
-def _move(given: Document, to: Collection, acting_user: User) -> int | None:
+def _move(original: Document, to: Collection, acting_user: User) -> int | None:
     """Move one document; return the id of its former collection, None if it is there already.
 
     Raises StateConflict. The collection is locked first, then the document, as everywhere.
     """
     keep_out_of_bin(to)
-    document = versions.locked(given.pk)
+    document = versions.locked(original.pk)
     origin = document.collection
     if origin.pk == to.pk:
         return None
@@ -157,12 +157,12 @@ def _move(given: Document, to: Collection, acting_user: User) -> int | None:
     family = family_of(document)
     pks = [member.pk for member in family]
     _check_idle(document, pks)
-    kept = [member for member in family if member.deleted_at is None]
-    for member in kept:
+    not_deleted = [member for member in family if member.deleted_at is None]
+    for member in not_deleted:
         activation.hide(member)
     Document.objects.filter(pk__in=pks).update(collection=to)
     Chunk.objects.filter(document__in=pks).update(collection=to)
-    for member in kept:
+    for member in not_deleted:
         _read_again(member)
         activation.show(member)
     log(acting_user, document, CHANGE, f"Moved to another collection: {origin} → {to}")
@@ -179,10 +179,10 @@ def _read_again(document: Document) -> None:
 
 def _check(document: Document, to: Collection) -> None:
     """Raise StateConflict if the document cannot stand in the collection."""
-    named = {"document": document.title, "collection": to.name}
+    names = {"document": document.title, "collection": to.name}
     if document.parent_id is not None:
         raise StateConflict(
-            gettext("“%(document)s” is a part of another document: move that one.") % named
+            gettext("“%(document)s” is a part of another document: move that one.") % names
         )
     if document.watched_files.exists():
         raise StateConflict(
@@ -190,17 +190,17 @@ def _check(document: Document, to: Collection) -> None:
                 "“%(document)s” comes from a watched folder, which would add it again. Change the "
                 "folder's collection instead."
             )
-            % named
+            % names
         )
     if versions.held(to.pk, document.content_hash) is not None:
         raise StateConflict(
-            gettext("“%(document)s”: “%(collection)s” holds the same file already.") % named
+            gettext("“%(document)s”: “%(collection)s” holds the same file already.") % names
         )
     same = Document.objects.kept().filter(collection=to, source=document.source)
     if document.source and same.exists():
         raise StateConflict(
             gettext("“%(document)s”: “%(collection)s” has a document from the same source already.")
-            % named
+            % names
         )
 
 

@@ -49,9 +49,9 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
     Their processing stops. With DELETION_GRACE_DAYS=0 they are purged at once.
     """
     count = 0
-    for given in documents:
+    for each in documents:
         with transaction.atomic():
-            document = locked(given.pk, deleted_at=None)
+            document = locked(each.pk, deleted_at=None)
             if document is None:
                 continue
             now = timezone.now()
@@ -60,7 +60,7 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
             log(acting_user, document, DELETION, "Put in the bin")
             count += 1
         if not settings.DELETION_GRACE_DAYS:
-            purge_later([given], acting_user=acting_user)
+            purge_later([each], acting_user=acting_user)
     return count
 
 
@@ -72,9 +72,9 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
     being erased.
     """
     count = 0
-    for given in documents:
-        with _place_kept(str(given)), transaction.atomic():
-            document = locked(given.pk)
+    for each in documents:
+        with _place_kept(str(each)), transaction.atomic():
+            document = locked(each.pk)
             if document is None or document.deleted_at is None:
                 continue
             if document.deleted_at == LONG_AGO:

@@ -149,70 +149,70 @@ def _edit(
     embedded = _embedded(chunk, text) if text != chunk.text else None
     with transaction.atomic():
         document = versions.locked(chunk.document_id)
-        held = _held(document, chunk, seen or chunk.content_hash)
-        terms.count_out(held.version_id, chunk_id=held.pk)
-        edit = _stored(held, text, wish, placed, acting_user)
+        current = _held(document, chunk, seen or chunk.content_hash)
+        terms.count_out(current.version_id, chunk_id=current.pk)
+        edit = _stored(current, text, wish, placed, acting_user)
         if embedded is not None:
-            _replace_text(held, text, embedded)
+            _replace_text(current, text, embedded)
         if edit is not None:
-            _anchor(edit, held)
-        Chunk.objects.filter(pk=held.pk).update(searchable=not wish.disabled, edit=edit)
-        terms.count_in(held.version_id, chunk_id=held.pk)
-        events.tell_of_index(held.version_id)
+            _anchor(edit, current)
+        Chunk.objects.filter(pk=current.pk).update(searchable=not wish.disabled, edit=edit)
+        terms.count_in(current.version_id, chunk_id=current.pk)
+        events.tell_of_index(current.version_id)
         # By statistics: nobody waits for a model here, with the document locked.
-        concepts.store(document, concepts.of(held.version_id, ask=False))
+        concepts.store(document, concepts.of(current.version_id, ask=False))
         _begin_again(document)
-        log(acting_user, document, CHANGE, _message(held, edit))
+        log(acting_user, document, CHANGE, _message(current, edit))
     return edit
 
 
 def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
     """The chunk, locked. Raises StateConflict unless it is current and its hash is `seen`."""
     rows = Chunk.objects.select_for_update(of=("self",)).select_related("version", "edit")
-    held = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
-    if held is None:
+    current = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
+    if current is None:
         raise StateConflict(str(REPLACED))
-    return held
+    return current
 
 
 def _stored(
-    held: Chunk, text: str, wish: Wish, placed: ChunkEdit | None, acting_user: User | None
+    current: Chunk, text: str, wish: Wish, placed: ChunkEdit | None, acting_user: User | None
 ) -> ChunkEdit | None:
     """The edit with the wish, without its anchor; None, and deleted, if the wish is empty."""
-    edit = placed or held.edit
-    if text == parsed_text(held) and not (wish.disabled or wish.questions or wish.note):
+    edit = placed or current.edit
+    if text == parsed_text(current) and not (wish.disabled or wish.questions or wish.note):
         if edit is not None:
             edit.delete()
-            held.edit = None
+            current.edit = None
         return None
     if edit is None:
-        edit = ChunkEdit(document_id=held.document_id, added_by=acting_user)
+        edit = ChunkEdit(document_id=current.document_id, added_by=acting_user)
     edit.disabled, edit.note = wish.disabled, wish.note
     edit.questions = list(wish.questions)
     return edit
 
 
-def _replace_text(held: Chunk, text: str, embedded: Embedded) -> None:
+def _replace_text(current: Chunk, text: str, embedded: Embedded) -> None:
     space, vectors = embedded
-    version = held.version
+    version = current.version
     spaces.hold_switch()
     if spaces.writing_space().pk != space.pk:
         raise StateConflict(
             gettext("The embedding model was changed just now. Save the edit again.")
         )
-    rewrite(held, text, version, spaces.embedder(space).tokenizer, patterns())
-    named = with_file_name(version.title, version.file_name)
-    terms.read_terms(version.pk, title=named, chunk_id=held.pk)
-    ChunkEmbedding.objects.filter(chunk=held).delete()
-    store(space, [held.pk], vectors)
-    for space_id in leave_to_backfill(Q(pk=held.pk)):
+    rewrite(current, text, version, spaces.embedder(space).tokenizer, patterns())
+    title = with_file_name(version.title, version.file_name)
+    terms.read_terms(version.pk, title=title, chunk_id=current.pk)
+    ChunkEmbedding.objects.filter(chunk=current).delete()
+    store(space, [current.pk], vectors)
+    for space_id in leave_to_backfill(Q(pk=current.pk)):
         enqueue(EmbeddingSpace, space_id)
 
 
-def _anchor(edit: ChunkEdit, held: Chunk) -> None:
-    around = Chunk.objects.filter(version=held.version_id)
-    beside = {c.ordinal: c for c in around.filter(ordinal__in=_beside(held.ordinal))}
-    anchor(edit, held, beside.get(held.ordinal - 1), beside.get(held.ordinal + 1))
+def _anchor(edit: ChunkEdit, current: Chunk) -> None:
+    around = Chunk.objects.filter(version=current.version_id)
+    beside = {c.ordinal: c for c in around.filter(ordinal__in=_beside(current.ordinal))}
+    anchor(edit, current, beside.get(current.ordinal - 1), beside.get(current.ordinal + 1))
     edit.save()
 
 

@@ -94,8 +94,8 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
 
 def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
     """Move parts to the bin that the whole no longer has."""
-    held = lease.row.document.parts.filter(deleted_at=None)
-    gone = [part for part in held.only("pk", "part_path") if part.part_path not in paths]
+    parts = lease.row.document.parts.filter(deleted_at=None)
+    gone = [part for part in parts.only("pk", "part_path") if part.part_path not in paths]
     if gone:
         lease.update(progress=0)  # raises if the lease was lost
         deletion.delete(gone, acting_user=None)
@@ -143,11 +143,11 @@ def _grown(root: Document, whole: Document) -> tuple[int, int]:
 
 
 def _left_out(parts: Sequence[Part], reason: str) -> str:
-    shown = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
+    names = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
     if len(parts) > _NAMES_SHOWN:
         more = f"{len(parts) - _NAMES_SHOWN:,}"
-        shown = gettext("%(names)s and %(count)s more") % {"names": shown, "count": more}
+        names = gettext("%(names)s and %(count)s more") % {"names": names, "count": more}
     return gettext("Not read, since %(reason)s: %(names)s. Upload them separately.") % {
         "reason": reason,
-        "names": shown,
+        "names": names,
     }

@@ -130,8 +130,8 @@ class Watch:
 
 def _kept() -> QuerySet[DocumentVersion]:
     """The versions of documents that are not in the bin."""
-    kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
-    return DocumentVersion.objects.filter(Exists(kept))
+    document = Document.objects.kept().filter(pk=OuterRef("document_id"))
+    return DocumentVersion.objects.filter(Exists(document))
 
 
 class ProgressView:
@@ -265,14 +265,14 @@ class UnderWay:
 def note_under_way() -> None:
     """Count the files being read and store the result, for everyone and for superusers."""
     try:
-        held: dict[str, Any] = cache.get(KEY) or {}
+        cached: dict[str, Any] = cache.get(KEY) or {}
         first = DocumentVersion.open_jobs().aggregate(first=Min("pk"))["first"]
         if first is None:
-            if held:
+            if cached:
                 cache.delete(KEY)
             return
         # What was received with them and is finished counts until the last one is.
-        first = min(first, held.get("first", first))
+        first = min(first, cached.get("first", first))
         cache.set(KEY, {"first": first} | _counted(first), KEPT_SECONDS)
     except Exception:  # each cache raises its own errors; none may fail the sweep
         logger.warning("Cannot store how far the files being read are", exc_info=True)
@@ -284,18 +284,18 @@ def under_way(viewer: Any) -> UnderWay | None:
     Readers learn of files in public collections only: the number of others is not theirs to know.
     """
     try:
-        held = cache.get(KEY)
+        cached = cache.get(KEY)
     except Exception:  # as above; none may fail a page
         return None
-    if not isinstance(held, dict):
+    if not isinstance(cached, dict):
         return None
-    found = held.get("all" if viewer.is_superuser else "public")
-    return found if isinstance(found, UnderWay) else None
+    note = cached.get("all" if viewer.is_superuser else "public")
+    return note if isinstance(note, UnderWay) else None
 
 
 def _counted(first: int) -> dict[str, UnderWay | None]:
     """The figures of the versions from the key `first` on."""
-    done = Case(
+    ended = Case(
         When(state__in=UNFINISHED, then=F("progress")),
         default=Value(1.0),
         output_field=FloatField(),
@@ -308,12 +308,12 @@ def _counted(first: int) -> dict[str, UnderWay | None]:
             files=Count("pk"),
             unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
             bytes=Sum("size"),
-            read=Sum(F("size") * done),
+            read=Sum(F("size") * ended),
         )
     )
-    found = list(rows)
-    public = [row for row in found if row["visibility"] == Visibility.PUBLIC]
-    return {"all": _summed(found), "public": _summed(public)}
+    counted = list(rows)
+    public = [row for row in counted if row["visibility"] == Visibility.PUBLIC]
+    return {"all": _summed(counted), "public": _summed(public)}
 
 
 def _summed(rows: Sequence[Mapping[str, Any]]) -> UnderWay | None:

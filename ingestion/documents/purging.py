@@ -65,10 +65,10 @@ def purge(
     called with the number of passages in each transaction that erases some.
     """
     count = 0
-    for given in documents:
-        _erase_passages(given, erased)
+    for each in documents:
+        _erase_passages(each, erased)
         with transaction.atomic():
-            document = locked(given.pk)
+            document = locked(each.pk)
             if document is None:
                 continue
             family = family_of(document)
@@ -90,19 +90,19 @@ def purge(
 
 def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> tuple[int, int]:
     """Purge documents, by a worker if that takes long; return how many are gone, and are left."""
-    given = {document.pk for document in documents}
-    if _stated(Document.objects.filter(pk__in=given)) <= MOST_WAITED_FOR:
-        return purge([Document(pk=pk) for pk in sorted(given)], acting_user=acting_user), 0
-    left = 0
-    for pk in sorted(given):
+    ids = {document.pk for document in documents}
+    if _stated(Document.objects.filter(pk__in=ids)) <= MOST_WAITED_FOR:
+        return purge([Document(pk=pk) for pk in sorted(ids)], acting_user=acting_user), 0
+    remaining = 0
+    for pk in sorted(ids):
         with transaction.atomic():
             document = locked(pk)
             if document is not None:
                 _condemn(document)
                 log(acting_user, document, DELETION, "Deleted permanently")
-                left += 1
+                remaining += 1
     begin_purge(None)
-    return 0, left
+    return 0, remaining
 
 
 def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
@@ -128,9 +128,9 @@ def purge_bin(*, now: bool = False) -> tuple[int, int]:
     if Document.objects.filter(deleted_at=LONG_AGO).exists():
         begin_purge(None)
     for pk, collection_id in list(Purge.objects.values_list("pk", "collection_id")):
-        found = work_on(Purge, pk, partial(_work, ends=float("inf")), state=Purge.State.RUNNING)
-        if found is not None:
-            gone, is_done = found
+        outcome = work_on(Purge, pk, partial(_work, ends=float("inf")), state=Purge.State.RUNNING)
+        if outcome is not None:
+            gone, is_done = outcome
             documents += gone
             collections += is_done and collection_id is not None
     if documents or collections:
@@ -141,10 +141,10 @@ def purge_bin(*, now: bool = False) -> tuple[int, int]:
 def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
     """Erase for `seconds`; True if nothing of this Purge is left, which ends its row too."""
     ends = time.monotonic() + seconds
-    found = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
-    if found is None:
+    outcome = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
+    if outcome is None:
         return False
-    if not found[1]:
+    if not outcome[1]:
         enqueue(Purge, purge_id)
         return False
     terms.fold()
@@ -242,7 +242,7 @@ def _crashed() -> str:
 
 
 def _erase_passages(
-    given: Document,
+    original: Document,
     erased: Callable[[int], object],
     ends: float = float("inf"),
     *,
@@ -254,7 +254,7 @@ def _erase_passages(
     on the document is never restored.
     """
     with transaction.atomic():
-        document = locked(given.pk)
+        document = locked(original.pk)
         if document is None:
             return True
         family = family_of(document)
@@ -265,7 +265,7 @@ def _erase_passages(
     while pks := list(_passages_of(family).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
             # Locked as everywhere, ahead of its chunks; a family's members are never restored now.
-            locked(given.pk)
+            locked(original.pk)
             Chunk.objects.filter(pk__in=pks).delete()
             erased(len(pks))
         if time.monotonic() >= ends:

@@ -155,8 +155,8 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
     )
     begun = _store_chunks(lease, parsed)
     carried = carrying.carry(lease, spaces.embedder().tokenizer)
-    named = with_file_name(version.title, version.file_name)
-    terms.read_terms(version.pk, title=named)
+    title_with_file = with_file_name(version.title, version.file_name)
+    terms.read_terms(version.pk, title=title_with_file)
     versions.copy_vectors(lease)
     count = version.chunks.count()
     lease.update(state=State.EMBEDDING, progress=activation.CHUNKED, chunk_count=count, attempts=0)
@@ -180,9 +180,9 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
 def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
     """The language given by a person, or the collection's, the file's, detected, or default one."""
     document = version.document
-    given = document.language if document.language_given else ""
+    stated_language = document.language if document.language_given else ""
     return (
-        given
+        stated_language
         or document.collection.language
         or primary_code(parsed.language)
         or detect_language(text)
@@ -260,11 +260,11 @@ def _identifiers(
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 
 
-def _moment(stated: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     """A file's date as an aware datetime; None if it is missing or unreadable."""
     try:
-        moment = parse_datetime(stated)
-        if moment is None and (day := parse_date(stated[:10])):
+        moment = parse_datetime(text)
+        if moment is None and (day := parse_date(text[:10])):
             moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
     except ValueError:
         return None

@@ -91,21 +91,21 @@ def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfi
     If two edits match one place, the stronger match gets it: equal text before similar text.
     """
     index = _PlaceIndex(places)
-    found: dict[int, Fit | Misfit] = {}
-    taken: set[int] = set()
+    fits_by_edit: dict[int, Fit | Misfit] = {}
+    used_places: set[int] = set()
     for attempt in (index.same_text, index.same_neighbours, index.most_alike):
         for number, anchor in enumerate(anchors):
-            if number in found:
+            if number in fits_by_edit:
                 continue
             outcome = attempt(anchor)
             if isinstance(outcome, Fit):
-                if outcome.ordinal in taken:
+                if outcome.ordinal in used_places:
                     outcome = Misfit(TAKEN, outcome.ordinal)
                 else:
-                    taken.add(outcome.ordinal)
+                    used_places.add(outcome.ordinal)
             if outcome is not None:
-                found[number] = outcome
-    return [found[number] for number in range(len(anchors))]
+                fits_by_edit[number] = outcome
+    return [fits_by_edit[number] for number in range(len(anchors))]
 
 
 class _PlaceIndex:
@@ -120,32 +120,32 @@ class _PlaceIndex:
 
     def same_text(self, anchor: Anchor) -> Fit | Misfit | None:
         """The place with equal text; a Misfit if several also have the same context."""
-        held = self.by_hash.get(anchor.content_hash)
-        if not held:
+        positions = self.by_hash.get(anchor.content_hash)
+        if not positions:
             return None
-        keys = {position: self._context_match(anchor, position) for position in held}
+        keys = {position: self._context_match(anchor, position) for position in positions}
         best = max(keys.values())
-        chosen = [position for position, key in keys.items() if key == best]
-        if len(chosen) > 1:
-            return Misfit(TWICE, self.places[chosen[0]].ordinal)
-        return Fit(self.places[chosen[0]].ordinal, anchor.edited)
+        nearest = [position for position, key in keys.items() if key == best]
+        if len(nearest) > 1:
+            return Misfit(TWICE, self.places[nearest[0]].ordinal)
+        return Fit(self.places[nearest[0]].ordinal, anchor.edited)
 
     def same_neighbours(self, anchor: Anchor) -> Fit | Misfit | None:
         """The place between the anchor's neighbours, under its headings."""
         if not (anchor.hash_before and anchor.hash_after):
             return None
-        held = [
+        positions = [
             position + 1
             for position in self.by_hash.get(anchor.hash_before, ())
             if self._around(position + 1) == (anchor.hash_before, anchor.hash_after)
             and self.places[position + 1].heading_path == anchor.heading_path
         ]
-        if len(held) != 1:
+        if len(positions) != 1:
             return None
-        likeness = _likeness(anchor.text, self.places[held[0]].text)
+        likeness = _likeness(anchor.text, self.places[positions[0]].text)
         if likeness.kept < FEW or (anchor.hides and likeness.own < MOST):
             return None
-        return self._settled(anchor, held[0])
+        return self._settled(anchor, positions[0])
 
     def most_alike(self, anchor: Anchor) -> Fit | Misfit:
         """The place with clearly the largest part of the anchor's text."""
@@ -200,8 +200,8 @@ class _PlaceIndex:
         """The places with the most words in common with the anchor."""
         if self._words is None:
             self._words = [Counter(_words(place.text)) for place in self.places]
-        wanted = Counter(_words(anchor.text))
-        shared = ((sum((wanted & held).values()), p) for p, held in enumerate(self._words))
+        own_words = Counter(_words(anchor.text))
+        shared = ((sum((own_words & words).values()), p) for p, words in enumerate(self._words))
         ranked = sorted((pair for pair in shared if pair[0]), key=lambda pair: (-pair[0], pair[1]))
         return (position for _, position in ranked[:SHORTLIST])
 
@@ -216,12 +216,12 @@ class _Likeness:
 
 
 def _likeness(old: str, new: str) -> _Likeness:
-    left, right = _words(old), _words(new)
-    blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    first, right = _words(old), _words(new)
+    blocks = SequenceMatcher(None, first, right, autojunk=False).get_matching_blocks()
     common = sum(block.size for block in blocks)
-    both = len(left) + len(right)
+    both = len(first) + len(right)
     return _Likeness(
-        kept=common / max(len(left), 1),
+        kept=common / max(len(first), 1),
         own=common / max(len(right), 1),
         ratio=2 * common / max(both, 1),
     )

@@ -29,7 +29,7 @@ def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
         outcomes = fits([anchor_of(edit) for edit in edits], places_of(version))
         fitting = [outcome.ordinal for outcome in outcomes if isinstance(outcome, Fit)]
         chunks = {chunk.ordinal: chunk for chunk in version.chunks.filter(ordinal__in=fitting)}
-        known = patterns()
+        all_patterns = patterns()
         for edit, outcome in zip(edits, outcomes, strict=True):
             if not isinstance(outcome, Fit):
                 continue
@@ -37,7 +37,7 @@ def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
             chunk.edit = edit
             chunk.save(update_fields=["edit"])
             if outcome.text:
-                rewrite(chunk, outcome.text, version, tokenizer, known)
+                rewrite(chunk, outcome.text, version, tokenizer, all_patterns)
     return len(chunks)
 
 
@@ -133,7 +133,7 @@ def rewrite(
     text: str,
     version: DocumentVersion,
     tokenizer: Tokenizer,
-    known: Sequence[Pattern],
+    all_patterns: Sequence[Pattern],
 ) -> None:
     """Set the text of a stored chunk with its token count, hash, signature and identifiers.
 
@@ -146,11 +146,13 @@ def rewrite(
     chunk.content_hash = text_hash(text)
     chunk.signature = signature(text)
     chunk.save(update_fields=[*REWRITTEN])
-    _identify(chunk, version, known)
+    _identify(chunk, version, all_patterns)
 
 
-def _identify(chunk: Chunk, version: DocumentVersion, known: Sequence[Pattern]) -> None:
-    placed = placed_forms(names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, known)
+def _identify(chunk: Chunk, version: DocumentVersion, all_patterns: Sequence[Pattern]) -> None:
+    placed = placed_forms(
+        names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, all_patterns
+    )
     # Small sections share a chunk: only the parser knew which forms were in their headings.
     in_headings = set(chunk.identifiers.filter(place=HEADING_PLACE).values_list("form", flat=True))
     chunk.identifiers.all().delete()

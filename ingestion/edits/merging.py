@@ -21,28 +21,28 @@ def rebased(original: str, edited: str, fresh: str) -> str | None:
     old, new, now = _tokens(original), _tokens(edited), _tokens(fresh)
     where = _positions(old, now)
     pieces: list[str] = []
-    done = 0
+    end = 0
     for tag, first, last, new_first, new_last in _matcher(old, new).get_opcodes():
         if tag == "equal":
             continue
         span = _span(where, first, last, len(old), len(now))
-        if span is None or span[0] < done:
+        if span is None or span[0] < end:
             return None
-        pieces += now[done : span[0]]
+        pieces += now[end : span[0]]
         pieces += new[new_first:new_last]
-        done = span[1]
-    return "".join([*pieces, *now[done:]])
+        end = span[1]
+    return "".join([*pieces, *now[end:]])
 
 
 def _tokens(text: str) -> list[str]:
     return _TOKENS.findall(text)
 
 
-def _matcher(left: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
+def _matcher(first: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
     """A token comparison that treats all whitespace as equal, since line breaks may move."""
     return SequenceMatcher(
         None,
-        [" " if token.isspace() else token for token in left],
+        [" " if token.isspace() else token for token in first],
         [" " if token.isspace() else token for token in right],
         autojunk=False,
     )

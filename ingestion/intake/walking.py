@@ -66,8 +66,8 @@ def shown(path: str | Path) -> str:
 
 
 def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[Seen | Unseen]:
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
     for entry in entries:
         path = below + entry.name
         if entry.name.startswith("."):
@@ -80,8 +80,8 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
                 if recursive:
                     yield from _below(root, Path(entry.path), path, recursive)
             elif entry.is_file(follow_symlinks=False):
-                known = entry.stat(follow_symlinks=False)
-                yield Seen(path, known.st_size, known.st_mtime_ns)
+                status = entry.stat(follow_symlinks=False)
+                yield Seen(path, status.st_size, status.st_mtime_ns)
         except OSError as error:
             yield Unseen(path, _unreadable(error))
 

@@ -67,11 +67,11 @@ class IdentifierPattern(models.Model):
 
     def surprises(self, *, rereads: bool) -> list[str]:
         """Warnings about a change; `rereads`: it affects how documents are read."""
-        found = list(overlaps(self.as_pattern(), *self.neighbours())) if self.enabled else []
+        examples = list(overlaps(self.as_pattern(), *self.neighbours())) if self.enabled else []
         if rereads:
             note = gettext(
                 "“%(name)s” now applies to questions. It applies to existing documents after "
                 "they are reprocessed (see Collections)."
             )
-            found.append(note % {"name": self})
-        return found
+            examples.append(note % {"name": self})
+        return examples

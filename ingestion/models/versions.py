@@ -103,8 +103,8 @@ class DocumentVersion(Job):
     @classmethod
     def open_jobs(cls) -> models.QuerySet[DocumentVersion]:
         """The unfinished versions of documents and collections that are not in the bin."""
-        kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
-        return super().open_jobs().filter(Exists(kept))
+        document = Document.objects.kept().filter(pk=OuterRef("document_id"))
+        return super().open_jobs().filter(Exists(document))
 
     def lock_parents(self) -> bool:
         """Lock the document before the version; return False if the document was deleted.
@@ -177,10 +177,10 @@ class ChunkEdit(models.Model):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of change that the edit makes."""
-        done = (
+        kinds = (
             (bool(self.text), "text"),
             (self.disabled, "disabled"),
             (bool(self.questions), "pinned"),
             (bool(self.note), "note"),
         )
-        return tuple(word for does, word in done if does)
+        return tuple(word for does, word in kinds if does)

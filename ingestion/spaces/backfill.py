@@ -165,10 +165,10 @@ def _next(space: EmbeddingSpace) -> list[Chunk]:
     space.refresh_from_db(fields=["filling_after", "paused", "state"])
     if space.paused or not space.is_written:
         return []
-    found = list(rows.filter(pk__gt=space.filling_after)[:BATCH])
-    if not found and space.filled_at is None:
-        found = list(rows[:BATCH])
-    return found
+    chunks = list(rows.filter(pk__gt=space.filling_after)[:BATCH])
+    if not chunks and space.filled_at is None:
+        chunks = list(rows[:BATCH])
+    return chunks
 
 
 def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
@@ -183,22 +183,22 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
         if batch is None:
             return
         indices, vectors = batch
-        done = [chunks[i] for i in indices]
+        embedded = [chunks[i] for i in indices]
         with transaction.atomic():
-            hashes = [chunk.content_hash for chunk in done]
-            stored = store(space, [chunk.pk for chunk in done], vectors, hashes)
-            _move_on(space, done[-1].pk)
+            hashes = [chunk.content_hash for chunk in embedded]
+            stored = store(space, [chunk.pk for chunk in embedded], vectors, hashes)
+            _move_on(space, embedded[-1].pk)
             # Last, not by `lease.writing`: activating a document locks chunks before spaces.
             is_ours = lease.mine.update(
                 chunks_filled=F("chunks_filled") + stored,
-                tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in done),
+                tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in embedded),
                 error="",
                 attempts=0,
                 not_before=None,
             )
             if space.filled_at is not None:
                 # Not while it is filled for the first time: no index elsewhere has this space yet.
-                events.tell_of_index(*sorted({chunk.version_id for chunk in done}))
+                events.tell_of_index(*sorted({chunk.version_id for chunk in embedded}))
             if not is_ours:
                 raise LeaseLost(lease)
 
@@ -212,9 +212,9 @@ def _move_on(space: EmbeddingSpace, last: int | None = None) -> bool:
     """
     rows = EmbeddingSpace.objects.filter(pk=space.pk)
     after = rows.select_for_update(no_key=True).values_list("filling_after", flat=True).first() or 0
-    left = lacking(space).filter(pk__gt=after)
+    remaining = lacking(space).filter(pk__gt=after)
     end = last if last is not None else Chunk.objects.aggregate(last=Max("pk"))["last"] or 0
-    first = left.filter(pk__lte=end).aggregate(first=Min("pk"))["first"]
+    first = remaining.filter(pk__lte=end).aggregate(first=Min("pk"))["first"]
     rows.update(filling_after=max(after, end) if first is None else first - 1)
     return first is None
 

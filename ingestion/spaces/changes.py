@@ -41,13 +41,13 @@ def find(name: str) -> EmbeddingSpace:
     """The space with that ID, fingerprint or name. Raises SpaceError unless exactly one matches."""
     rows = EmbeddingSpace.objects.order_by("pk")
     if name.isdecimal():
-        found = list(rows.filter(pk=int(name)))
+        matches = list(rows.filter(pk=int(name)))
     else:
-        found = list(rows.filter(fingerprint=name) or rows.filter(name=name))
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(f"{row.pk} ({row})" for row in found or rows) or "none"
-    if found:
+        matches = list(rows.filter(fingerprint=name) or rows.filter(name=name))
+    if len(matches) == 1:
+        return matches[0]
+    listed = ", ".join(f"{row.pk} ({row})" for row in matches or rows) or "none"
+    if matches:
         raise SpaceError(
             gettext('"%(name)s" names several spaces: %(listed)s. Give the number.')
             % {"name": name, "listed": listed}
@@ -171,7 +171,7 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
         return [gettext("It is the active space already.")]
     if space.state not in (State.BUILDING, State.PREVIOUS):
         return [gettext("It is not being filled: start filling it first.")]
-    found = []
+    sentences = []
     missing = spaces.lacking(space).count()
     if missing:
         sentence = ngettext(
@@ -179,11 +179,11 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
             "%(count)s passages have no vector in it yet: wait until it is filled.",
             missing,
         )
-        found.append(sentence % {"count": f"{missing:,}"})
+        sentences.append(sentence % {"count": f"{missing:,}"})
     index = index_of(space)
     if not index.state.is_usable:
-        found.append(gettext("Its index is not ready: %(index)s.") % {"index": index})
-    return found + [words for check in activation_checks for words in check(space)]
+        sentences.append(gettext("Its index is not ready: %(index)s.") % {"index": index})
+    return sentences + [words for check in activation_checks for words in check(space)]
 
 
 def activate(
@@ -200,32 +200,32 @@ def activate(
     with transaction.atomic():
         spaces.hold_switch(exclusive=True)
         rows = {row.pk: row for row in EmbeddingSpace.objects.select_for_update().order_by("pk")}
-        chosen = rows.get(space.pk)
-        if chosen is None:
+        locked = rows.get(space.pk)
+        if locked is None:
             raise SpaceError(gettext("%(space)s no longer exists.") % {"space": space})
-        _refuse(chosen, incomplete, checks=False)
+        _refuse(locked, incomplete, checks=False)
         now = timezone.now()
         for row in rows.values():
-            if row.state == State.PREVIOUS and row.pk != chosen.pk:
+            if row.state == State.PREVIOUS and row.pk != locked.pk:
                 row.state = State.RETIRED
                 row.save(update_fields=["state"])
         before = next((row for row in rows.values() if row.state == State.ACTIVE), None)
         # The chosen one leaves its state before another enters it: a constraint allows one of each.
-        EmbeddingSpace.objects.filter(pk=chosen.pk).update(state=State.BUILDING)
+        EmbeddingSpace.objects.filter(pk=locked.pk).update(state=State.BUILDING)
         if before is not None:
             before.state, before.left_at = State.PREVIOUS, now
             before.save(update_fields=["state", "left_at"])
-        chosen.state, chosen.activated_at, chosen.left_at = State.ACTIVE, now, None
-        chosen.paused = False
+        locked.state, locked.activated_at, locked.left_at = State.ACTIVE, now, None
+        locked.paused = False
         if incomplete:
-            chosen.filled_at = None
+            locked.filled_at = None
         # With save(), whose signal makes every process reload its configuration.
-        chosen.save()
-        events.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
-        enqueue(EmbeddingSpace, chosen.pk)
+        locked.save()
+        events.log(acting_user, locked, CHANGE, f"Activated in place of {before}")
+        enqueue(EmbeddingSpace, locked.pk)
         if before is not None:
             enqueue(EmbeddingSpace, before.pk)
-    return chosen
+    return locked
 
 
 def roll_back(*, acting_user: User | None, incomplete: bool = False) -> EmbeddingSpace:
@@ -255,9 +255,9 @@ def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> 
         raise SpaceError(f"{space} cannot be activated. {obstacles(space)[0]}")
     if incomplete:
         return
-    found = obstacles(space) if checks else _missing(space)
-    if found:
-        raise SpaceError(f"{space} cannot be activated yet. {' '.join(found)}")
+    sentences = obstacles(space) if checks else _missing(space)
+    if sentences:
+        raise SpaceError(f"{space} cannot be activated yet. {' '.join(sentences)}")
 
 
 def _missing(space: EmbeddingSpace) -> list[str]:

@@ -76,21 +76,21 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises EmbeddingRejected for an option that this kind of model does not have.
     """
-    known = (*OF_THE_MODEL.get(kind, ()), *OF_THE_PROVIDER.get(kind, ()))
-    given = {name: value for name, value in options.items() if value not in (None, "", (), [])}
-    unknown = sorted(set(given) - set(known))
-    if not known or unknown:
+    fields = (*OF_THE_MODEL.get(kind, ()), *OF_THE_PROVIDER.get(kind, ()))
+    values = {name: value for name, value in options.items() if value not in (None, "", (), [])}
+    unknown = sorted(set(values) - set(fields))
+    if not fields or unknown:
         raise EmbeddingRejected(
             f'Unknown kind of embedder "{kind}": use "local" or "openai".'
-            if not known
+            if not fields
             else f"A {kind} model has no {', '.join(unknown)}: leave it out."
         )
-    if kind == "openai" and "api_key_env" not in given:
+    if kind == "openai" and "api_key_env" not in values:
         # The key of one provider is never sent to the address of another.
         ours = settings.EMBEDDER_OPTIONS.get("openai", {}).get("base_url")
-        if given.get("base_url") in (None, ours):
-            given["api_key_env"] = KEY_OF_THE_SETTINGS
-    return {"kind": kind, **given}
+        if values.get("base_url") in (None, ours):
+            values["api_key_env"] = KEY_OF_THE_SETTINGS
+    return {"kind": kind, **values}
 
 
 def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None) -> EmbedderConfig:
@@ -130,16 +130,16 @@ def api_key(name: str) -> str:
     """
     if not name:
         return ""
-    found = os.environ.get(name, "")
-    if not found and name == KEY_OF_THE_SETTINGS:
+    key = os.environ.get(name, "")
+    if not key and name == KEY_OF_THE_SETTINGS:
         # May be empty: a provider that needs a key reports that itself.
         return str(settings.EMBEDDER_OPTIONS.get("openai", {}).get("api_key", ""))
-    if not found:
+    if not key:
         raise EmbeddingRejected(
             f"The environment variable {name}, which holds the key of this model's provider, is "
             "not set. Set it for the web server and the workers, and start them again."
         )
-    return found
+    return key
 
 
 def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -197,11 +197,11 @@ def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
     """
     if not space.config:
         config = config_of_settings()
-        named = settings_embedder(space.dimensions).card
-        if named.fingerprint != space.fingerprint:
+        card = settings_embedder(space.dimensions).card
+        if card.fingerprint != space.fingerprint:
             raise EmbeddingRejected(
                 f"The documents are embedded with {space.name}, but the settings name "
-                f"{named.name}. Vectors of two models cannot be compared: set EMBEDDER and its "
+                f"{card.name}. Vectors of two models cannot be compared: set EMBEDDER and its "
                 "model back. To change the model, see “Changing the embedding model” in "
                 "docs/operations.md."
             )
@@ -248,11 +248,11 @@ def build(config: EmbedderConfig, space_id: int | None = None) -> _Loaded:
     with _loading:
         if key not in _held:
             throttle = SharedThrottle(space_id) if space_id is not None else None
-            made = MeteredEmbedder(build_embedder(config, throttle), config.kind)
+            embedder = MeteredEmbedder(build_embedder(config, throttle), config.kind)
             cached = CachedQueryEmbedder(
-                made, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
+                embedder, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
             )
-            _held[key] = _Loaded(made, cached)
+            _held[key] = _Loaded(embedder, cached)
         _held.move_to_end(key)
         while len(_held) > HELD:
             _held.popitem(last=False)

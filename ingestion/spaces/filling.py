@@ -141,8 +141,8 @@ def store(
     ids = list(chunk_ids)
     states = [state.value for state in WRITTEN_STATES]
     with connection.cursor() as cursor:
-        seen = list(hashes) if hashes is not None else [None] * len(ids)
-        cursor.execute(_STORE, (ids, texts, seen, space.pk, states, ids))
+        expected = list(hashes) if hashes is not None else [None] * len(ids)
+        cursor.execute(_STORE, (ids, texts, expected, space.pk, states, ids))
         return int(cursor.rowcount)
 
 
@@ -162,8 +162,8 @@ def settled() -> QuerySet[Chunk]:
 
 def lacking(space: EmbeddingSpace, chunks: QuerySet[Chunk] | None = None) -> QuerySet[Chunk]:
     """Those of `chunks` (all settled ones by default) without a vector in the space."""
-    held = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
-    return (settled() if chunks is None else chunks).filter(~Exists(held))
+    embeddings = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
+    return (settled() if chunks is None else chunks).filter(~Exists(embeddings))
 
 
 def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
@@ -178,8 +178,8 @@ def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
     if first is None:
         return ()
     # Locked until commit: the backfill must not move past chunks that it cannot see yet.
-    held = others.order_by("pk").select_for_update(no_key=True)
-    found = tuple(held.values_list("pk", flat=True))
-    if found:
+    locked = others.order_by("pk").select_for_update(no_key=True)
+    ids = tuple(locked.values_list("pk", flat=True))
+    if ids:
         others.filter(filling_after__gte=first).update(filling_after=first - 1)
-    return found
+    return ids

@@ -79,8 +79,8 @@ def indexes_of(spaces: Iterable[EmbeddingSpace]) -> dict[int, Index]:
     with connection.cursor() as cursor:
         options = [f"{name}={value}" for name, value in HNSW_OPTIONS.items()]
         cursor.execute(_STATES, [options, [space.index_name for space in rows]])
-        found = {name: _read(*values) for name, *values in cursor.fetchall()}
-    return {space.pk: found.get(space.index_name, Index(IndexState.NONE)) for space in rows}
+        indexes = {name: _read(*values) for name, *values in cursor.fetchall()}
+    return {space.pk: indexes.get(space.index_name, Index(IndexState.NONE)) for space in rows}
 
 
 def _read(valid: bool, current: bool, phase: str | None, share: float | None) -> Index:

@@ -88,8 +88,8 @@ class SharedThrottle:
         }  # fmt: skip
         with connection.cursor() as cursor:
             cursor.execute(_TAKE, values)
-            found = cursor.fetchone()
-        wait = found[0] if found else 0.0
+            row = cursor.fetchone()
+        wait = row[0] if row else 0.0
         if wait > longest:
             raise EmbeddingUnavailable(
                 f"The provider's allowance is used up for {wait:.0f} seconds.", wait

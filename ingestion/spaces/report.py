@@ -160,13 +160,13 @@ def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
     if active is None:
         return ["No space is active: the first document creates one for the model in the settings."]
     try:
-        named = spaces.settings_embedder(active.dimensions).card
+        card = spaces.settings_embedder(active.dimensions).card
     except EmbeddingError as error:
         return [f"The settings name a model that is not available: {error}"]
-    if named.fingerprint == active.fingerprint:
+    if card.fingerprint == active.fingerprint:
         return []
     return [
-        f"The settings name {named.name}, but {active} answers, and new documents go into it: "
+        f"The settings name {card.name}, but {active} answers, and new documents go into it: "
         "EMBEDDER and its settings only open the first space. To move to that model: "
         "manage.py embedding_space create, backfill, activate. To stay: set them back."
     ]
@@ -201,10 +201,12 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
     passages = sum(counts[code] for code in unknown)
     if passages <= UNKNOWN_SHARE * total:
         return []
-    named = ", ".join(f"{language_name(code)} {counts[code] / total:.0%}" for code in unknown[:5])
+    languages = ", ".join(
+        f"{language_name(code)} {counts[code] / total:.0%}" for code in unknown[:5]
+    )
     first = (
         f"{passages / total:.0%} of the passages are in languages that {active.name} does not "
-        f"know ({named}): they are ranked by keywords above all. Another model can be filled "
+        f"know ({languages}): they are ranked by keywords above all. Another model can be filled "
         "while this one answers."
     )
     filled = {row.config.get("model") for row in rows}

@@ -41,12 +41,12 @@ def held(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> dict[str, Sente
     """The sentences of the texts that the cache has; none if it fails."""
     keys = {_key(embedder, text): text for text in texts}
     try:
-        found = cache.get_many(list(keys))
+        cached = cache.get_many(list(keys))
     except Exception:  # each cache raises its own errors; none may fail a search
         logger.warning("Cannot read the cache of sentences", exc_info=True)
         return {}
     size = embedder.card.dimensions
-    read = {keys[key]: _read(value, size) for key, value in found.items()}
+    read = {keys[key]: _read(value, size) for key, value in cached.items()}
     return {text: each for text, each in read.items() if each is not None}
 
 
@@ -58,14 +58,14 @@ def embedded(embedder: CachedQueryEmbedder, texts: Iterable[str]) -> dict[str, S
     pieces = [
         text[start:end] for text, its in places.items() for start, end in its or [(0, len(text))]
     ]
-    made = embedder.embed_documents(pieces)
-    found: dict[str, Sentences] = {}
+    vectors = embedder.embed_documents(pieces)
+    by_text: dict[str, Sentences] = {}
     first = 0
     for text, its in places.items():
         last = first + max(1, len(its))
-        found[text], first = Sentences(its, made[first:last]), last
-    _keep({_key(embedder, text): _written(each) for text, each in found.items()})
-    return found
+        by_text[text], first = Sentences(its, vectors[first:last]), last
+    _keep({_key(embedder, text): _written(each) for text, each in by_text.items()})
+    return by_text
 
 
 def _written(sentences: Sentences) -> bytes:
@@ -90,25 +90,25 @@ def _read(value: object, size: int) -> Sentences | None:
 
 
 def _spans(text: str) -> Iterator[Span]:
-    for found in lexical.sentences(text):
-        if _is_long(text[found.start : found.end]):
-            yield found.start, found.end
+    for sentence in lexical.sentences(text):
+        if _is_long(text[sentence.start : sentence.end]):
+            yield sentence.start, sentence.end
 
 
 def _is_long(sentence: str) -> bool:
     """Whether its letters have SHORTEST bytes: those after the first so many are not counted."""
-    left = SHORTEST
+    remaining = SHORTEST
     for letter in sentence:
         if letter.isalpha():
-            left -= len(letter.encode())
-            if left <= 0:
+            remaining -= len(letter.encode())
+            if remaining <= 0:
                 return True
     return False
 
 
 def _key(embedder: CachedQueryEmbedder, text: str) -> str:
-    named = f"{embedder.card.fingerprint}\n{text}".encode(errors="replace")
-    return f"sentences:{hashlib.sha256(named).hexdigest()}"
+    key = f"{embedder.card.fingerprint}\n{text}".encode(errors="replace")
+    return f"sentences:{hashlib.sha256(key).hexdigest()}"
 
 
 def _keep(values: Mapping[str, bytes]) -> None:

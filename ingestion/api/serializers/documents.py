@@ -40,9 +40,9 @@ class LanguageField(serializers.CharField):
     """An ISO 639-1 code; a region is ignored (`en-GB` is read as `en`)."""
 
     def to_internal_value(self, data: Any) -> str:
-        given = super().to_internal_value(data)
-        code = primary_code(given)
-        if given and not (code.isascii() and code.isalpha()):
+        value = super().to_internal_value(data)
+        code = primary_code(value)
+        if value and not (code.isascii() and code.isalpha()):
             raise serializers.ValidationError(
                 "Give a language as its two-letter code, such as en or de."
             )

@@ -63,8 +63,8 @@ class CollectionSerializer(CleanSerializer[Collection]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         if {"groups", "visibility"} & attrs.keys():
-            held = list(self.instance.groups.all()) if self.instance else []
-            groups = attrs.get("groups", held)
+            current = list(self.instance.groups.all()) if self.instance else []
+            groups = attrs.get("groups", current)
             user = self.context["request"].user
             if problem := groups_problem(self.row.visibility, groups or [], user):
                 raise serializers.ValidationError({"groups": [problem]})

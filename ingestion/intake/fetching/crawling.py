@@ -53,8 +53,8 @@ class Robots:
     def delay(self, target: Target) -> float:
         """The crawl delay in seconds; 0 if the site states none."""
         rules = self._of(target)
-        wanted = rules.crawl_delay(self._policy.agent) if rules is not None else None
-        return min(max(float(wanted or 0), 0.0), LONGEST_DELAY)
+        crawl_delay = rules.crawl_delay(self._policy.agent) if rules is not None else None
+        return min(max(float(crawl_delay or 0), 0.0), LONGEST_DELAY)
 
     def sitemaps(self, target: Target) -> list[str]:
         """The sitemaps listed in robots.txt."""
@@ -115,12 +115,12 @@ def _addresses(texts: list[str], url: str) -> Iterator[str]:
     seen: set[str] = set()
     for text in texts[:MAX_ADDRESSES]:
         try:
-            found = read_target(text, url).url if text.strip() else ""
+            address = read_target(text, url).url if text.strip() else ""
         except AddressRefused:
             continue
-        if found and found not in seen:
-            seen.add(found)
-            yield found
+        if address and address not in seen:
+            seen.add(address)
+            yield address
 
 
 class _Reader:
@@ -191,10 +191,10 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
 
     By bounded patterns, not a parse tree: the cost of a hostile page is linear in its length.
     """
-    shown = _without_hidden(text[:_READ_CHARS])
+    visible = _without_hidden(text[:_READ_CHARS])
     directives = set(_header_directives(headers.get("x-robots-tag", ""), agent))
     base, links = url, dict[str, None]()
-    for name, attributes in _tags(shown):
+    for name, attributes in _tags(visible):
         if name == "meta" and attributes.get("name", "").lower() in ("robots", agent.lower()):
             directives |= _directives(attributes.get("content", ""))
         elif name == "base" and base == url:
@@ -203,7 +203,7 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
             relation = attributes.get("rel", "").lower().split()
             if "nofollow" not in relation and (href := attributes.get("href", "").strip()):
                 links.setdefault(href)
-    targets = dict.fromkeys(found for href in links if (found := _joined(href, base)))
+    targets = dict.fromkeys(address for href in links if (address := _joined(href, base)))
     return CrawledPage(
         links=tuple(targets) if not directives & {"nofollow", "none"} else (),
         may_index=not directives & {"noindex", "none"},
@@ -213,35 +213,35 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
 
 def _without_hidden(text: str) -> str:
     """The text without comments, scripts and other elements whose tags do not count."""
-    kept: list[str] = []
+    parts: list[str] = []
     place = 0
     while True:
         comment = text.find("<!--", place)
         hidden = _HIDDEN.search(text, place, comment if comment >= 0 else len(text))
         if hidden is not None:
-            kept.append(text[place : hidden.start()])
+            parts.append(text[place : hidden.start()])
             closing = re.compile(f"</{hidden[1]}", re.IGNORECASE).search(text, hidden.end())
             if closing is None:
                 break
             place = closing.end()
         elif comment >= 0:
-            kept.append(text[place:comment])
+            parts.append(text[place:comment])
             end = text.find("-->", comment + 4)
             if end < 0:
                 break
             place = end + 3
         else:
-            kept.append(text[place:])
+            parts.append(text[place:])
             break
-    return "".join(kept)
+    return "".join(parts)
 
 
 def _tags(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     for tag in _TAG.finditer(text):
-        found: dict[str, str] = {}
+        tags: dict[str, str] = {}
         for name, *values in _ATTRIBUTE.findall(tag[2]):
-            found.setdefault(name.lower(), html.unescape("".join(values)))
-        yield tag[1].lower(), found
+            tags.setdefault(name.lower(), html.unescape("".join(values)))
+        yield tag[1].lower(), tags
 
 
 def _directives(content: str) -> set[str]:

@@ -80,7 +80,7 @@ def fetch(
     target: Target,
     policy: Policy,
     *,
-    known: Known | None = None,
+    cached: Known | None = None,
     admit: Admit = lambda target: None,
 ) -> Iterator[Fetched]:
     """The response at the end of the redirects; its file is deleted after the block.
@@ -94,7 +94,7 @@ def fetch(
         for _ in range(policy.redirects + 1):
             policy.guard.check(target)
             admit(target)
-            answer = _ask(target, policy, deadline, known or Known(), file)
+            answer = _ask(target, policy, deadline, cached or Known(), file)
             if isinstance(answer, Fetched):
                 yield answer
                 return
@@ -106,7 +106,7 @@ def fetch(
 
 
 def _ask(
-    target: Target, policy: Policy, deadline: Deadline, known: Known, file: IO[bytes]
+    target: Target, policy: Policy, deadline: Deadline, cached: Known, file: IO[bytes]
 ) -> Fetched | Target:
     """The response, with its bytes in `file`; or the target of its redirect."""
     headers = [
@@ -114,7 +114,7 @@ def _ask(
         ("Accept", "*/*"),
         ("Accept-Encoding", "gzip, deflate"),
         ("Connection", "close"),
-        *known.headers(),
+        *cached.headers(),
     ]
     wait = max(deadline.left, 0.01)
     patience = {"connect": wait, "read": wait, "write": wait, "pool": wait}
@@ -182,8 +182,8 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
     if status in (200, 203):
         return
     if status in (429, 503):
-        asked = retry_after(headers.get("retry-after"))
-        seconds = min(max(_PAUSE_SECONDS if asked is None else asked, 1.0), _LONGEST_PAUSE)
+        wait = retry_after(headers.get("retry-after"))
+        seconds = min(max(_PAUSE_SECONDS if wait is None else wait, 1.0), _LONGEST_PAUSE)
         raise PauseWanted(f"{target.host} asks to retry later ({status}).", seconds)
     if status >= 500:
         raise PauseWanted(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
@@ -240,28 +240,28 @@ def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
     The server's content type only decides between kinds of plain text. Content of an unsupported
     type keeps its name, without a known extension: it is refused when it is stored.
     """
-    given = _given_name(headers.get("content-disposition", "")) or _name_in(url)
-    extension = PurePosixPath(given).suffix.lower()
+    name = _given_name(headers.get("content-disposition", "")) or _name_in(url)
+    extension = PurePosixPath(name).suffix.lower()
     if not _EXTENSION.fullmatch(extension):
         extension = ""  # "release-1.2" has none
-    stem = given[: len(given) - len(extension)][:_MAX_STEM].strip(" .") or "page"
-    named = filetypes.SUPPORTED.get(extension)
+    stem = name[: len(name) - len(extension)][:_MAX_STEM].strip(" .") or "page"
+    by_name = filetypes.SUPPORTED.get(extension)
     content = _content(head, stem)
     if content is None:
-        return f"{stem}{extension}" if named else given[:_MAX_STEM] or stem
+        return f"{stem}{extension}" if by_name else name[:_MAX_STEM] or stem
     if content is filetypes.TEXT:
         claimed = _BY_MEDIA_TYPE.get(headers.get("content-type", "").split(";")[0].strip().lower())
-        for wish in (named, claimed):
+        for wish in (by_name, claimed):
             if wish is not None and wish is not filetypes.HTML and _holds(head, stem, wish):
-                return f"{stem}{extension if wish is named else wish.extension}"
-    elif named is not None and _holds(head, stem, named) and not _is_page(content, named):
+                return f"{stem}{extension if wish is by_name else wish.extension}"
+    elif by_name is not None and _holds(head, stem, by_name) and not _is_page(content, by_name):
         return f"{stem}{extension}"
     return f"{stem}{content.extension}"
 
 
-def _is_page(content: FileType, named: FileType) -> bool:
+def _is_page(content: FileType, by_name: FileType) -> bool:
     """Whether a web page was served for a file: `notes.md` displayed by a web front end."""
-    return content is filetypes.HTML and named is not filetypes.HTML
+    return content is filetypes.HTML and by_name is not filetypes.HTML
 
 
 def _content(head: bytes, stem: str) -> FileType | None:

@@ -195,25 +195,25 @@ def read_target(url: str, base: str = "") -> Target:
 
 
 def _canonical(scheme: str, host: str, port: int, path: str, query: str) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    netloc = shown if port == SCHEMES[scheme] else f"{shown}:{port}"
+    literal = f"[{host}]" if ":" in host else host
+    netloc = literal if port == SCHEMES[scheme] else f"{literal}:{port}"
     path = _without_dots(quote(path or "/", safe=_SAFE_IN_PATH))
     return urlunsplit((scheme, netloc, path, quote(query, safe=_SAFE_IN_QUERY), ""))
 
 
 def _without_dots(path: str) -> str:
     """The path with "." and ".." segments resolved, never above the root."""
-    kept: list[str] = []
+    result: list[str] = []
     segments = path.split("/")[1:]
     for place, segment in enumerate(segments):
         if segment not in (".", ".."):
-            kept.append(segment)
+            result.append(segment)
             continue
-        if segment == ".." and kept:
-            kept.pop()
+        if segment == ".." and result:
+            result.pop()
         if place == len(segments) - 1:
-            kept.append("")
-    return "/" + "/".join(kept)
+            result.append("")
+    return "/" + "/".join(result)
 
 
 def _ascii_host(host: str) -> str:
@@ -242,8 +242,8 @@ def _shown(text: str) -> str:
 
 def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses found by the system's resolver."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 def checked_addresses(

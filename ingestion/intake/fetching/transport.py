@@ -101,9 +101,9 @@ class CheckedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        left = self._deadline.left
+        remaining = self._deadline.left
         failure: Exception | None = None
-        for address in checked_addresses(self._guard, self._resolver, host, port, left):
+        for address in checked_addresses(self._guard, self._resolver, host, port, remaining):
             seconds = max(min(self._deadline.left, timeout or self._deadline.left), 0.01)
             try:
                 stream = httpcore2.SyncBackend().connect_tcp(str(address), port, seconds)

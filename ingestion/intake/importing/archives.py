@@ -94,12 +94,12 @@ class ArchiveSource(ImportSource):
                 )
 
     def discover(self) -> Iterator[FoundItem]:
-        taken: set[str] = set()
+        names: set[str] = set()
         for index, (member, name) in enumerate(zip(self._members, self._names, strict=True)):
             if member.is_dir() or is_of_the_system(name):
                 continue
-            path = unique_path(safe_path(name), taken)
-            taken.add(path)
+            path = unique_path(safe_path(name), names)
+            names.add(path)
             yield FoundItem(path, metadata={"member": index})
 
     @contextmanager
@@ -199,10 +199,10 @@ def open_archive(path: Path) -> zipfile.ZipFile:
 
 def copy_counted(stream: IO[bytes], target: IO[bytes], most: int) -> None:
     """Copy a member, whose stated size may be wrong. Raises FileTooLarge above `most` bytes."""
-    left = most
+    remaining = most
     while block := stream.read(BLOCK_BYTES):
-        left -= len(block)
-        if left < 0:
+        remaining -= len(block)
+        if remaining < 0:
             raise FileTooLarge(
                 gettext("The file is larger than %(limit)s MB. Split it, or raise MAX_UPLOAD_MB.")
                 % {"limit": f"{most // MIB:,}"}
@@ -235,11 +235,12 @@ def _directory_bytes(path: Path) -> int:
         at = tail.rfind(b"PK\5\6")
         if at < 0:
             raise zipfile.BadZipFile("no end of directory")
-        stated = int(_END.unpack_from(tail, at)[5])
+        stated_size = int(_END.unpack_from(tail, at)[5])
         locator = at - _END64_LOCATOR.size
         if locator >= 0 and tail[locator : locator + 4] == b"PK\6\7":
             file.seek(int(_END64_LOCATOR.unpack_from(tail, locator)[2]))
-            stated = max(
-                stated if stated != _IN_END64 else 0, int(_END64.unpack(file.read(_END64.size))[8])
+            stated_size = max(
+                stated_size if stated_size != _IN_END64 else 0,
+                int(_END64.unpack(file.read(_END64.size))[8]),
             )
-        return stated
+        return stated_size

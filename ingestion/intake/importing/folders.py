@@ -33,8 +33,8 @@ class FolderSource(ImportSource):
 
     def __init__(self, of: Import) -> None:
         super().__init__(of)
-        named = of.options.get(FILES, ())
-        self._named = [os.fsdecode(unquote_to_bytes(path)) for path in named]
+        files = of.options.get(FILES, ())
+        self._named = [os.fsdecode(unquote_to_bytes(path)) for path in files]
         self.takes_what_it_finds = not self._named
 
     def check(self) -> None:
@@ -50,11 +50,11 @@ class FolderSource(ImportSource):
             yield from map(_found, self._named)
             return
         try:
-            for found in walk(root, recursive=self.of.options.get("recursive", True)):
-                if isinstance(found, Seen):
-                    yield _found(found.path)
+            for entry in walk(root, recursive=self.of.options.get("recursive", True)):
+                if isinstance(entry, Seen):
+                    yield _found(entry.path)
                 else:
-                    yield FoundItem(shown(found.path), metadata={"error": found.reason})
+                    yield FoundItem(shown(entry.path), metadata={"error": entry.reason})
         except OSError as error:
             raise ImportRefused(
                 gettext(
@@ -68,15 +68,15 @@ class FolderSource(ImportSource):
         root = allowed(self.of, Path(self.of.origin))
         raw = item.metadata.get(NAME_BYTES)
         path = os.fsdecode(bytes.fromhex(raw)) if raw else item.reference
-        with opened(root, path) as taken:
-            yield taken
+        with opened(root, path) as file:
+            yield file
 
 
 def _found(path: str) -> FoundItem:
     """The item for a path below the folder."""
     name = shown(path)
-    known = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
-    return FoundItem(name, metadata=known)
+    extra = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
+    return FoundItem(name, metadata=extra)
 
 
 @contextmanager

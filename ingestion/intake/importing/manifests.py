@@ -51,28 +51,28 @@ class ManifestSource(ImportSource):
         lines: dict[str, int] = {}
         with _text(self.of) as file:
             for number, row in _rows(file):
-                found = _found(number, row)
-                first = lines.setdefault(found.reference, number)
+                item = _found(number, row)
+                first = lines.setdefault(item.reference, number)
                 if first != number:
                     error = gettext("Line %(number)s names the same as line %(first)s.") % {
                         "number": number,
                         "first": first,
                     }
-                    found = FoundItem(f"line {number}", metadata={"error": error})
-                yield found
+                    item = FoundItem(f"line {number}", metadata={"error": error})
+                yield item
 
     def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
         return self._described(item)
 
     @contextmanager
     def _described(self, item: ImportItem) -> Iterator[Taken]:
-        given = item.metadata
-        with self._opened(item) as taken:
+        metadata = item.metadata
+        with self._opened(item) as file:
             yield replace(
-                taken,
-                title=given.get("title") or taken.title,
-                language=given.get("language") or taken.language,
-                metadata=given.get(METADATA),
+                file,
+                title=metadata.get("title") or file.title,
+                language=metadata.get("language") or file.language,
+                metadata=metadata.get(METADATA),
                 found=(),
             )
 
@@ -190,43 +190,43 @@ def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
 
 def _item(row: Mapping[str, Any]) -> FoundItem:
     """The item of a line. Raises ValueError with the reason if it is invalid."""
-    given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
+    options = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
         raise ValueError(gettext("it contains control characters"))
     for name in ("path", "url", "title", "language", "collection"):
-        if not isinstance(given.get(name, ""), str):
+        if not isinstance(options.get(name, ""), str):
             raise ValueError(gettext("“%(name)s” is not text") % {"name": name})
-    if ("path" in given) == ("url" in given):
+    if ("path" in options) == ("url" in options):
         raise ValueError(gettext("give either a path or a url"))
-    if "url" in given and not settings.URL_IMPORT:
+    if "url" in options and not settings.URL_IMPORT:
         raise ValueError(gettext("fetching from the web is switched off: set URL_IMPORT=1"))
-    if len(given.get("title", "")) > LONGEST_TITLE:
+    if len(options.get("title", "")) > LONGEST_TITLE:
         raise ValueError(
             gettext("the title is longer than %(longest_title)s characters")
             % {"longest_title": LONGEST_TITLE}
         )
-    if "language" in given:
-        given["language"] = _language(given["language"])
+    if "language" in options:
+        options["language"] = _language(options["language"])
     others = {
         name: value for name, value in row.items() if name not in OWN and value not in (None, "")
     }
-    metadata = _metadata({**others, **_object(given.pop("metadata", {}))})
-    reference = given.pop("path", "") or given["url"]
-    return FoundItem(reference, metadata={**given, **({METADATA: metadata} if metadata else {})})
+    metadata = _metadata({**others, **_object(options.pop("metadata", {}))})
+    reference = options.pop("path", "") or options["url"]
+    return FoundItem(reference, metadata={**options, **({METADATA: metadata} if metadata else {})})
 
 
-def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of a line. Raises ValueError."""
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     try:
-        for name, value in given.items():
-            if (key := as_key(name)) in found:
+        for name, value in row.items():
+            if (key := as_key(name)) in metadata:
                 raise ValueError(
                     gettext("“%(name)s” and another column both become the key “%(key)s”")
                     % {"name": name, "key": key}
                 )
-            found[key] = value
-        return dict(check_metadata(found))
+            metadata[key] = value
+        return dict(check_metadata(metadata))
     except InvalidMetadata as error:
         raise ValueError(str(error).removesuffix(".")) from error
 

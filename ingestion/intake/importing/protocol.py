@@ -61,9 +61,9 @@ class Skip(Exception):
     `found` are items that it leads to nevertheless.
     """
 
-    def __init__(self, reason: str, found: Iterable[FoundItem] = ()) -> None:
+    def __init__(self, reason: str, items: Iterable[FoundItem] = ()) -> None:
         super().__init__(reason)
-        self.found = tuple(found)
+        self.found = tuple(items)
 
 
 class TryLater(Exception):

@@ -76,9 +76,9 @@ def run(
     worked = work_on(Import, import_id, work, rows=rows, state=Import.State.RUNNING)
     if worked is None:
         return False
-    (left,) = worked
-    if left is not None and not by_command:
-        enqueue(Import, import_id, seconds=left)
+    (remaining,) = worked
+    if remaining is not None and not by_command:
+        enqueue(Import, import_id, seconds=remaining)
     return True
 
 
@@ -134,11 +134,11 @@ class _Run:
                 self._note(batch)
         self.lease.update(discovered=timezone.now(), attempts=0)
 
-    def _note(self, found: Iterable[FoundItem]) -> None:
+    def _note(self, source_items: Iterable[FoundItem]) -> None:
         """Append the items that are not recorded yet."""
         items = ImportItem.objects.filter(of=self.of)
         first = (items.aggregate(last=Max("position"))["last"] or 0) + 1
-        rows = [_item(self.of, one, first + place) for place, one in enumerate(found)]
+        rows = [_item(self.of, one, first + place) for place, one in enumerate(source_items)]
         ImportItem.objects.bulk_create(rows, ignore_conflicts=True)
 
     def _take_some(self, source: ImportSource) -> float | None:
@@ -165,10 +165,10 @@ class _Run:
                         "Processing it crashed the worker repeatedly. Check the file, then retry."
                     )
                 )
-            with source.take(item) as taken, self.lease.writing():
-                receipt = self._file(taken, item)
+            with source.take(item) as file, self.lease.writing():
+                receipt = self._file(file, item)
                 self._write(item, _OUTCOMES[receipt.outcome], _said(receipt), receipt.document)
-                self._note(taken.found)
+                self._note(file.found)
         except Skip as skip:
             self._note_end(item, S.SKIPPED, str(skip), skip.found)
         except TryLater as later:
@@ -182,8 +182,8 @@ class _Run:
         except IngestionError as error:
             self._note_end(item, S.FAILED, str(error))
 
-    def _file(self, taken: Taken, item: ImportItem) -> Receipt:
-        if len(taken.source) > LONGEST_SOURCE or len(taken.source.encode()) > 2_500:
+    def _file(self, file: Taken, item: ImportItem) -> Receipt:
+        if len(file.source) > LONGEST_SOURCE or len(file.source.encode()) > 2_500:
             raise ImportRefused(
                 gettext(
                     "Its path or address is longer than %(longest_source)s characters. Give it a "
@@ -193,15 +193,15 @@ class _Run:
             )
         return receive(
             self._collection(item),
-            taken.file,
-            file_name=taken.file_name,
-            source=taken.source,
-            source_kind=taken.source_kind,
-            title=taken.title,
-            language=taken.language or self.of.language,
+            file.file,
+            file_name=file.file_name,
+            source=file.source,
+            source_kind=file.source_kind,
+            title=file.title,
+            language=file.language or self.of.language,
             acting_user=self.of.added_by,
             lane=Lane.BULK,
-            metadata=metadata_of(self.of, taken),
+            metadata=metadata_of(self.of, file),
         )
 
     def _collection(self, item: ImportItem) -> Collection:
@@ -209,27 +209,27 @@ class _Run:
         name = str(item.metadata.get("collection") or "")
         if not name or name in (self.of.collection.name, self.of.collection.slug):
             return self.of.collection
-        seen = Collection.objects.kept()
+        collections = Collection.objects.kept()
         if self.of.added_by is not None:
-            seen = seen.visible_to(self.of.added_by)
-        found = seen.filter(name=name).first() or seen.filter(slug=name).first()
-        if found is None:
+            collections = collections.visible_to(self.of.added_by)
+        collection = collections.filter(name=name).first() or collections.filter(slug=name).first()
+        if collection is None:
             raise ImportRefused(
                 gettext("There is no collection “%(name)s”. Create it first, or correct the name.")
                 % {"name": name}
             )
-        return found
+        return collection
 
     def _note_end(
         self,
         item: ImportItem,
         state: ImportItem.State,
         message: str,
-        found: Iterable[FoundItem] = (),
+        items: Iterable[FoundItem] = (),
     ) -> None:
         with self.lease.writing():
             self._write(item, state, message)
-            self._note(found)
+            self._note(items)
 
     def _write(
         self,
@@ -250,15 +250,15 @@ class _Run:
             Import.objects.filter(pk=self.of.pk).update(file="")
 
 
-def _item(of: Import, found: FoundItem, position: int) -> ImportItem:
-    reference, metadata = found.reference, dict(found.metadata)
+def _item(of: Import, source_item: FoundItem, position: int) -> ImportItem:
+    reference, metadata = source_item.reference, dict(source_item.metadata)
     if len(reference.encode()) > LONGEST_REFERENCE_BYTES:
         # Made unique by its digest; no document can have so long a source.
         digest = hashlib.sha256(reference.encode()).hexdigest()[:12]
         reference = f"{reference[:400]}… ({digest})"
         metadata = {"error": gettext("Its path or address is too long. Give it a shorter one.")}
     return ImportItem(
-        of=of, reference=reference, position=position, depth=found.depth, metadata=metadata
+        of=of, reference=reference, position=position, depth=source_item.depth, metadata=metadata
     )
 
 
@@ -270,7 +270,7 @@ def _said(receipt: Receipt) -> str:
     }
 
 
-def _batches(found: Iterable[FoundItem], size: int) -> Iterator[list[FoundItem]]:
-    iterator = iter(found)
+def _batches(items: Iterable[FoundItem], size: int) -> Iterator[list[FoundItem]]:
+    iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch

@@ -70,7 +70,7 @@ class Counts:
 def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
     """The counts by import id; one query."""
     ids = [of.pk for of in imports]
-    found: dict[int, dict[str, int]] = {pk: {} for pk in ids}
+    counts: dict[int, dict[str, int]] = {pk: {} for pk in ids}
     processing = dict.fromkeys(ids, 0)
     rows = (
         ImportItem.objects.filter(of__in=ids)
@@ -82,9 +82,9 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
         )
     )
     for row in rows:
-        found[row["of"]][row["state"]] = row["items"]
+        counts[row["of"]][row["state"]] = row["items"]
         processing[row["of"]] += row["unfinished"]
-    return {pk: Counts(found[pk], processing[pk]) for pk in ids}
+    return {pk: Counts(counts[pk], processing[pk]) for pk in ids}
 
 
 FOLDER = "imports"
@@ -110,32 +110,32 @@ def start(
     its items are processed. Raises IngestionError, without side effects, if the import can never
     work.
     """
-    given = dict(options or {})
+    chosen_options = dict(options or {})
     if metadata:
-        given[METADATA] = check_metadata(metadata)
+        chosen_options[METADATA] = check_metadata(metadata)
     if by_command:
-        given[HERE] = platform.node()
-    made = Import(
+        chosen_options[HERE] = platform.node()
+    row = Import(
         collection=collection,
         kind=kind,
         origin=display_name(origin) if file else origin,
-        options=given,
+        options=chosen_options,
         language=language,
         added_by=acting_user,
     )
     if file is not None:
-        made.file.name = _store(file)
+        row.file.name = _store(file)
     try:
-        source_for(made).check()
+        source_for(row).check()
         with transaction.atomic():
-            made.save()
-            log(acting_user, made, ADDITION, f"Import of {made.origin} into {collection}")
+            row.save()
+            log(acting_user, row, ADDITION, f"Import of {row.origin} into {collection}")
             if not by_command:
-                enqueue(Import, made.pk)
+                enqueue(Import, row.pk)
     except BaseException:
-        remove_file(made)
+        remove_file(row)
         raise
-    return made
+    return row
 
 
 def stop(of: Import, *, acting_user: User | None) -> bool:
@@ -197,9 +197,9 @@ def _check_place(of: Import, by_command: bool) -> None:
         )
 
 
-def metadata_of(of: Import, taken: Taken) -> Mapping[str, Any] | None:
+def metadata_of(of: Import, file: Taken) -> Mapping[str, Any] | None:
     """The import's metadata with the item's own over it; None where neither has any."""
-    return {**of.options.get(METADATA, {}), **(taken.metadata or {})} or None
+    return {**of.options.get(METADATA, {}), **(file.metadata or {})} or None
 
 
 def remove_file(of: Import) -> None:

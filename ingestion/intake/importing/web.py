@@ -128,9 +128,9 @@ class UrlSource(ImportSource):
         before = stored_response(self.of, target.url)
         try:
             self._prepare(target)
-            known = before.known if before else None
+            cached = before.known if before else None
             answer = stack.enter_context(
-                fetch(target, self._policy, known=known, admit=lambda one: self._admit(one, item))
+                fetch(target, self._policy, cached=cached, admit=lambda one: self._admit(one, item))
             )
         except PauseWanted as pause:
             raise TryLater(str(pause), pause.seconds) from pause
@@ -144,8 +144,8 @@ class UrlSource(ImportSource):
             name = file_name(answer.url, headers, file.read(HEAD_BYTES))
             file.seek(0)
             remember(item, answer)
-        found = self._found(item, answer.url, name, headers, file)
-        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=found)
+        item_found = self._found(item, answer.url, name, headers, file)
+        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=item_found)
 
     def _prepare(self, target: Target) -> None:
         """Wait until the next request to the target's server is allowed."""
@@ -196,8 +196,8 @@ class SitemapSource(UrlSource):
         """The pages of all sitemaps; for the root of a site, of those in its robots.txt."""
         waiting = [origin.url]
         if origin.url == read_target("/", origin.url).url:
-            named = self._robots.sitemaps(origin) or ["/sitemap.xml"]
-            waiting = [read_target(one, origin.url).url for one in named]
+            sitemaps = self._robots.sitemaps(origin) or ["/sitemap.xml"]
+            waiting = [read_target(one, origin.url).url for one in sitemaps]
         seen: set[str] = set()
         while waiting and len(seen) < _MAX_SITEMAPS:
             url = waiting.pop(0)
@@ -254,22 +254,22 @@ class SiteSource(SitemapSource):
         if not item.depth:
             self._hosts.add(read_target(url).host)
         page = self._page(url, name, headers, file)
-        found = list(self._links(item, page))
+        items = list(self._links(item, page))
         if not page.may_index:
-            raise Skip(gettext("The page asks robots not to index it."), found)
-        return found
+            raise Skip(gettext("The page asks robots not to index it."), items)
+        return items
 
     def _links(self, item: ImportItem, page: CrawledPage) -> Iterator[FoundItem]:
         if item.depth >= self._options.depth or not page.links:
             return
-        known = set(
+        addresses = set(
             ImportItem.objects.filter(of=self.of, reference__in=page.links).values_list(
                 "reference", flat=True
             )
         )
-        left = self._options.pages - ImportItem.objects.filter(of=self.of).count()
-        new = (url for url in page.links if url not in known and self._is_of_site(url))
-        for url, _ in zip(new, range(left), strict=False):
+        remaining = self._options.pages - ImportItem.objects.filter(of=self.of).count()
+        new = (url for url in page.links if url not in addresses and self._is_of_site(url))
+        for url, _ in zip(new, range(remaining), strict=False):
             yield FoundItem(url, item.depth + 1)
 
     def _is_of_site(self, url: str) -> bool:

@@ -78,7 +78,7 @@ class FolderTrouble(Exception):
 def list_folder(folder: WatchedFolder) -> FolderListing:
     """The files of the folder that match its patterns. Raises FolderTrouble."""
     root = Path(folder.path)
-    found = FolderListing()
+    listing = FolderListing()
     try:
         if root.resolve() != root:
             raise FolderTrouble(
@@ -90,9 +90,9 @@ def list_folder(folder: WatchedFolder) -> FolderListing:
             if not wanted(path, folder.include, folder.exclude):
                 continue
             if isinstance(file, Seen):
-                found.seen[path] = file
+                listing.seen[path] = file
             else:
-                found.unreadable[path] = file.reason
+                listing.unreadable[path] = file.reason
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FolderTrouble(
             WatchedFolder.State.MISSING,
@@ -110,7 +110,7 @@ def list_folder(folder: WatchedFolder) -> FolderListing:
             )
             % {"error": error.strerror or error},
         ) from error
-    return found
+    return listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,25 +145,25 @@ def compare(
     known: Mapping[str, KnownFile], seen: Mapping[str, Seen], unknown: Iterable[str]
 ) -> Differences:
     """The differences since the last scan, without paths at or below one in `unknown`."""
-    found = Differences()
+    differences = Differences()
     for path, file in seen.items():
         before = known.get(path)
         if before is None:
-            found.new.append(path)
+            differences.new.append(path)
         elif (before.size, before.mtime_ns) != (file.size, file.mtime_ns):
-            found.changed.append(path)
+            differences.changed.append(path)
         elif before.open:
-            found.due.append(path)
+            differences.due.append(path)
         elif before.missing:
-            found.back.append(path)
+            differences.back.append(path)
         else:
-            found.same += 1
+            differences.same += 1
     hidden = tuple(unknown)
     for path, before in known.items():
         if path in seen or any(path == one or path.startswith(f"{one}/") for one in hidden):
             continue
-        (found.still_gone if before.missing else found.gone).append(path)
-    return found
+        (differences.still_gone if before.missing else differences.gone).append(path)
+    return differences
 
 
 logger = logging.getLogger(__name__)
@@ -276,5 +276,5 @@ def counts_line(folder: WatchedFolder) -> str:
 
 def line_of(folder: WatchedFolder) -> str:
     """One line with id, path, state, message and the summary of the last scan."""
-    said = [folder.get_state_display(), folder.message, counts_line(folder)]
-    return f"{folder.pk:>4}  {folder.path}: " + "; ".join(part for part in said if part)
+    sentences = [folder.get_state_display(), folder.message, counts_line(folder)]
+    return f"{folder.pk:>4}  {folder.path}: " + "; ".join(part for part in sentences if part)

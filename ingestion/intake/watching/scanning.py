@@ -62,16 +62,16 @@ def scan(
     begun = time.monotonic()
 
     def work(lease: Lease[WatchedFolder]) -> bool:
-        found = _outcome(_Scan(lease, begun + seconds, check))
+        outcome = _outcome(_Scan(lease, begun + seconds, check))
         took = time.monotonic() - begun
         pause: float = lease.row.poll_seconds
-        if found.soon:
+        if outcome.soon:
             pause = min(pause, max(SETTLE_SECONDS, 2 * took))
         lease.postpone(
             timedelta(seconds=pause),
-            state=found.state,
-            message=found.message,
-            last_counts=found.counts,
+            state=outcome.state,
+            message=outcome.message,
+            last_counts=outcome.counts,
             last_scan=timezone.now(),
             last_seconds=took,
             attempts=0,
@@ -96,17 +96,17 @@ def _outcome(scan: _Scan) -> ScanResult:
         look = list_folder(scan.folder)
     except FolderTrouble as trouble:
         return ScanResult(trouble.state, str(trouble))
-    found = compare(scan.known(), look.seen, look.unreadable)
-    scan.note(look, found)
-    finished = scan.take(look, found.due)
+    differences = compare(scan.known(), look.seen, look.unreadable)
+    scan.note(look, differences)
+    finished = scan.take(look, differences.due)
     scan.settle_moved()
     many, suspicion = scan.suspicion()
     if not many:
-        scan.remove(found.still_gone)
+        scan.remove(differences.still_gone)
     scan.remove_confirmed()
     waiting = scan.rows().filter(state=S.SETTLING, missing_since=None).count()
     counts = scan.counts | Counter(
-        unchanged=found.same,
+        unchanged=differences.same,
         waiting=waiting,
         missing=scan.missing().count(),
         unreadable=scan.rows().filter(state=S.UNREADABLE, missing_since=None).count(),
@@ -115,7 +115,7 @@ def _outcome(scan: _Scan) -> ScanResult:
         F.HELD if suspicion else F.OK,
         suspicion,
         {name: number for name, number in counts.items() if number},
-        soon=not finished or bool(waiting) or (bool(found.gone) and not suspicion),
+        soon=not finished or bool(waiting) or (bool(differences.gone) and not suspicion),
     )
 
 
@@ -148,11 +148,14 @@ class _Scan:
             for path, size, mtime, state, since in rows.iterator()
         }
 
-    def note(self, look: FolderListing, found: Differences) -> None:
+    def note(self, look: FolderListing, differences: Differences) -> None:
         """Record the files found, unreadable or missing."""
         with self.lease.writing():
             WatchedFile.objects.bulk_create(
-                [_row(self.folder, look, path) for path in (*found.new, *found.changed)],
+                [
+                    _row(self.folder, look, path)
+                    for path in (*differences.new, *differences.changed)
+                ],
                 batch_size=BATCH,
                 update_conflicts=True,
                 unique_fields=["folder", "path"],
@@ -172,9 +175,9 @@ class _Scan:
                 # Reset size and time as well: once readable again, the file counts as changed.
                 update_fields=["size", "mtime_ns", "state", "message", "missing_since"],
             )  # fmt: skip
-            there = self.rows().filter(path__in=[*found.back, *found.due])
+            there = self.rows().filter(path__in=[*differences.back, *differences.due])
             there.update(missing_since=None, deletion_confirmed=False)
-            self.rows().filter(path__in=found.gone).update(missing_since=timezone.now())
+            self.rows().filter(path__in=differences.gone).update(missing_since=timezone.now())
 
     def take(self, look: FolderListing, due: Iterable[str]) -> bool:
         """Ingest the settled files; True if all were ingested before the deadline."""
@@ -264,10 +267,10 @@ class _Scan:
 
         The message is empty while settling new files may prove to be the missing ones, renamed.
         """
-        held = self.rows().filter(document__isnull=False)
-        gone = held.filter(missing_since__isnull=False, deletion_confirmed=False).count()
+        rows = self.rows().filter(document__isnull=False)
+        gone = rows.filter(missing_since__isnull=False, deletion_confirmed=False).count()
         new = self.rows().filter(state=S.SETTLING, missing_since=None).count()
-        total = held.count()
+        total = rows.count()
         if (gone - new) * 2 <= total or not gone:
             return gone * 2 > total, ""
         return True, (
@@ -297,8 +300,8 @@ class _Scan:
 
     def _drop(self, document: Document, row: WatchedFile) -> None:
         """Move a document without any file to the bin, if the folder is set to do so."""
-        wanted = self.folder.deletion == WatchedFolder.Deletion.BIN
-        if wanted and document.deleted_at is None and _other_file(document, row) is None:
+        to_bin = self.folder.deletion == WatchedFolder.Deletion.BIN
+        if to_bin and document.deleted_at is None and _other_file(document, row) is None:
             self.counts["deleted"] += delete([document], acting_user=None)
 
     def _source(self, row: WatchedFile) -> str:

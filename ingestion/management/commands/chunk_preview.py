@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no file {path}.")
         try:
             with scratch_directory() as folder:
-                found = preview_chunks(
+                preview = preview_chunks(
                     path,
                     path.name,
                     parts_to=folder,
@@ -49,40 +49,40 @@ class Command(BaseCommand):
         except (IngestionError, ValueError) as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps(_data(found), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(_data(preview), ensure_ascii=False, indent=2))
             return
-        for line in _lines(found):
+        for line in _lines(preview):
             self.stdout.write(line)
 
 
-def _data(found: ChunkPreview) -> dict[str, Any]:
+def _data(preview: ChunkPreview) -> dict[str, Any]:
     return {
-        "title": found.title,
-        "language": found.language,
-        "parser": found.parsed.parser,
-        "pages": found.parsed.page_count,
-        "warnings": list(found.parsed.warnings),
-        "parts": list(found.parts),
-        "model": found.model,
-        "options": asdict(found.options),
-        "chunks": [asdict(chunk) for chunk in found.chunks],
+        "title": preview.title,
+        "language": preview.language,
+        "parser": preview.parsed.parser,
+        "pages": preview.parsed.page_count,
+        "warnings": list(preview.parsed.warnings),
+        "parts": list(preview.parts),
+        "model": preview.model,
+        "options": asdict(preview.options),
+        "chunks": [asdict(chunk) for chunk in preview.chunks],
     }
 
 
-def _lines(found: ChunkPreview) -> list[str]:
-    parsed = found.parsed
-    blocks = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in found.kinds)
+def _lines(preview: ChunkPreview) -> list[str]:
+    parsed = preview.parsed
+    blocks = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in preview.kinds)
     lines = [
-        found.title,
-        f"  language   {found.language or 'not recognised'}",
+        preview.title,
+        f"  language   {preview.language or 'not recognised'}",
         f"  parser     {parsed.parser}",
         *([f"  pages      {parsed.page_count}"] if parsed.page_count else []),
         f"  blocks     {blocks}",
-        f"  chunks     {len(found.chunks)} with {found.tokens:,} tokens of {found.model}",
+        f"  chunks     {len(preview.chunks)} with {preview.tokens:,} tokens of {preview.model}",
         *(f"  warning    {warning}" for warning in parsed.warnings),
-        *(f"  part       {path}" for path in found.parts),
+        *(f"  part       {path}" for path in preview.parts),
     ]
-    for chunk in found.chunks:
+    for chunk in preview.chunks:
         lines += ["", _heading(chunk), *(f"  {line}" for line in chunk.text.splitlines())]
     return lines
 
@@ -90,11 +90,11 @@ def _lines(found: ChunkPreview) -> list[str]:
 def _heading(chunk: ChunkDraft) -> str:
     where = " > ".join(chunk.heading_path)
     page = f"page {chunk.page}" if chunk.page else ""
-    named = (
+    heading = (
         f"#{chunk.ordinal}",
         chunk.kind.replace("_", " "),
         f"{chunk.tokens} tokens",
         page,
         where,
     )
-    return " · ".join(part for part in named if part)
+    return " · ".join(part for part in heading if part)

@@ -90,9 +90,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _create(self, options: dict[str, Any]) -> None:
-        given = {name: options[name] for name in (*MODEL_OPTIONS, "languages")}
+        values = {name: options[name] for name in (*MODEL_OPTIONS, "languages")}
         space = changes.create(
-            options["kind"], given, name=options["name"], limits=_limits(options), acting_user=None
+            options["kind"], values, name=options["name"], limits=_limits(options), acting_user=None
         )
         self._show(space)
         self.stdout.write(f"\nNext: manage.py embedding_space backfill {space.pk}")
@@ -157,9 +157,9 @@ class Command(BaseCommand):
     def _fill_here(self, space: EmbeddingSpace) -> None:
         with _Bar(space) as bar:
             while True:
-                done = backfill.advance(space.pk, seconds=POLL_SECONDS)
+                is_full = backfill.advance(space.pk, seconds=POLL_SECONDS)
                 report = bar.refresh()
-                if done and not report.is_worked_on:
+                if is_full and not report.is_worked_on:
                     break
                 time.sleep(POLL_SECONDS if report.waits or report.is_worked_on else 0)
         self._show(space)

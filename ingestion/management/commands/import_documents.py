@@ -116,13 +116,13 @@ class Command(WaitingCommand):
             raise CommandError("\n".join(problems))
 
     def _resumed(self, pks: list[int]) -> list[Import]:
-        found = Import.objects.in_bulk(pks)
-        if missing := set(pks) - set(found):
+        imports = Import.objects.in_bulk(pks)
+        if missing := set(pks) - set(imports):
             raise CommandError(f"There is no import {min(missing)}. See: import_documents --list")
-        for of in found.values():
+        for of in imports.values():
             services.resume(of, acting_user=None, by_command=True)
             services.retry(of, acting_user=None, by_command=True)
-        return list(found.values())
+        return list(imports.values())
 
     def _started(self, options: dict[str, Any]) -> list[Import]:
         """Create an import for each origin, or none if one of them is refused."""
@@ -185,9 +185,9 @@ class Command(WaitingCommand):
     def _unfinished(self, imports: Sequence[Import]) -> list[int]:
         """The versions that still have to be processed, after retrying those that failed before."""
         items = ImportItem.objects.filter(of__in=imports).exclude(document=None)
-        held = items.filter(state=ImportItem.State.DUPLICATE).values("document")
+        duplicates = items.filter(state=ImportItem.State.DUPLICATE).values("document")
         documents = Document.objects.kept()
-        failed = documents.filter(pk__in=held, latest__state=State.FAILED)
+        failed = documents.filter(pk__in=duplicates, latest__state=State.FAILED)
         if count := retry(failed, acting_user=None):
             self.stdout.write(f"{count} tried again")
         open_or_failed = documents.filter(
@@ -201,11 +201,11 @@ class Command(WaitingCommand):
         for item in items.filter(state=ImportItem.State.FAILED):
             self.stderr.write(f"Failed: {item.reference}: {item.message}")
         others = items.exclude(state=ImportItem.State.FAILED)
-        shown = others if options["verbosity"] > 1 else others[:SHOWN_ITEMS]
-        for item in shown:
+        listed = others if options["verbosity"] > 1 else others[:SHOWN_ITEMS]
+        for item in listed:
             reason = item.message.partition(". ")[0]
             self.stdout.write(f"{item.get_state_display()}: {item.reference}: {reason}")
-        if (hidden := others.count() - len(shown)) > 0:
+        if (hidden := others.count() - len(listed)) > 0:
             self.stdout.write(f"... and {hidden:,} more: give --verbosity 2, or see the admin.")
         counts = counts_of([of])[of.pk]
         queued = "" if options["wait"] else "; queued for the workers"
@@ -237,8 +237,8 @@ def _planned(options: dict[str, Any]) -> Iterator[Planned]:
         if kind == FILE:
             files.append(path)
         else:
-            given = {PATH: str(path), BASE: str(path.parent)} if path.is_file() else {}
-            others.append((Kind(kind), str(path), given))
+            item = {PATH: str(path), BASE: str(path.parent)} if path.is_file() else {}
+            others.append((Kind(kind), str(path), item))
     if files:
         folder = Path(os.path.commonpath([path.parent for path in files]))
         yield Kind.FOLDER, str(folder), file_option(path.relative_to(folder) for path in files)
@@ -255,20 +255,20 @@ def _metadata(pairs: Sequence[str]) -> Metadata:
 
 def _start(collection: Collection, planned: Planned, language: str, metadata: Metadata) -> Import:
     """Create an import without running it. Raises CommandError if it is refused."""
-    kind, origin, given = planned
+    kind, origin, item = planned
     try:
         return services.start(
             collection,
             kind,
             origin,
-            options=given,
+            options=item,
             language=language,
             metadata=metadata,
             acting_user=None,
             by_command=True,
         )
     except IngestionError as error:
-        other = " To import it as one document: --kind file." if PATH in given else ""
+        other = " To import it as one document: --kind file." if PATH in item else ""
         raise CommandError(f"{origin}: {error}{other}") from None
 
 
@@ -288,8 +288,8 @@ def _kind_of(origin: str, depth: int | None) -> str:
 
 def _title(of: Import) -> str:
     """The import's origin, with the number of files if only some of a folder were named."""
-    named = len(of.options.get(FILES, ()))
-    return f"{named} file(s) in {of.origin}" if named else of.origin
+    count = len(of.options.get(FILES, ()))
+    return f"{count} file(s) in {of.origin}" if count else of.origin
 
 
 def _group(name: str) -> Group:

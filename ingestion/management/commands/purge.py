@@ -25,5 +25,5 @@ class Command(PlainCommand):
         gone = f"{documents} document{pluralize(documents)}"
         if collections:
             gone += f" and {collections} collection{pluralize(collections)}"
-        left = "" if options["now"] else f" (in the bin for {settings.DELETION_GRACE_DAYS} days)"
-        self.stdout.write(f"Permanently deleted: {gone}{left}.")
+        grace = "" if options["now"] else f" (in the bin for {settings.DELETION_GRACE_DAYS} days)"
+        self.stdout.write(f"Permanently deleted: {gone}{grace}.")

@@ -75,9 +75,9 @@ class Command(PlainCommand):
         else:
             self._watch(options["folders"][0], options)
 
-    def _watch(self, given: str, options: dict[str, Any]) -> None:
+    def _watch(self, folder_path: str, options: dict[str, Any]) -> None:
         try:
-            path = checked_path(str(Path(given).resolve()), acting_user=None)
+            path = checked_path(str(Path(folder_path).resolve()), acting_user=None)
         except IngestionError as error:
             raise CommandError(str(error)) from None
         collection, _ = Collection.objects.kept().get_or_create(name=options["collection"])
@@ -103,9 +103,9 @@ class Command(PlainCommand):
             "scans found it unchanged. To scan it now: manage.py watch_folder --once"
         )
 
-    def _stop(self, given: str, name: str) -> None:
+    def _stop(self, path: str, name: str) -> None:
         # The path as given, too: a link may have replaced the folder since.
-        paths = (str(Path(given).resolve()), given)
+        paths = (str(Path(path).resolve()), path)
         collections = Collection.objects.kept().filter(name=name)
         watching = WatchedFolder.objects.filter(collection__in=collections, path__in=paths)
         if not watching.update(enabled=False):
@@ -134,13 +134,13 @@ class Command(PlainCommand):
 def _watched(names: list[str]) -> QuerySet[WatchedFolder]:
     """The watched folders with these IDs or paths (default: all). Raises CommandError."""
     folders = WatchedFolder.objects.filter(enabled=True)
-    wanted = Q()
+    condition = Q()
     for name in names:
         one = Q(pk=int(name)) if name.isdecimal() else Q(path__in=(name, str(Path(name).resolve())))
         if not folders.filter(one).exists():
             raise CommandError(f"No folder {name} is watched. See: watch_folder --list")
-        wanted |= one
-    return folders.filter(wanted)
+        condition |= one
+    return folders.filter(condition)
 
 
 def _scan_settled(pks: list[int]) -> None:

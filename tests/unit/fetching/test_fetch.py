@@ -32,7 +32,7 @@ from tests.support.local_site import Answer, Site, local_site, page, redirect
 
 
 def fetched(url: str, policy: Policy, known: Known | None = None) -> tuple[bytes, Fetched]:
-    with fetch(read_target(url), policy, known=known) as answer:
+    with fetch(read_target(url), policy, cached=known) as answer:
         return answer.file.read(), answer
 
 
