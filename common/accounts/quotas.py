@@ -97,11 +97,12 @@ def _spend(user: User, token: str, kind: str, amount: int, limit: int) -> None:
 
 def _exceeded(kind: str, limit: int, *, is_token: bool) -> QuotaExceeded:
     midnight = timezone.make_aware(datetime.combine(_today() + timedelta(days=1), time.min))
-    whose = gettext("This token's") if is_token else gettext("Your")
-    message = gettext(
-        "%(whose)s quota of %(limit)s %(what)s a day does not suffice. It begins again on %(when)s."
-    ) % {
-        "whose": whose,
+    sentence = (
+        gettext("This token's daily quota of %(limit)s %(what)s is used up. It resets on %(when)s.")
+        if is_token
+        else gettext("Your daily quota of %(limit)s %(what)s is used up. It resets on %(when)s.")
+    )
+    message = sentence % {
         "limit": f"{limit:,}",
         "what": NAMES[kind],
         "when": date_format(timezone.localtime(midnight), "DATETIME_FORMAT"),

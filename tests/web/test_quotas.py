@@ -57,11 +57,11 @@ class TestSearches:
 
         assert (api.status_code, page.status_code) == (429, 429)
         assert api.json()["code"] == "quota_exceeded"
-        assert "quota of 2 searches a day" in api.json()["message"]
+        assert "daily quota of 2 searches is used up" in api.json()["message"]
         left = int(api.headers["Retry-After"])
         assert 0 < left <= 24 * 3600
         assert abs(left - int(page.headers["Retry-After"])) < 5
-        assert "quota of 2 searches a day" in page.content.decode()
+        assert "daily quota of 2 searches is used up" in page.content.decode()
 
     def test_another_day_is_another_count(self, reader: User, limit: Any) -> None:
         limit(searches=1)
@@ -183,7 +183,7 @@ class TestAnswers:
         refused = client.post(f"{V1}/answers/", {"q": "What is rope?"})
         page = client.post("/answers/", {"q": "What is rope?"}, format="multipart")
         assert (refused.status_code, page.status_code) == (429, 429)
-        assert "quota of 1 answers a day" in refused.json()["message"]
+        assert "daily quota of 1 answers is used up" in refused.json()["message"]
 
 
 def test_a_readers_page_shows_them(reader: User, limit: Any) -> None:
