@@ -77,7 +77,7 @@ class TestSearches:
         assert one.get(f"{V1}/search/?q=rope").status_code == 200
         refused = one.get(f"{V1}/search/?q=rope")
         assert refused.status_code == 429
-        assert "This token's quota" in refused.json()["message"]
+        assert "This token's daily quota" in refused.json()["message"]
         assert other.get(f"{V1}/search/?q=rope").status_code == 200
         assert as_user(reader).get(f"{V1}/search/?q=rope").status_code == 200
 
