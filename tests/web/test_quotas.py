@@ -130,7 +130,7 @@ class TestUploads:
             follow=True,
         )
         assert response.status_code < 500
-        assert "bytes uploaded a day" in response.content.decode()
+        assert "bytes uploaded is used up" in response.content.decode()
 
 
 class TestDownloads:
@@ -153,7 +153,7 @@ class TestDownloads:
 
         limit(downloaded=3 * size)
         refused = browser.get(page)
-        assert (refused.status_code, "bytes downloaded a day" in refused.text) == (429, True)
+        assert (refused.status_code, "bytes downloaded is used up" in refused.text) == (429, True)
         assert 0 < int(refused.headers["Retry-After"]) <= 24 * 3600
         for address in (versions, export):
             found = api.get(address)
