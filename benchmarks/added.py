@@ -44,7 +44,7 @@ Way = tuple[Callable[[int], Any], int]
 
 def main() -> None:
     chosen = _arguments()
-    os.environ |= {"THROTTLE_ANONYMOUS": "100000000/min", "DATABASE_POOL": "4"}
+    os.environ |= {"THROTTLE": "anonymous=100000000/min", "DATABASE_POOL": "4"}
     set_up(ROOT / "var" / "bench" / str(chosen.size))
     build(chosen.size)
 

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=5000)
     parser.add_argument("--documents", type=int, default=50)
     chosen = parser.parse_args()
-    os.environ |= {"THROTTLE_ANONYMOUS": "1000000/min", "SEARCH_EVENTS": "0"}
+    os.environ |= {"THROTTLE": "anonymous=1000000/min", "SEARCH_EVENTS": "0"}
     with site("load"):
         from benchmarks import corpus, texts
 

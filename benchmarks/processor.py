@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=25, help="the costliest, by own time")
     parser.add_argument("--gc", choices=("tuned", "default"), default="tuned")
     arguments = parser.parse_args()
-    os.environ.setdefault("THROTTLE_ANONYMOUS", "100000000/min")
+    os.environ.setdefault("THROTTLE", "anonymous=100000000/min")
     set_up(ROOT / "var" / "bench" / str(arguments.size))
     build(arguments.size)
 

@@ -102,7 +102,7 @@ def build(size: int) -> None:
 
 @contextmanager
 def _server(size: int, queries: Sequence[str]) -> Iterator[Child]:
-    environment = {"THROTTLE_ANONYMOUS": "100000000/min", "DATABASE_POOL": "4"} | os.environ
+    environment = {"THROTTLE": "anonymous=100000000/min", "DATABASE_POOL": "4"} | os.environ
     server = Child([*_command("--serve", size), *queries], environment)
     try:
         server.ask({"questions": True})

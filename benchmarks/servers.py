@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=int, default=10_000)
     chosen = parser.parse_args()
-    os.environ |= {"THROTTLE_ANONYMOUS": "100000000/min", "WEB_PATIENCE": "0"}
+    os.environ |= {"THROTTLE": "anonymous=100000000/min", "WEB_PATIENCE": "0"}
     set_up(ROOT / "var" / "bench" / str(chosen.size))
     build(chosen.size)
 

@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--chunks", type=int, default=5000)
     chosen = parser.parse_args()
-    os.environ |= {"THROTTLE_ANONYMOUS": "1000000/min", "SEARCH_EVENTS": "0"}
+    os.environ |= {"THROTTLE": "anonymous=1000000/min", "SEARCH_EVENTS": "0"}
     os.environ |= {"SLOW_SECONDS": "600"}
     with site("streams"), ExitStack() as stack:
         from benchmarks import corpus, texts

@@ -29,10 +29,9 @@ os.environ |= {
     "MODELS_DIR": os.environ.get("MODELS_DIR", str(_MODELS)),
     "DATABASE_POOL": "0",
     "DJANGO_ALLOW_ASYNC_UNSAFE": "true",
-    "THROTTLE_ANONYMOUS": "100000/min",
-    "THROTTLE_USER": "100000/min",
-    "THROTTLE_ANSWERS_ANONYMOUS": "100000/min",
-    "THROTTLE_ANSWERS_USER": "100000/min",
+    "THROTTLE": ",".join(
+        f"{name}=100000/min" for name in ("anonymous", "user", "answers_anonymous", "answers_user")
+    ),
     "SIGN_IN_FAILURES": "100000",
 }
 

@@ -1,6 +1,6 @@
 """Against guessed passwords: failed sign-ins are counted by address and by user name.
 
-django-axes counts, in the cache, for SIGN_IN_LOCK_MINUTES; what it lacks is the time that is left.
+django-axes counts, in the cache, for AXES_COOLOFF_TIME; what it lacks is the time that is left.
 After SIGN_IN_FAILURES of them in a row no password is checked for that address or name.
 
 A stranger could so lock a known name out of its own account. Therefore a browser in which that name

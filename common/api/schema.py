@@ -23,6 +23,38 @@ ERROR_SCHEMA: dict[str, Any] = {
     },
 }
 
+# In the order of the documentation, and grouped as there.
+TAGS = {
+    "search": "Passages that match a question",
+    "searches": "What was done with the results of a search",
+    "answers": "Answers to questions, with their sources",
+    "threads": "Conversations",
+    "auth": "Tokens",
+    "collections": "Collections and their export",
+    "documents": "Documents: uploads, versions, passages, hand edits",
+    "imports": "Imports of many files or pages",
+    "watched-folders": "Folders that collections mirror",
+    "concepts": "Characteristic phrases of documents",
+    "identifier-patterns": "Kinds of identifiers",
+    "embedding-spaces": "Embedding models and their vectors",
+    "pins": "Documents pinned to a question",
+    "hides": "Documents hidden from questions",
+    "synonyms": "Words of one meaning",
+    "classifier-rules": "Rules that classify questions",
+    "learned-classifiers": "Classifiers learned from golden queries",
+    "scope-profiles": "Profiles of collections and document types",
+    "profiles": "Search profiles: weights and settings",
+    "gate": "What a profile must pass to be published",
+    "publications": "Attempts to publish a profile",
+    "rollback": "Return to an earlier profile",
+    "profile-changes": "The audit of profiles",
+    "golden-queries": "Questions with judged documents",
+    "judgements": "Grades of documents as answers",
+    "runs": "Measurements of profiles",
+    "experiments": "Comparisons of two profiles by what searchers do",
+    "tuning": "Previews of drafts, and searches for better weights",
+}
+
 # Status -> its description, and the code and message of an example.
 ERRORS: dict[int, tuple[str, str, str]] = {
     400: ("The request is not valid.", "invalid", "page: A valid integer is required."),
@@ -190,4 +222,10 @@ def add_error_component(
 ) -> dict[str, Any]:
     """Add the component that all errors reference to the schema; return the schema."""
     result["components"].setdefault("schemas", {})["Error"] = ERROR_SCHEMA
+    return result
+
+
+def add_tags(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Name and describe the groups of operations, in their order."""
+    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     return result

@@ -221,8 +221,8 @@ class OpenAIEmbedder:
             )
         return EmbeddingRejected(
             f"The embedding server refused the request (error {status}: {_server_words(error)}). "
-            "Check the model, OPENAI_EMBEDDING_DIMENSIONS and OPENAI_BATCH_SIZE; if a text is too "
-            "long, use smaller chunks."
+            "Check the model and OPENAI_EMBEDDING_DIMENSIONS; if a text is too long, use smaller "
+            "chunks."
         )
 
     def _connect(self) -> openai.OpenAI:
@@ -286,8 +286,7 @@ def _read_answer(body: bytes, *, asked: int, dimensions: int | None) -> Vectors:
     if len(items) != asked or set(given) != set(range(asked)):
         raise EmbeddingRejected(
             f"The embedding server was sent {asked} texts and returned {len(items)} embeddings, "
-            "or numbered them wrongly. Set a smaller OPENAI_BATCH_SIZE, or report it to the "
-            "server's operator."
+            "or numbered them wrongly. Report it to the server's operator."
         )
     vectors = [_vector(given[place]) for place in range(asked)]
     widths = {vector.size for vector in vectors}

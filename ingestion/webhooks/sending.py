@@ -49,7 +49,6 @@ def guard() -> Guard:
     return Guard(
         allow=read_rules(settings.WEBHOOK_ALLOW),
         allow_setting="WEBHOOK_ALLOW",
-        ports_setting="WEBHOOK_ALLOW",
     )
 
 
@@ -174,6 +173,6 @@ def send_again(delivery: Delivery) -> None:
 
 
 def forget_old() -> int:
-    """Delete the deliveries of more than WEBHOOK_DAYS days ago; return how many."""
+    """Delete the deliveries of more than settings.WEBHOOK_DAYS days ago; return how many."""
     limit = timezone.now() - timedelta(days=settings.WEBHOOK_DAYS)
     return Delivery.objects.filter(created__lt=limit).delete()[0]

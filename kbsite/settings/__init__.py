@@ -3,6 +3,7 @@
 Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are used.
 """
 
+from kbsite.settings.api import *
 from kbsite.settings.backups import *
 from kbsite.settings.documents import *
 from kbsite.settings.environment import *

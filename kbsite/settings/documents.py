@@ -13,25 +13,16 @@ DEFAULT_LANGUAGE = env.str("DEFAULT_LANGUAGE", default="en")
 VERSIONS_KEPT = max(1, env.int("VERSIONS_KEPT", default=5))
 DELETION_GRACE_DAYS = max(0, env.int("DELETION_GRACE_DAYS", default=30))
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_MB", default=200) * 1024 * 1024
-DATA_UPLOAD_MAX_NUMBER_FILES = env.int("MAX_FILES_PER_UPLOAD", default=200)
+DATA_UPLOAD_MAX_NUMBER_FILES = 200  # a guess
 
 # Limits of parsing one file, the defaults of ParseLimits; `manage.py check` prints them.
+# The rest is in ingestion/parsing/limits.py.
+_seconds = env.int("PARSE_WALL_SECONDS", default=60)
 PARSE_LIMITS = {
-    "PARSE_WALL_SECONDS": env.int("PARSE_WALL_SECONDS", default=60),
-    "PARSE_CPU_SECONDS": env.int("PARSE_CPU_SECONDS", default=60),
+    "PARSE_WALL_SECONDS": _seconds,
+    "PARSE_CPU_SECONDS": _seconds,
     "PARSE_MEMORY_MB": env.int("PARSE_MEMORY_MB", default=2_048),
-    "PARSE_PANDOC_MEMORY_MB": env.int("PARSE_PANDOC_MEMORY_MB", default=1_024),
-    "PARSE_OUTPUT_MB": env.int("PARSE_OUTPUT_MB", default=512),
-    "PARSE_SCRATCH_MB": env.int("PARSE_SCRATCH_MB", default=768),
     "PARSE_PAGES": env.int("PARSE_PAGES", default=3_000),
-    "PARSE_CHARACTERS": env.int("PARSE_CHARACTERS", default=20_000_000),
-    "PARSE_PLAIN_TEXT_CHARACTERS": env.int("PARSE_PLAIN_TEXT_CHARACTERS", default=64_000_000),
-    "PARSE_TABLE_ROWS": env.int("PARSE_TABLE_ROWS", default=200_000),
-    "PARSE_TABLE_COLUMNS": env.int("PARSE_TABLE_COLUMNS", default=5_000),
-    "PARSE_IMAGE_MEGAPIXELS": env.int("PARSE_IMAGE_MEGAPIXELS", default=100),
-    "PARSE_ARCHIVE_FILES": env.int("PARSE_ARCHIVE_FILES", default=10_000),
-    "PARSE_ARCHIVE_MB": env.int("PARSE_ARCHIVE_MB", default=200),
-    "PARSE_ARCHIVE_RATIO": env.int("PARSE_ARCHIVE_RATIO", default=200),
 }
 
 # Text recognition of scanned PDFs and of images, where Tesseract's language data is installed;
@@ -46,28 +37,30 @@ IMAGE_EXIF = env.bool("IMAGE_EXIF", default=False)
 # Pictures of pages, drawn when a reader asks for one: the space that they may take beside the
 # originals, the least recently seen removed first; 0: no pictures are offered.
 PAGE_PICTURES_BYTES = max(0, env.int("PAGE_PICTURES_MB", default=1_024)) * 1024 * 1024
-PAGE_PICTURES_SECONDS = env.int("PAGE_PICTURES_SECONDS", default=10)
+PAGE_PICTURES_SECONDS = 10  # for one picture; a guess
 
 # How much of its section is shown with a passage, in tokens of the embedding model.
-SECTION_TOKENS = env.int("SECTION_TOKENS", default=800)
+SECTION_TOKENS = 800
 
 # Fetching documents from web addresses; off by default.
 URL_IMPORT = env.bool("URL_IMPORT", default=False)
 # Internal hosts and networks that may be fetched from, and hosts that never may.
 URL_IMPORT_ALLOW = env.list("URL_IMPORT_ALLOW", default=[])
 URL_IMPORT_DENY = env.list("URL_IMPORT_DENY", default=[])
-URL_IMPORT_PORTS = env.list("URL_IMPORT_PORTS", cast=int, default=[80, 443])
-URL_IMPORT_SECONDS = env.int("URL_IMPORT_SECONDS", default=60)
-URL_IMPORT_MB = env.int("URL_IMPORT_MB", default=50)
 URL_IMPORT_MAX_PAGES = env.int("URL_IMPORT_MAX_PAGES", default=1_000)
-URL_IMPORT_DELAY = env.float("URL_IMPORT_DELAY", default=1.0)
-URL_IMPORT_AGENT = env.str("URL_IMPORT_AGENT", default="Steelyard")
+# For one address with its redirects: seconds, and MB unpacked. Guesses.
+URL_IMPORT_PORTS = [80, 443]
+URL_IMPORT_SECONDS = 60
+URL_IMPORT_MB = 50
+# Seconds between two requests to a host, a guess; and our name to web servers and in robots.txt.
+URL_IMPORT_DELAY = 1.0
+URL_IMPORT_AGENT = "Steelyard"
 
 # Internal hosts and networks, each with a port or without, that webhooks may go to; the seconds
 # that a receiver has to respond; and the days that deliveries are kept.
 WEBHOOK_ALLOW = env.list("WEBHOOK_ALLOW", default=[])
-WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)
-WEBHOOK_DAYS = max(1, env.int("WEBHOOK_DAYS", default=30))
+WEBHOOK_SECONDS = 10.0  # a guess
+WEBHOOK_DAYS = 30  # a guess
 
 # Server folders that may be imported or watched through the admin; empty: by command only.
 IMPORT_ROOTS = [Path(root) for root in env.list("IMPORT_ROOTS", default=[])]
@@ -75,7 +68,7 @@ WATCH_ROOTS = [Path(root) for root in env.list("WATCH_ROOTS", default=[])]
 # Limits of an imported archive: its size, its number of files, its size unpacked.
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_MB", default=2_048) * 1024 * 1024
 IMPORT_MAX_FILES = env.int("IMPORT_MAX_FILES", default=100_000)
-IMPORT_MAX_UNPACKED_BYTES = env.int("IMPORT_MAX_UNPACKED_MB", default=20_480) * 1024 * 1024
+IMPORT_MAX_UNPACKED_BYTES = 10 * IMPORT_MAX_BYTES  # a guess
 
 # How long a lease lasts without a heartbeat before another worker may take the document over.
 INGESTION_LEASE_SECONDS = env.int("INGESTION_LEASE_SECONDS", default=60)
@@ -95,8 +88,8 @@ EMBEDDER_OPTIONS = {
         "base_url": env.str("OPENAI_BASE_URL", default="") or None,
         "model": env.str("OPENAI_EMBEDDING_MODEL", default="text-embedding-3-small"),
         "dimensions": env.int("OPENAI_EMBEDDING_DIMENSIONS", default=0) or None,
-        "timeout": env.float("OPENAI_TIMEOUT", default=30.0),
-        "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
+        "timeout": 30.0,  # seconds for a batch; a guess
+        "batch_size": 128,  # texts of a request; a guess
     },
 }
 # The servers beside OpenAI's and OPENAI_BASE_URL that embedding spaces may send texts to, and the
@@ -112,4 +105,4 @@ CONCEPTS_TIMEOUT = env.float("CONCEPTS_TIMEOUT", default=30.0)
 # Memory of the database server for building the index of an embedding space.
 INDEX_BUILD_MEMORY_MB = env.int("INDEX_BUILD_MEMORY_MB", default=256)
 QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)
-QUERY_EMBEDDING_TTL = env.int("QUERY_EMBEDDING_TTL", default=7 * 24 * 3600)
+QUERY_EMBEDDING_TTL = 7 * 24 * 3600  # a guess

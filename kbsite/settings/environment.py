@@ -6,7 +6,9 @@ import contextlib
 import os
 import secrets
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +18,24 @@ env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
 VAR_DIR = Path(env.str("STEELYARD_VAR", default=str(BASE_DIR / "var"))).resolve()
+
+
+def entries(name: str, default: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a variable such as searches=500,answers=50, over those of `default`.
+
+    Raises ImproperlyConfigured for an entry that `default` does not name, or of another type.
+    """
+    form = ",".join(f"{key}={value}" for key, value in default.items())
+    try:
+        stated = env.dict(name, default={})
+        unknown = sorted(stated.keys() - default.keys())
+        values = {key: type(default[key])(stated.get(key, default[key])) for key in default}
+    except ValueError as error:
+        text = f"{name} is written as {form}; each entry may be left out."
+        raise ImproperlyConfigured(text) from error
+    if unknown:
+        raise ImproperlyConfigured(f"{name} has no {', '.join(unknown)}. Its entries: {form}")
+    return values
 
 
 def secret(name: str) -> str:

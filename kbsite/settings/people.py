@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kbsite.settings.environment import env
+from kbsite.settings.environment import entries, env
 from kbsite.settings.site import HTTPS
 
 AUTHENTICATION_BACKENDS = [
@@ -16,9 +16,8 @@ AUTHENTICATION_BACKENDS = [
 # After this many wrong passwords in a row, of one network address or for one user name, no
 # password of it is checked for this many minutes.
 SIGN_IN_FAILURES = max(1, env.int("SIGN_IN_FAILURES", default=10))
-SIGN_IN_LOCK_MINUTES = max(1, env.int("SIGN_IN_LOCK_MINUTES", default=15))
 AXES_FAILURE_LIMIT = SIGN_IN_FAILURES
-AXES_COOLOFF_TIME = timedelta(minutes=SIGN_IN_LOCK_MINUTES)
+AXES_COOLOFF_TIME = timedelta(minutes=15)  # a guess
 AXES_HANDLER = "common.accounts.guard.LockingHandler"
 AXES_LOCKOUT_PARAMETERS = "common.accounts.guard.counted_by"
 # NUM_PROXIES counts the proxies, as for throttling: without it all users share the proxy's address.
@@ -32,20 +31,24 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
 # --- quotas, a day; 0: unlimited ---
-QUOTAS_USER = {
-    "searches": env.int("QUOTA_USER_SEARCHES", default=0),
-    "answers": env.int("QUOTA_USER_ANSWERS", default=0),
-    "uploads": env.int("QUOTA_USER_UPLOADS", default=0),
-    "bytes": env.int("QUOTA_USER_UPLOAD_MB", default=0) * 1024 * 1024,
-    "downloaded": env.int("QUOTA_USER_DOWNLOAD_MB", default=0) * 1024 * 1024,
-}
-QUOTAS_TOKEN = {
-    "searches": env.int("QUOTA_TOKEN_SEARCHES", default=0),
-    "answers": env.int("QUOTA_TOKEN_ANSWERS", default=0),
-    "uploads": env.int("QUOTA_TOKEN_UPLOADS", default=0),
-    "bytes": env.int("QUOTA_TOKEN_UPLOAD_MB", default=0) * 1024 * 1024,
-    "downloaded": env.int("QUOTA_TOKEN_DOWNLOAD_MB", default=0) * 1024 * 1024,
-}
+
+
+def _quotas(stated: dict[str, int]) -> dict[str, int]:
+    """The quotas by the names of common/accounts/quotas.py, sizes in bytes."""
+    upload, download = (stated.pop(f"{name}_mb") * 1024 * 1024 for name in ("upload", "download"))
+    return {**stated, "bytes": upload, "downloaded": download}
+
+
+QUOTAS_USER = _quotas(
+    entries(
+        "QUOTA_USER", {"searches": 0, "answers": 0, "uploads": 0, "upload_mb": 0, "download_mb": 0}
+    )
+)
+QUOTAS_TOKEN = _quotas(
+    entries(
+        "QUOTA_TOKEN", {"searches": 0, "answers": 0, "uploads": 0, "upload_mb": 0, "download_mb": 0}
+    )
+)
 # The days that events of the audit trail are kept.
 AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))
 
@@ -81,7 +84,7 @@ SSO_EMAILS_VERIFIED = env.bool("SSO_EMAILS_VERIFIED", default=False)
 SSO_GROUPS = env.json("SSO_GROUPS", default={})
 # The claims are asked for again this often, where the provider allows it; and the hours that a
 # session, and what the claims opened, last without an answer.
-SSO_REFRESH_MINUTES = max(1, env.int("SSO_REFRESH_MINUTES", default=15))
+SSO_REFRESH_MINUTES = 15  # a guess
 SSO_HOURS = max(1, env.int("SSO_HOURS", default=12))
 
 _providers = [

@@ -1,8 +1,6 @@
-"""Search: questions, analytics, quality runs and their alerts, the HTTP API."""
+"""Search: questions, answers, analytics, quality runs and their alerts."""
 
 from __future__ import annotations
-
-from datetime import timedelta
 
 from kbsite.settings.environment import env
 
@@ -12,7 +10,7 @@ SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 # The dotted path of a class that classifies questions which no rule matches; empty: the learned
 # classifier alone. And how many seconds a search waits for it.
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
-QUERY_CLASSIFIER_TIMEOUT = env.float("QUERY_CLASSIFIER_TIMEOUT", default=0.2)
+QUERY_CLASSIFIER_TIMEOUT = 0.2  # a guess
 
 # --- who finds the candidates ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).
@@ -83,7 +81,7 @@ ANSWERS_DAYS = max(1, env.int("ANSWERS_DAYS", default=180))
 # How many days a reader's history is kept, 0 for none on this site, and the hours between two
 # digests of saved searches.
 HISTORY_DAYS = max(0, env.int("HISTORY_DAYS", default=180))
-NEWS_MAIL_HOURS = max(1, env.int("NEWS_MAIL_HOURS", default=24))
+NEWS_MAIL_HOURS = 24
 
 # --- agents (MCP) ---
 # Whether agents without a token may read what visitors may: the public collections.
@@ -95,127 +93,13 @@ SEARCH_EVENTS = env.bool("SEARCH_EVENTS", default=True)
 SEARCH_EVENTS_DAYS = max(1, env.int("SEARCH_EVENTS_DAYS", default=180))
 SEARCH_EVENTS_ANONYMISE_DAYS = max(1, env.int("SEARCH_EVENTS_ANONYMISE_DAYS", default=30))
 # An anonymised question keeps its words if at least this many visitors asked it.
-SEARCH_EVENTS_KEEP_WORDS_FROM = max(1, env.int("SEARCH_EVENTS_KEEP_WORDS_FROM", default=3))
+SEARCH_EVENTS_KEEP_WORDS_FROM = 3
 
 # Time (TIME_ZONE) of the nightly quality run over the golden set; empty: never.
 NIGHTLY_RUN_AT = env.str("NIGHTLY_RUN_AT", default="03:30")
 # A fall of the gate's metric by more than this since the last good run raises an alert.
-NIGHTLY_MARGIN = env.float("NIGHTLY_MARGIN", default=0.02)
+NIGHTLY_MARGIN = 0.02  # a guess
 ALERT_EMAILS = env.list("ALERT_EMAILS", default=[])
 ALERT_WEBHOOK_URL = env.str("ALERT_WEBHOOK_URL", default="")
-ALERT_TIMEOUT = env.float("ALERT_TIMEOUT", default=10.0)
+ALERT_TIMEOUT = 10.0  # a guess
 EMAIL_TIMEOUT = ALERT_TIMEOUT
-
-# --- API ---
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "common.api.access.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
-    ],
-    # A view that declares nothing is refused.
-    "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["common.api.parsers.ObjectJSONParser"],
-    # OPTIONS would describe forms to people who may not submit them.
-    "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
-    "DEFAULT_THROTTLE_CLASSES": [
-        "common.api.access.AnonymousThrottle",
-        "common.api.access.UserThrottle",
-    ],
-    "DEFAULT_THROTTLE_RATES": {
-        "anon": env.str("THROTTLE_ANONYMOUS", default="120/min"),
-        "user": env.str("THROTTLE_USER", default="1200/min"),
-        # Answers and embeddings over the API.
-        "answers_anonymous": env.str("THROTTLE_ANSWERS_ANONYMOUS", default="30/min"),
-        "answers_user": env.str("THROTTLE_ANSWERS_USER", default="120/min"),
-        "login": env.str("THROTTLE_LOGIN", default="10/min"),
-    },
-    "EXCEPTION_HANDLER": "search.api.parameters.error_response",
-    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
-    "TEST_REQUEST_DEFAULT_FORMAT": "json",
-}
-REST_KNOX = {
-    "TOKEN_TTL": timedelta(days=env.int("API_TOKEN_DAYS", default=90)),
-    "AUTH_HEADER_PREFIX": "Token",
-}
-# The scope that a token needs for what requires a permission; the first pattern that fits counts,
-# and what none fits needs the scope "administer".
-API_TOKEN_SCOPES = (
-    ("ingestion.view_*", "read"),
-    ("ingestion.*_document", "upload"),
-    ("ingestion.*_documentversion", "upload"),
-    ("ingestion.*_chunkedit", "upload"),
-    ("ingestion.*_import", "upload"),
-    ("search.*", "tune"),
-    ("tuning.*", "tune"),
-    ("analytics.*", "tune"),
-    ("answers.*", "tune"),
-)
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Steelyard",
-    "DESCRIPTION": "A knowledge base whose search you can weigh. A response contains only what "
-    "its reader may see; anything else is treated as if it did not exist.",
-    "VERSION": "1",
-    "SCHEMA_PATH_PREFIX": r"/api/v1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "COMPONENT_SPLIT_REQUEST": True,
-    "SORT_OPERATION_PARAMETERS": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {
-        "TokenScopeEnum": "common.accounts.models.Scope",
-        "VersionStateEnum": "ingestion.models.State",
-        "SpaceStateEnum": "ingestion.models.EmbeddingSpace.State",
-        "ProfileStateEnum": "search.models.SearchProfile.State",
-        "InteractionKindEnum": "search.analytics.models.Interaction.Kind",
-        "RunStateEnum": "search.tuning.models.EvaluationRun.State",
-        "RunKindEnum": "search.tuning.models.EvaluationRun.Kind",
-        "PublicationStateEnum": "search.tuning.models.Publication.State",
-        "ScoreNormaliserEnum": "search.models.rules.NORMALISERS",
-        "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
-        "AnswerModeEnum": ["instant", "auto", "thinking"],
-        "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
-        "OptimisationKindEnum": ["weights", "presets"],
-        "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
-        "SignalEnum": ["vector", "keyword", "title", "recency", "synonym", "concept", "wordnet"],
-    },
-    # In the order of the documentation, and grouped as there.
-    "TAGS": [
-        {"name": name, "description": description}
-        for name, description in (
-            ("search", "Passages that match a question"),
-            ("searches", "What was done with the results of a search"),
-            ("answers", "Answers to questions, with their sources"),
-            ("threads", "Conversations"),
-            ("auth", "Tokens"),
-            ("collections", "Collections and their export"),
-            ("documents", "Documents: uploads, versions, passages, hand edits"),
-            ("imports", "Imports of many files or pages"),
-            ("watched-folders", "Folders that collections mirror"),
-            ("concepts", "Characteristic phrases of documents"),
-            ("identifier-patterns", "Kinds of identifiers"),
-            ("embedding-spaces", "Embedding models and their vectors"),
-            ("pins", "Documents pinned to a question"),
-            ("hides", "Documents hidden from questions"),
-            ("synonyms", "Words of one meaning"),
-            ("classifier-rules", "Rules that classify questions"),
-            ("learned-classifiers", "Classifiers learned from golden queries"),
-            ("scope-profiles", "Profiles of collections and document types"),
-            ("profiles", "Search profiles: weights and settings"),
-            ("gate", "What a profile must pass to be published"),
-            ("publications", "Attempts to publish a profile"),
-            ("rollback", "Return to an earlier profile"),
-            ("profile-changes", "The audit of profiles"),
-            ("golden-queries", "Questions with judged documents"),
-            ("judgements", "Grades of documents as answers"),
-            ("runs", "Measurements of profiles"),
-            ("experiments", "Comparisons of two profiles by what searchers do"),
-            ("tuning", "Previews of drafts, and searches for better weights"),
-        )
-    ],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "common.api.schema.add_error_component",
-    ],
-}

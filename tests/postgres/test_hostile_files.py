@@ -131,7 +131,7 @@ def test_nonsense_limits_are_errors(settings: Any, change: dict[str, int], messa
     [
         ("URL_IMPORT_ALLOW", ["*.example.org"], "neither a host nor a network"),
         ("URL_IMPORT_DENY", ["10.0.0.0/99"], "neither a host nor a network"),
-        ("URL_IMPORT_MB", 0, "URL_IMPORT_MB must be above 0"),
+        ("URL_IMPORT_MAX_PAGES", 0, "URL_IMPORT_MAX_PAGES must be above 0"),
     ],
 )
 def test_nonsense_of_the_web_is_an_error(

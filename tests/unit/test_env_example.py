@@ -36,7 +36,7 @@ def variables_read() -> Iterator[tuple[str, str]]:
 
 
 def _asks_environment(function: ast.expr) -> bool:
-    return ast.unparse(function).startswith(("env.", "os.environ.get"))
+    return ast.unparse(function).startswith(("env.", "entries", "os.environ.get"))
 
 
 def _default(call: ast.Call, rest: list[ast.expr]) -> ast.expr | None:
@@ -53,6 +53,8 @@ def _as_written(default: ast.expr | None) -> str:
         return _product(default)
     if isinstance(value, list):
         return ",".join(map(str, value))
+    if isinstance(value, dict):
+        return ",".join(f"{key}={each}" for key, each in value.items())
     if isinstance(value, bool):
         return str(int(value))
     return "" if value is None else str(value)

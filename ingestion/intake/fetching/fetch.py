@@ -214,8 +214,8 @@ def _failure(target: Target, policy: Policy, deadline: Deadline, error: Exceptio
 
 def _too_slow(policy: Policy) -> TooLong:
     return TooLong(
-        f"The response took longer than {policy.seconds:g} seconds. Try again later, or ask an "
-        "administrator to raise URL_IMPORT_SECONDS."
+        f"The response took longer than {policy.seconds:g} seconds. Try again later, or download "
+        "it and upload it as a file."
     )
 
 

@@ -113,7 +113,6 @@ class Guard:
     deny: tuple[Rule, ...] = ()
     ports: frozenset[int] = frozenset(SCHEMES.values())
     allow_setting: str = "URL_IMPORT_ALLOW"
-    ports_setting: str = "URL_IMPORT_PORTS"
 
     def check(self, target: Target) -> None:
         """Raise AddressRefused if the URL itself is not allowed, without resolving its host."""
@@ -157,8 +156,8 @@ class Guard:
     def _port_refused(self, port: int) -> AddressRefused:
         allowed = ", ".join(map(str, sorted(self.ports)))
         return AddressRefused(
-            f"Port {port} is not allowed, only {allowed}. An administrator can add it to "
-            f"{self.ports_setting}."
+            f"Port {port} is not allowed, only {allowed}. An administrator can add the host with "
+            f"this port to {self.allow_setting}."
         )
 
 

@@ -146,7 +146,7 @@ def counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
         if size > limit:
             raise TooLong(
                 f"The response is larger than {limit // MIB} MB. Download it and upload it as a "
-                "file, or ask an administrator to raise URL_IMPORT_MB."
+                "file."
             )
         yield part
 

@@ -32,7 +32,7 @@ from ingestion.intake.importing.protocol import (
 )
 from ingestion.models import Import, ImportItem
 from ingestion.parsing.archive import RATIO_COUNTS_FROM, UNREADABLE
-from ingestion.parsing.limits import MIB
+from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.parts import safe_path, unique_path
 from ingestion.parsing.zip_archive import is_of_the_system, member_names
 
@@ -178,18 +178,18 @@ def open_archive(path: Path) -> zipfile.ZipFile:
         limit = settings.IMPORT_MAX_UNPACKED_BYTES // MIB
         refusal = ImportRefused(
             gettext(
-                "The unpacked archive is larger than %(limit)s MB. Split it, or raise "
-                "IMPORT_MAX_UNPACKED_MB."
+                "The unpacked archive is larger than %(limit)s MB, ten times IMPORT_MAX_MB. Split "
+                "it, or raise that."
             )
             % {"limit": f"{limit:,}"}
         )
-    elif size > RATIO_COUNTS_FROM and size > packed * settings.PARSE_LIMITS["PARSE_ARCHIVE_RATIO"]:
+    elif size > RATIO_COUNTS_FROM and size > packed * ParseLimits().archive_ratio:
         refusal = ImportRefused(
             gettext(
                 "The unpacked archive is more than %(ratio)s times its size, which is rare "
-                "for real files. Remove the file that expands most, or raise PARSE_ARCHIVE_RATIO."
+                "for real files. Remove the file that expands most."
             )
-            % {"ratio": settings.PARSE_LIMITS["PARSE_ARCHIVE_RATIO"]}
+            % {"ratio": ParseLimits().archive_ratio}
         )
     if refusal is not None:
         archive.close()

@@ -47,17 +47,11 @@ def numbers() -> Iterator[Finding]:
     """Limits must be above 0, or every file or question would be refused."""
     limits = {
         "MAX_UPLOAD_MB": settings.MAX_UPLOAD_BYTES,
-        "MAX_FILES_PER_UPLOAD": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
         "WORKER_CONCURRENCY": settings.CELERY_WORKER_CONCURRENCY,
         "QUERY_EMBEDDING_TIMEOUT": settings.QUERY_EMBEDDING_TIMEOUT,
-        "QUERY_EMBEDDING_TTL": settings.QUERY_EMBEDDING_TTL,
-        "URL_IMPORT_SECONDS": settings.URL_IMPORT_SECONDS,
-        "URL_IMPORT_MB": settings.URL_IMPORT_MB,
         "URL_IMPORT_MAX_PAGES": settings.URL_IMPORT_MAX_PAGES,
         "OCR_PAGES": settings.OCR_PAGES,
-        "SECTION_TOKENS": settings.SECTION_TOKENS,
         "SEARCH_QUERY_CHARS": settings.SEARCH_QUERY_CHARS,
-        "QUERY_CLASSIFIER_TIMEOUT": settings.QUERY_CLASSIFIER_TIMEOUT,
         **settings.PARSE_LIMITS,
     }
     advice = "Set it to a positive number, or remove it for the default."
