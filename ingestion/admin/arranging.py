@@ -24,7 +24,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import MetadataField
+from ingestion.admin.fields import MetadataFormField
 from ingestion.documents.arranging import MOST_MOVED, Arranged
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
@@ -66,7 +66,7 @@ class AnnotateForm(forms.Form):
 
     add_tags = ListField(label=_("Add tags"), help_text=_("Commas between them: pump, valve."))
     remove_tags = ListField(label=_("Remove tags"))
-    give = MetadataField()
+    give = MetadataFormField()
     drop = ListField(
         label=_("Remove keys"), help_text=_("Keys of metadata, such as department, due.")
     )

@@ -27,7 +27,7 @@ from unfold.widgets import (
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
-from ingestion.admin.fields import LanguageField, MetadataKeysField
+from ingestion.admin.fields import LanguageFormField, MetadataKeysField
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
@@ -69,7 +69,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.viewer = viewer
-        self.fields["language"] = LanguageField(
+        self.fields["language"] = LanguageFormField(
             empty=_("Detected for each document"),
             current=self.instance.language,
             help_text=_("Set it only if all documents here are in one language."),

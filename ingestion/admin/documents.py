@@ -28,9 +28,9 @@ from ingestion.admin.arranging import ArrangingPages
 from ingestion.admin.bin import GoesToBin, deleted_documents
 from ingestion.admin.fields import (
     CollectionFilter,
-    LanguageField,
     LanguageFilter,
-    MetadataField,
+    LanguageFormField,
+    MetadataFormField,
     OriginFilter,
     StateFilter,
     TagFilter,
@@ -53,7 +53,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
             "file is then reprocessed, so that search finds every passage by it."
         ),
     )
-    metadata = MetadataField()
+    metadata = MetadataFormField()
 
     class Meta:
         model = Document
@@ -61,7 +61,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["language"] = LanguageField(
+        self.fields["language"] = LanguageFormField(
             empty=_("Detected from the text"),
             current=self.instance.language,
             help_text=_(

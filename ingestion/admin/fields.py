@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
 
 
-class MetadataField(forms.CharField):
+class MetadataFormField(forms.CharField):
     """A document's metadata; an empty field is empty metadata."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, 
     return [("", empty), *((code, f"{name} ({code})") for name, code in choices)]
 
 
-class LanguageField(forms.ChoiceField):
+class LanguageFormField(forms.ChoiceField):
     """A choice of a language by name; `empty` is the label of no choice."""
 
     def __init__(self, *, empty: StrOrPromise, current: str = "", **kwargs: Any) -> None:
@@ -115,7 +115,7 @@ class IntakeForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         empty_label=_("Choose a collection"),
     )
-    metadata = MetadataField()
+    metadata = MetadataFormField()
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -24,7 +24,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.pages import AuditedByServices, VisibleOnly, actor
 from common.admin.progress import LiveCells, live, state_label
-from ingestion.admin.fields import IntakeForm, LanguageField
+from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake.importing import services
 from ingestion.intake.importing.folders import HERE
@@ -46,7 +46,7 @@ ITEMS_SHOWN = 100
 class ImportForm(IntakeForm):
     """An uploaded file, or for superusers a folder of the server."""
 
-    language = LanguageField(
+    language = LanguageFormField(
         empty=_("Detected for each file"),
         help_text=_("Set it only if detection fails; a manifest may state it on each line."),
     )

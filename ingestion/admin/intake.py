@@ -29,7 +29,7 @@ from unfold.widgets import (
 from common.admin.pages import actor
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.fields import IntakeForm, LanguageField
+from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.intake.fetching.guard import MAX_URL_CHARS
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 class UploadForm(IntakeForm):
     """The destination of the files. They are not a field: each may fail separately."""
 
-    language = LanguageField(
+    language = LanguageFormField(
         empty=_("Detected for each file"),
         help_text=_("Set it only if detection fails: it applies to all files below."),
     )
@@ -159,7 +159,7 @@ class WebImportForm(IntakeForm):
         initial=Kind.URL,
         widget=UnfoldAdminSelectWidget,
     )
-    language = LanguageField(empty=_("Detected for each page"))
+    language = LanguageFormField(empty=_("Detected for each page"))
     depth = forms.IntegerField(
         label=_("Link depth"),
         min_value=0,

@@ -27,7 +27,7 @@ from unfold.widgets import (
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import LanguageFormField
 from ingestion.documents import editing
 from ingestion.documents.previewing import WEB_SECONDS, ChunkPreview, preview_chunks
 from ingestion.edits.carrying import parsed_text
@@ -225,7 +225,7 @@ class PreviewForm(forms.Form):
         widget=UnfoldAdminIntegerFieldWidget,
         help_text=_("Tokens repeated in the next chunk; less than half the size."),
     )
-    language = LanguageField(empty=_("Detected from the text"), help_text="")
+    language = LanguageFormField(empty=_("Detected from the text"), help_text="")
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

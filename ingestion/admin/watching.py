@@ -22,7 +22,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.admin.pages import VisibleOnly, actor
 from common.admin.progress import LiveCells, live, state_label
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake.watching import changes
 from ingestion.intake.watching.changes import counts_line
@@ -53,7 +53,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.viewer = viewer
-        self.fields["language"] = LanguageField(
+        self.fields["language"] = LanguageFormField(
             empty=_("Detected for each file"), current=self.instance.language
         )
         if "collection" in self.fields:

@@ -30,7 +30,7 @@ SHORTLIST = 8  # number of places compared word by word
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPlace:
     """A parsed passage. `ordinal` counts from 0 without gaps."""
 
     ordinal: int
@@ -85,7 +85,7 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfit]:
+def fits(anchors: Sequence[Anchor], places: Sequence[ChunkPlace]) -> list[Fit | Misfit]:
     """The place of each anchor, or the reason why it has none; no place is assigned twice.
 
     If two edits match one place, the stronger match gets it: equal text before similar text.
@@ -111,7 +111,7 @@ def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfi
 class _PlaceIndex:
     """The places, indexed by the hash of their text and by their words."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[ChunkPlace]) -> None:
         self.places = places
         self.by_hash: dict[str, list[int]] = defaultdict(list)
         for position, place in enumerate(places):

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.jobs import Lease
-from ingestion.edits.anchoring import Anchor, Fit, Place, fits, text_hash
+from ingestion.edits.anchoring import Anchor, ChunkPlace, Fit, fits, text_hash
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical.signatures import signature
@@ -93,13 +93,13 @@ def anchor_of(edit: ChunkEdit) -> Anchor:
     )
 
 
-def places_of(version: DocumentVersion) -> list[Place]:
+def places_of(version: DocumentVersion) -> list[ChunkPlace]:
     """The passages of the version, with their parsed texts."""
     chunks = version.chunks.order_by("ordinal").only(
         "ordinal", "text", "original", "content_hash", "heading_path", "version"
     )
     return [
-        Place(chunk.ordinal, parsed_text(chunk), parsed_hash(chunk), tuple(chunk.heading_path))
+        ChunkPlace(chunk.ordinal, parsed_text(chunk), parsed_hash(chunk), tuple(chunk.heading_path))
         for chunk in chunks
     ]
 

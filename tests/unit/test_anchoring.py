@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.edits.anchoring import Anchor, Fit, Misfit, Place, fits, text_hash
+from ingestion.edits.anchoring import Anchor, ChunkPlace, Fit, Misfit, fits, text_hash
 from ingestion.edits.merging import rebased
 
 ROPE = "The rope is ten metres long. It hangs at the second sump. Check it for wear every year."
@@ -18,11 +18,11 @@ SAIL = "The sail is mended in the evening, and the torn one goes to the loft unt
 FOOT = "Printed for the crew."
 
 
-def places(*texts: str, path: Sequence[str] = ("Manual",)) -> list[Place]:
-    return [Place(n, text, text_hash(text), tuple(path)) for n, text in enumerate(texts)]
+def places(*texts: str, path: Sequence[str] = ("Manual",)) -> list[ChunkPlace]:
+    return [ChunkPlace(n, text, text_hash(text), tuple(path)) for n, text in enumerate(texts)]
 
 
-def anchored(place: Sequence[Place], at: int, **fields: object) -> Anchor:
+def anchored(place: Sequence[ChunkPlace], at: int, **fields: object) -> Anchor:
     """An edit made on one of the places."""
     there = place[at]
     anchor = Anchor(
@@ -36,7 +36,7 @@ def anchored(place: Sequence[Place], at: int, **fields: object) -> Anchor:
     return replace(anchor, **fields)  # type: ignore[arg-type]
 
 
-def outcome(anchor: Anchor, now: Sequence[Place]) -> Fit | Misfit:
+def outcome(anchor: Anchor, now: Sequence[ChunkPlace]) -> Fit | Misfit:
     return fits([anchor], now)[0]
 
 
