@@ -116,20 +116,23 @@ def _rare_terms(budget: int) -> Rule:
 
 def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
     """The shipped rule, with some of its module's constants `changed`."""
-    from search.domain import Profile
-    from search.retrieval import Filters, Scope, pruning
-    from search.retrieval.lexical import keyword
+    from search.domain import Profile, Query
+    from search.retrieval import Filters, Scope
+    from search.signals import pruning
+    from search.signals.keyword import KeywordSignal
+    from search.signals.registry import Inputs
 
     profile = Profile("", 1, {}, depth=DEPTH, keyword_budget=budget)
     with mock.patch.dict(vars(pruning), changed):
-        signal = keyword(Scope.of(None, Filters()).chunks, profile)
+        inputs = Inputs(Query(""), Scope.of(None, Filters()), profile, frozenset())
+        signal = KeywordSignal().sql(inputs)
     return _rule(str(signal.find), signal.tables, {**signal.score_params, "budget": budget})
 
 
 def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
     from ingestion.models import Collection
-    from search.retrieval import query_terms
-    from search.retrieval.signal_sql import named
+    from search.signals import terms as query_terms
+    from search.signals.sql import named
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
     common = f"{query_terms.TABLES}, {tables}".rstrip().rstrip(",")
@@ -166,7 +169,7 @@ def _measure(count: int, rounds: int) -> None:
 def _run(rule: Rule, query: Query) -> tuple[list[int], float]:
     from django.db import connection
 
-    from search.retrieval import query_terms
+    from search.signals import terms as query_terms
 
     statement, params = rule
     with connection.cursor() as cursor:

@@ -49,7 +49,7 @@ def main() -> None:
     from django.db import connections
 
     from kbsite.servers import ensure_servers
-    from search.qdrant.engines import engine
+    from search.parts.qdrant.engines import engine
 
     ensure_servers()
     call_command("migrate", verbosity=0)
@@ -73,8 +73,8 @@ def _fill_postgres(chunks: int) -> None:
 
 
 def _is_filled(folder: Path, chunks: int) -> bool:
-    from search.qdrant.engines import engine
-    from search.qdrant.models import PointCollection
+    from search.parts.qdrant.engines import engine
+    from search.parts.qdrant.models import PointCollection
 
     row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
     return row is not None and (folder / row.name).exists() and engine().count(row.name) == chunks
@@ -82,9 +82,9 @@ def _is_filled(folder: Path, chunks: int) -> bool:
 
 def _fill_engine(folder: Path) -> None:
     """Fill the engine from Postgres, build its indexes, and compare all points with the chunks."""
-    from search.qdrant import rebuilding
-    from search.qdrant.engines import engine
-    from search.qdrant.models import PointCollection
+    from search.parts.qdrant import rebuilding
+    from search.parts.qdrant.engines import engine
+    from search.parts.qdrant.models import PointCollection
 
     shutil.rmtree(folder, ignore_errors=True)
     PointCollection.objects.all().delete()
@@ -121,7 +121,7 @@ def _fill_ranges(row: Any) -> int:
     from django.db.models import Max, Min
 
     from ingestion.models import Chunk
-    from search.qdrant.models import PointCollection
+    from search.parts.qdrant.models import PointCollection
 
     ends = Chunk.objects.aggregate(first=Min("pk"), last=Max("pk"))
     starts = range(ends["first"], ends["last"] + 1, RANGE)
@@ -136,7 +136,7 @@ def _fill_ranges(row: Any) -> int:
 
 
 def _fill_range(row: Any, start: int) -> int:
-    from search.qdrant.engines import engine
+    from search.parts.qdrant.engines import engine
 
     filled = 0
     for page in _pages(start, row.spaces):
@@ -147,7 +147,7 @@ def _fill_range(row: Any, start: int) -> int:
 
 def _pages(start: int, spaces: Sequence[int]) -> Iterator[list[Any]]:
     """The searchable chunks with ids from `start` to before `start + RANGE`."""
-    from search.qdrant import points
+    from search.parts.qdrant import points
 
     last, end = start - 1, start + RANGE - 1
     while last < end and (page := [each for each in points.after(last, spaces) if each.id <= end]):

@@ -77,7 +77,7 @@ def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
     """Every statement that each question runs, as it was sent. Warms all caches on the way."""
     from django.db import connection
 
-    from search.retrieval.kept import sent_as_text
+    from search.retrieval.prepared import sent_as_text
 
     sent: list[list[tuple[str, Any]]] = []
 

@@ -1,4 +1,4 @@
-"""The search application: reloads the changed configuration; exports pins and own profiles."""
+"""The search application: registers signals and parts, and reloads the changed configuration."""
 
 from __future__ import annotations
 
@@ -19,8 +19,18 @@ class SearchConfig(AppConfig):
         from ingestion.spaces import changes
         from search.engine import configuration
         from search.exporting import OwnProfile, Pins
+        from search.parts import register_parts
         from search.reranking import Kind, register
+        from search.signals import keyword, recency, registry, synonym, title, vector
 
+        registry.register(
+            keyword.KeywordSignal(),
+            title.TitleSignal(),
+            vector.VectorSignal(),
+            recency.RecencySignal(),
+            synonym.SynonymSignal(),
+        )
+        register_parts()
         attach(Pins())
         attach(OwnProfile())
         register(Kind.OPENAI, _listwise)

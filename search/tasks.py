@@ -14,9 +14,9 @@ from common import jobs
 from search.analytics import gathering, privacy
 from search.answers import budgets, feedback, retention
 from search.errors import PoolError, SearchError
-from search.qdrant import checking, engines, rebuilding, syncing
-from search.qdrant.models import PointCollection
-from search.qdrant.port import EngineError
+from search.parts.qdrant import checking, engines, rebuilding, syncing
+from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.port import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import running

@@ -20,7 +20,7 @@ from ingestion.models import Document
 from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
 from search.retrieval import statement
-from search.retrieval.kept import Shapes
+from search.retrieval.prepared import Shapes
 from search.tuning.evaluation import golden
 from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from search.domain import OPTIONAL
+
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
 ANSWER_TIMEOUT = 20.0
 SHOWN = 3
@@ -113,7 +115,7 @@ def _sum(result: dict[str, Any]) -> str:
 
 def _shares(values: dict[str, float]) -> str:
     """The shares as a sum; the optional signals only if they are not 0."""
-    optional = ("recency", "synonym", "concept", "wordnet")
+    optional = {signal.value for signal in OPTIONAL}
     shown = {name: value for name, value in values.items() if value or name not in optional}
     return " + ".join(f"{name} {value:.2f}" for name, value in shown.items())
 

@@ -82,7 +82,7 @@ SPECTACULAR_SETTINGS = {
         "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
         "OptimisationKindEnum": ["weights", "presets"],
         "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
-        "SignalEnum": ["vector", "keyword", "title", "recency", "synonym", "concept", "wordnet"],
+        "SignalEnum": "search.domain.Signal",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -52,7 +52,7 @@ INSTALLED_APPS = [
     "search.answers",
     "search.analytics",
     "search.readers",
-    "search.qdrant",
+    "search.parts.qdrant",
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [

@@ -25,7 +25,7 @@ from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
 from search.query.expand import fold_query
-from search.retrieval.kept import Statement, run
+from search.retrieval.prepared import Statement, run
 
 logger = logging.getLogger(__name__)
 

@@ -50,7 +50,7 @@ from search.errors import (
 from search.pipeline import Choices
 from search.query.parse import clean_text
 from search.retrieval import Filters
-from search.retrieval.rarity import passages_with
+from search.retrieval.spelling import passages_with
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

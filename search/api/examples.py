@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from search.api.answers.serializers import AnswerSerializer
 from search.api.serializers.searches import SearchResponseSerializer
-from search.domain import Signal
+from search.domain import Signal, Weights
 
 _ID = "0d9f6b5e-3a52-4a3b-9a53-5d3f1c1f7a10"
 _SHARES = {Signal.KEYWORD.value: 0.6, Signal.TITLE.value: 0.01}
@@ -27,15 +27,7 @@ _VALUES: dict[str, Any] = {
     "rule": "an identifier alone",
     "signal": "keyword",
     "raw": None,
-    "weights": {
-        "vector": 0.3,
-        "keyword": 0.6,
-        "title": 0.1,
-        "recency": 0.0,
-        "synonym": 0.0,
-        "concept": 0.0,
-        "wordnet": 0.0,
-    },
+    "weights": Weights(vector=0.3, keyword=0.6, title=0.1).as_dict(),
     "contributions": {signal.value: _SHARES.get(signal.value, 0.0) for signal in Signal},
     "timing_ms": {},
     "file_name": "mine-safety-rules.md",

@@ -10,7 +10,6 @@ from search.domain.candidates import (
     HOLDERS,
     MAX_HOLDERS,
     PINNED,
-    SIGNALS,
     WIDE_HALF_LIFE,
     Booleans,
     Candidates,
@@ -28,7 +27,6 @@ from search.domain.choices import (
     KeywordScorer,
     Normaliser,
     QueryClass,
-    Signal,
     Stage,
     TitleScorer,
 )
@@ -36,7 +34,6 @@ from search.domain.profiles import (
     COLUMNS,
     KNOBS,
     MIXED,
-    NORMALISED,
     QUOTES_AND_CODES,
     About,
     Boost,
@@ -49,7 +46,6 @@ from search.domain.profiles import (
 )
 from search.domain.questions import (
     K3,
-    SUM_TOLERANCE,
     Classification,
     MetadataFilter,
     Pinned,
@@ -59,7 +55,6 @@ from search.domain.questions import (
     Reading,
     Relative,
     TermStatistic,
-    Weights,
 )
 from search.domain.rankings import (
     Candidate,
@@ -74,6 +69,14 @@ from search.domain.rankings import (
     Source,
     Tier,
 )
+from search.domain.signals import (
+    NORMALISED,
+    OPTIONAL,
+    SIGNALS,
+    SUM_TOLERANCE,
+    Signal,
+    Weights,
+)
 
 __all__ = [
     "ABSENT",
@@ -86,6 +89,7 @@ __all__ = [
     "MAX_HOLDERS",
     "MIXED",
     "NORMALISED",
+    "OPTIONAL",
     "PINNED",
     "QUOTES_AND_CODES",
     "SIGNALS",

@@ -18,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.lexical import signatures
-from search.domain.choices import Signal, Stage
+from search.domain.choices import Stage
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch
+from search.domain.signals import SIGNALS, Signal
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
-SIGNALS = tuple(Signal)
 # The candidate generators besides the signals. An identifier's holders have their own depth.
 HOLDERS, PINNED = "identifier", "pin"
 GENERATORS = (*(signal.value for signal in SIGNALS), HOLDERS, PINNED)

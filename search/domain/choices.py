@@ -1,20 +1,8 @@
-"""The enumerations of a ranking: signals, query classes, and the methods to choose from."""
+"""The enumerations of a ranking: query classes, and the methods to choose from."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-
-
-class Signal(StrEnum):
-    """A measure of how well a chunk matches a query."""
-
-    VECTOR = "vector"
-    KEYWORD = "keyword"
-    TITLE = "title"
-    RECENCY = "recency"
-    SYNONYM = "synonym"
-    CONCEPT = "concept"
-    WORDNET = "wordnet"
 
 
 class Stage(StrEnum):
@@ -83,7 +71,7 @@ class Fusion(StrEnum):
 
 
 class KeywordScorer(StrEnum):
-    """How the keyword signal scores a chunk; see `retrieval.lexical`."""
+    """How the keyword signal scores a chunk; see `signals.keyword`."""
 
     BM25 = "bm25"
     BM25_FIXED = "bm25_fixed"
@@ -93,7 +81,7 @@ class KeywordScorer(StrEnum):
 
 
 class TitleScorer(StrEnum):
-    """How the title signal scores a document; see `retrieval.title`."""
+    """How the title signal scores a document; see `signals.title`."""
 
     COVERAGE = "coverage"
     ONCE = "once"

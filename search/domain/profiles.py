@@ -13,10 +13,9 @@ from search.domain.choices import (
     KeywordScorer,
     Normaliser,
     QueryClass,
-    Signal,
     TitleScorer,
 )
-from search.domain.questions import Weights
+from search.domain.signals import NORMALISED, Signal, Weights
 
 # IndexFoundry's codes and quoted words, as one expression, so that a code in quotes counts once. A
 # quoted string is recognised by its closing quote, which an even number of quotes must follow.
@@ -73,7 +72,7 @@ class Profile:
     forms, the API, drafts and differences iterate over the knobs.
 
     `depth` is the number of candidates each signal generates. `keyword_budget` is the maximum of
-    chunks scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal scores only the
+    chunks scored by keywords (`signals.pruning`). `own_candidates_only`: a signal scores only the
     candidates that it generated. `bypass` is a regular expression: queries that match it use
     keywords alone. `vector_candidates_only`: only the vector signal generates candidates, besides
     identifiers and pins; the others score them. `short_lean`, in [0, 1], is the share of the
@@ -128,10 +127,6 @@ class Profile:
             raise ValueError(f"The reranker's share must lie in [0, 1], not {self.rerank}.")
         if self.depth < 1:
             raise ValueError(f"The depth must be 1 candidate or more, not {self.depth}.")
-
-
-# The other signals have a fixed normaliser: see `ranking.normalise`.
-NORMALISED = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
 
 
 def columns_of(name: str) -> tuple[str, ...]:

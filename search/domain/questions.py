@@ -1,17 +1,15 @@
-"""A parsed question: Weights, Query, Classification."""
+"""A parsed question: Query, Classification."""
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from datetime import date
 
 from ingestion.metadata import KEY
-from search.domain.choices import Comparison, QueryClass, Signal
+from search.domain.choices import Comparison, QueryClass
+from search.domain.signals import Weights
 
-# Weights arrive as decimals from forms and JSON: their sum may differ from 1 by this much.
-SUM_TOLERANCE = 1e-6
 # BM25's saturation of a word that the query repeats: twice counts 1.5, often up to k3 + 1 = 3
 # (Robertson & Zaragoza 2009). The literature has 7 to 1,000, which is linear; 2 loses least where
 # repetition misleads, and gains as much elsewhere (ADR 35).
@@ -20,34 +18,6 @@ K3 = 2
 _KEY = re.compile(KEY)
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 _DAY = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Each signal's share of the score. Raises ValueError unless in [0, 1] with the sum 1."""
-
-    vector: float
-    keyword: float
-    title: float
-    recency: float = 0.0
-    synonym: float = 0.0
-    concept: float = 0.0
-    wordnet: float = 0.0
-
-    def __post_init__(self) -> None:
-        shares = tuple(self.as_dict().values())
-        if not all(math.isfinite(share) and 0 <= share <= 1 for share in shares):
-            given = ", ".join(f"{share:g}" for share in shares)
-            raise ValueError(f"Each weight must lie between 0 and 1; these are {given}.")
-        if abs(sum(shares) - 1) > SUM_TOLERANCE:
-            raise ValueError(f"The weights must sum to 1; these sum to {sum(shares):g}.")
-
-    def of(self, signal: Signal) -> float:
-        share: float = getattr(self, signal.value)
-        return share
-
-    def as_dict(self) -> dict[str, float]:
-        return {signal.value: self.of(signal) for signal in Signal}
 
 
 @dataclass(frozen=True, slots=True)

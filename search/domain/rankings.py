@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from search.domain.choices import Signal
+from search.domain.signals import Signal
 
 
 @dataclass(frozen=True, slots=True)

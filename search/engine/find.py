@@ -23,16 +23,15 @@ from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages import language_odds
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.library import Viewer
-from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
+from search.domain import OPTIONAL, WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, read
-from search.query import wordnet
 from search.query.expand import correctable, hidden_from, is_ordinary, pins_for
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
-from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
+from search.signals import registry
 
 logger = logging.getLogger(__name__)
 
@@ -188,15 +187,8 @@ def _vector(query: Query, configured: Configuration, *, asked: bool) -> QueryVec
 
 
 def _lacking(signals: Collection[Signal]) -> tuple[Signal, ...]:
-    """The signals that cannot run because their database is not installed."""
-    without = Signal.WORDNET in signals and wordnet.opened(settings.WORDNET_DIR) is None
-    return (Signal.WORDNET,) if without else ()
-
-
-def _related(query: Query) -> Query:
-    """The query with WordNet's relatives of its words; without any if it is not installed."""
-    held = wordnet.opened(settings.WORDNET_DIR)
-    return replace(query, related=held.relatives(query.text)) if held else query
+    """The signals that cannot run because their part or its data is not installed."""
+    return tuple(each for each in OPTIONAL if each in signals and not registry.is_available(each))
 
 
 def _found(
@@ -216,8 +208,9 @@ def _found(
     if wanted.places:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
-    if Signal.WORDNET in wanted.signals:
-        query = _related(query)
+    for part in registry.installed():
+        if part.signal in wanted.signals:
+            query = part.prepare(query)
     found = _retrieved(scope, query, profile, configured, vector, wanted)
     spent = found.milliseconds["retrieve"]
     looser = relaxed(query)

@@ -25,6 +25,7 @@ from search.domain import (
     Integers,
     Profile,
     QueryClass,
+    Signal,
 )
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, leaning, leaning_on_meaning, widened
@@ -77,7 +78,7 @@ def rankings(
         for each, held, by_meaning in zip(leant, batch.prepared, means, strict=True)
     )
     leant = tuple(
-        widened(each, held.candidates, concept=held.knows_concept)
+        widened(each, held.candidates, concept=held.matches(Signal.CONCEPT))
         for each, held in zip(leant, batch.prepared, strict=True)
     )
     leant, batch = with_foreign(leant, batch, configured, means)

@@ -15,6 +15,8 @@ from django.utils.translation import gettext, ngettext
 from ingestion.identifiers import matches
 from ingestion.models.library import Viewer
 from search.domain import (
+    NORMALISED,
+    OPTIONAL,
     Candidates,
     Classification,
     Classifier,
@@ -33,8 +35,8 @@ from search.query.classifiers import classify_by
 from search.query.expand import expansions, hidden_from, pins_for
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking.evidence import KeywordEvidence
-from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters
+from search.signals import registry
 
 DEFAULT_PAGE_SIZE = 10
 MAX_PAGE_SIZE = 50
@@ -172,12 +174,13 @@ def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Sign
     query that their bypass does not match, and so do their profiles.
     """
     optional = {signal for signal in OPTIONAL if weights.of(signal) > 0}
-    if profile.wordnet_cap and weights.wordnet:
-        optional.add(Signal.CONCEPT)  # read by `widened`, whatever its own weight
+    for part in registry.installed():
+        if part.signal in optional:
+            optional |= part.companions(profile)
     ours = profile.classifier is Classifier.RULES and weights.keyword > 0
     by_meaning = weights.vector > 0 and not (ours and query.needs_no_embedding)
     meaning = {Signal.VECTOR} if by_meaning else set()
-    return frozenset({Signal.KEYWORD, Signal.TITLE} | optional | meaning)
+    return frozenset((set(NORMALISED) - {Signal.VECTOR}) | optional | meaning)
 
 
 def leaning(settled: Settled, candidates: Candidates, configured: Configuration) -> Settled:

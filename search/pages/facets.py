@@ -18,9 +18,10 @@ from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Concept, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
+from search.parts import is_installed
+from search.parts.concepts.shared import shared_concepts
 from search.retrieval.filters import searchable
 from search.retrieval.metadata import most_held
-from search.retrieval.shared import shared_concepts
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.
@@ -155,6 +156,8 @@ def concepts_of(
     By the sum of their weights in them: mere frequency would name the words of every page. Of one
     that all have there is nothing to choose, and one document's own say nothing of others.
     """
+    if not is_installed("concepts"):
+        return ()
     found = shared_concepts(documents, viewer, chosen=chosen, most=MOST_VALUES)
     return tuple(Option(*each) for each in found)
 

@@ -17,7 +17,6 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -26,7 +25,7 @@ from common.api.access import seconds_to_wait
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
-from search.domain import QueryFilters, Signal, Stage
+from search.domain import QueryFilters
 from search.engine.response import left_out
 from search.errors import NoActiveProfile, NothingAsked, SearchError
 from search.pages.answers.asking import answers_itself
@@ -44,23 +43,13 @@ from search.pages.library import listing
 from search.pages.links import page_links
 from search.pages.me.searches import then_remember
 from search.pipeline import Choices, SearchResponse
+from search.presentation.labels import unavailable
 from search.readers.saving import starred_among
 from search.retrieval.filters import documents_of, searchable
 from search.tuning.experiments.running import participant
 
 # The best documents of a search, of which the shared concepts are offered as filters.
 MOST_EXAMINED = 100
-
-DEGRADED = {
-    Signal.VECTOR: _("Meaning-based matching is unavailable; showing keyword and title matches."),
-    Signal.KEYWORD: _("Keyword matching is unavailable; showing other matches."),
-    Signal.TITLE: _("Title matching is unavailable; showing other matches."),
-    Signal.RECENCY: _("Recency is unavailable; showing matches without it."),
-    Signal.SYNONYM: _("Synonyms are unavailable; showing other matches."),
-    Signal.CONCEPT: _("Concepts are unavailable; showing other matches."),
-    Signal.WORDNET: _("Related words (WordNet) are unavailable; showing other matches."),
-    Stage.RERANKER: _("The reranker is unavailable; showing the order without it."),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +177,7 @@ def _about(
     return {
         **_filters(request, form, found, whole),
         "left_out": left_out(response.ranking.candidates),
-        "degraded": [DEGRADED[signal] for signal in response.degraded],
+        "degraded": [unavailable(each) for each in response.degraded],
         "concepts": [
             (option, form.address(concept=[*form.cleaned_data["concept"], option.value]))
             for option in concepts

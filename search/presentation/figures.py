@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from itertools import groupby
-from typing import Any
 
 from django.utils.html import escape as escaped
 from django.utils.safestring import SafeString, mark_safe
@@ -23,23 +22,15 @@ from search.domain import (
     Contribution,
     Fusion,
     Hit,
-    KeywordScorer,
     Leaf,
     Node,
     Operation,
     Profile,
     Signal,
 )
-from search.presentation.labels import SCORER_LABELS, SIGNAL_LABELS
 from search.ranking.boosts import BOOST
+from search.signals import registry
 
-_MEASURES: Mapping[Signal, Any] = {
-    Signal.VECTOR: _("cosine"),
-    Signal.RECENCY: _("half-life"),
-    Signal.SYNONYM: _("BM25 of synonyms"),
-    Signal.CONCEPT: _("match of its document's concepts"),
-    Signal.WORDNET: _("BM25 of related words"),
-}
 # The segment of a bar for terms added to the signals: feedback, boosts, reranker.
 ADDED = "added"
 ADDED_LABEL = _("Feedback, boosts and reranker")
@@ -163,12 +154,9 @@ _GRADUATIONS = "".join(
 def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> str:
     raw = "–" if part.raw is None else f"{part.raw:.3f}"
     signal = part.signal
-    if signal is Signal.KEYWORD:
-        measure = words.scorers[profile.keyword_scorer]
-    elif signal is Signal.TITLE:
-        measure = profile.title_scorer.value.replace("_", " ")
-    else:
-        measure = words.measures[signal]
+    installed = registry.part(signal)
+    scorer = installed.scorer(profile) if installed else ""
+    measure = _measure(get_language(), signal, scorer)
     return (
         f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
         f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.strength, full)}</td>"
@@ -190,12 +178,17 @@ class _Words:
     """The words of tables and bars in one language, escaped."""
 
     signals: Mapping[str, str]
-    measures: Mapping[Signal, str]
-    scorers: Mapping[KeywordScorer, str]
     head: str
     head_by_rank: str
     score: str
     largest: str
+
+
+@lru_cache(maxsize=64)  # the languages in use, and the scoring methods
+def _measure(language: str | None, signal: Signal, scorer: str) -> str:
+    """What a signal's raw score is, in this language, escaped."""
+    installed = registry.part(signal)
+    return escaped(str(installed.measure(scorer))) if installed else ""
 
 
 @lru_cache(maxsize=8)  # the languages in use
@@ -204,11 +197,9 @@ def _words(language: str | None) -> _Words:
         names = (_("Signal"), _("Raw"), second, _("Weight"), _("Contribution"))
         return "".join(f'<th scope="col">{escaped(str(name))}</th>' for name in names)
 
-    labels = {signal.value: escaped(str(label)) for signal, label in SIGNAL_LABELS.items()}
+    labels = {signal.value: escaped(str(registry.label(signal))) for signal in Signal}
     return _Words(
         signals=labels | {ADDED: escaped(str(ADDED_LABEL))},
-        measures={signal: escaped(str(label)) for signal, label in _MEASURES.items()},
-        scorers={scorer: escaped(str(label)) for scorer, label in SCORER_LABELS.items()},
         head=head(gettext("Strength")),
         head_by_rank=head("1 / (k + rank)"),
         score=escaped(gettext("Score")),

@@ -1,4 +1,4 @@
-"""Q7: the names that people see: of signals, classes, scorers, measures, and of what decided."""
+"""Q7: the names that people see: of classes, measures, and of what decided."""
 
 from __future__ import annotations
 
@@ -7,19 +7,11 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import Classification, Hit, KeywordScorer, Query, QueryClass, Signal
+from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
 from search.query.rule_classifier import FALLBACK_RULE
+from search.signals import registry
 
 # Lazily translated: they become strings when rendered.
-SIGNAL_LABELS: dict[Signal, Any] = {
-    Signal.VECTOR: _("Meaning"),
-    Signal.KEYWORD: _("Keywords"),
-    Signal.TITLE: _("Title"),
-    Signal.RECENCY: _("Recency"),
-    Signal.SYNONYM: _("Synonyms"),
-    Signal.CONCEPT: _("Concepts"),
-    Signal.WORDNET: _("WordNet"),
-}
 CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.LOOKUP: _("Lookup"),
     QueryClass.CONCEPT: _("Concept"),
@@ -35,13 +27,6 @@ QUESTION_LABELS: dict[QueryClass, Any] = {
     QueryClass.DEBUG: _("Debugging question"),
     QueryClass.COMPARISON: _("Comparison"),
     QueryClass.GENERAL: _("General question"),
-}
-SCORER_LABELS: dict[KeywordScorer, Any] = {
-    KeywordScorer.BM25: "BM25",
-    KeywordScorer.BM25_FIXED: _("BM25 without idf"),
-    KeywordScorer.TS_RANK: "ts_rank",
-    KeywordScorer.TS_RANK_CD: "ts_rank_cd",
-    KeywordScorer.OVERLAP: _("share of matched words"),
 }
 # The names that people see, of the measures that ir-measures names.
 MEASURE_LABELS = {
@@ -76,3 +61,13 @@ def tier_reason(hit: Hit, query: Query) -> str:
 def measure_label(name: str) -> str:
     """The common name of a measure."""
     return MEASURE_LABELS.get(name, name)
+
+
+def unavailable(step: Signal | Stage) -> str:
+    """A sentence on a search without this signal or stage."""
+    if isinstance(step, Stage):
+        return gettext("The reranker is unavailable; showing the order without it.")
+    if part := registry.part(step):
+        return str(part.unavailable)
+    text = gettext("The signal “%(name)s” is not installed; showing other matches.")
+    return text % {"name": step.value}

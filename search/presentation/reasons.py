@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from django.utils.translation import gettext
 
-from search.domain import Candidates, Hit, Signal
-from search.domain.candidates import SIGNALS
+from search.domain import SIGNALS, Candidates, Hit, Signal
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS
 

@@ -1,6 +1,7 @@
 """Q7: the columns of passages that a page of results shows: one query.
 
-Its statement is kept by shape and prepared, like that of the retrieval (`search.retrieval.kept`).
+Its statement is kept by shape and prepared, like that of the retrieval
+(`search.retrieval.prepared`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
-from search.retrieval.kept import Shapes, Statement, run
-from search.retrieval.signal_sql import named
+from search.retrieval.prepared import Shapes, Statement, run
+from search.signals.sql import named
 
 Rows = dict[int, Mapping[str, Any]]
 

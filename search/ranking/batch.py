@@ -27,17 +27,10 @@ from search.domain import (
     Signal,
     recency,
 )
-from search.ranking.fusion import (
-    ALWAYS_FIND,
-    NORMALISERS,
-    USUAL,
-    VECTOR,
-    reciprocal_ranks,
-)
+from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
 from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
 
-KEYWORD = SIGNALS.index(Signal.KEYWORD)
-_ALWAYS = np.array([signal in ALWAYS_FIND for signal in SIGNALS])
+_SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +76,9 @@ class Prepared:
         """Each candidate's place among the pinned ones; ABSENT if not pinned."""
         return self.candidates.rows["pin"][self.rows].astype(np.int64)
 
-    @property
-    def knows_concept(self) -> bool:
-        """Whether a candidate's document has a concept with one of the query's words."""
-        return bool((self.raw[:, SIGNALS.index(Signal.CONCEPT)] > 0).any())
+    def matches(self, signal: Signal) -> bool:
+        """Whether the signal scored any candidate above 0."""
+        return bool((self.raw[:, SIGNALS.index(signal)] > 0).any())
 
     @cached_property
     def is_pinned(self) -> bool:
@@ -127,16 +119,16 @@ def prepare(
         kept = np.flatnonzero(Reach(profile.depth, signals, vector_only).brings(rows))
         raw = raw[kept]
         raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
-        if Signal.RECENCY in signals:
-            since = now - candidates.at if now and candidates.at else timedelta(0)
-            column = SIGNALS.index(Signal.RECENCY)
-            raw[:, column] = recency(raw[:, column], profile.recency_half_life, since)
+        since = now - candidates.at if now and candidates.at else timedelta(0)
+        for i, signal in enumerate(SIGNALS):
+            if signal in signals and signal.traits.decays:
+                raw[:, i] = recency(raw[:, i], profile.recency_half_life, since)
     strengths = np.zeros(raw.shape)
     for i, signal in enumerate(SIGNALS):
         if signal in signals:
             strengths[:, i] = strengths_of(raw[:, i], signal, profile)
     known = np.where(np.isnan(raw), 0.0, raw)
-    finds = (strengths > 0) & ((known > 0) | _ALWAYS)
+    finds = (strengths > 0) & ((known > 0) | _SCORES_ALL)
     order = np.lexsort((kept, -known[:, KEYWORD]))
     leads = identifiers_lead(candidates.query)
     return Prepared(
@@ -177,7 +169,7 @@ def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
     if profile.fusion is Fusion.RRF:
         strengths[scored] = reciprocal_ranks(raw[scored], signal, profile.rrf_k)
     else:
-        normalise = NORMALISERS[profile.normalisers.get(signal, USUAL[signal])]
+        normalise = NORMALISERS[profile.normalisers.get(signal, signal.traits.normaliser)]
         strengths[scored] = normalise(raw[scored])
     return strengths
 

@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from search.ranking.batch import KEYWORD, Prepared
+from search.ranking.batch import Prepared
+from search.ranking.fusion import KEYWORD
 
 # Known words of a short question, and of one that no longer is.
 SHORT, LONG = 2, 6

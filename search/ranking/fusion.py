@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from search.domain import (
+    OPTIONAL,
     SIGNALS,
     Booleans,
     Combination,
@@ -23,17 +24,6 @@ from search.domain import (
 )
 
 RECIPROCAL_RANK_K = 60  # Cormack, Clarke & Buettcher 2009, as for RRF; ranks from 1
-
-# The default normaliser of each signal.
-USUAL = {
-    Signal.VECTOR: Normaliser.NONE,
-    Signal.KEYWORD: Normaliser.MAX,
-    Signal.TITLE: Normaliser.NONE,
-    Signal.RECENCY: Normaliser.NONE,
-    Signal.SYNONYM: Normaliser.MAX,
-    Signal.CONCEPT: Normaliser.NONE,
-    Signal.WORDNET: Normaliser.MAX,
-}
 
 
 def none(scores: Floats) -> Floats:
@@ -94,19 +84,11 @@ NORMALISERS: dict[Normaliser, Callable[[Floats], Floats]] = {
 
 RRF_K = 60  # Cormack 2009; ranks from 1
 
-# These run, and appear in a score, only if they have a weight.
-OPTIONAL = (Signal.RECENCY, Signal.SYNONYM, Signal.CONCEPT, Signal.WORDNET)
-# These score every chunk; for the others a score of 0 means no match.
-ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
-
 VECTOR, KEYWORD = SIGNALS.index(Signal.VECTOR), SIGNALS.index(Signal.KEYWORD)
 
 
 # Words that say little about a passage in another language: names and numbers match by chance.
-WORDS = tuple(
-    SIGNALS.index(signal)
-    for signal in (Signal.KEYWORD, Signal.TITLE, Signal.SYNONYM, Signal.CONCEPT, Signal.WORDNET)
-)
+WORDS = tuple(i for i, signal in enumerate(SIGNALS) if signal.traits.reads_words)
 FOREIGN_NOTE = "In another language than the question: meaning counts alone."
 
 
@@ -170,7 +152,7 @@ def reciprocal_ranks(scores: Floats, signal: Signal, k: int) -> Floats:
     """1 / (k + rank) for each score; 0 for a score that means no match."""
     values = np.empty(len(scores))
     values[np.argsort(-scores, kind="stable")] = 1 / (k + 1 + np.arange(len(scores)))
-    return values if signal in ALWAYS_FIND else np.where(scores > 0, values, 0.0)
+    return values if signal.traits.scores_all else np.where(scores > 0, values, 0.0)
 
 
 def shown_signals(ran: Collection[Signal], weighted: Collection[Signal]) -> Sequence[Signal]:

@@ -29,7 +29,6 @@ from search.ranking.batch import Batch
 from search.ranking.boosts import WISHED, boosted, with_boosts
 from search.ranking.feedback import likeness, with_feedback
 from search.ranking.fusion import (
-    ALWAYS_FIND,
     FOREIGN_NOTE,
     VECTOR,
     combination,
@@ -85,7 +84,7 @@ class Ranked:
         found = {
             part.signal
             for part in parts
-            if part.strength > 0 and (part.signal in ALWAYS_FIND or (part.raw or 0) > 0)
+            if part.strength > 0 and (part.signal.traits.scores_all or (part.raw or 0) > 0)
         }
         root = combination(parts, found, self.profile)
         boosts = (*self.profile.boosts, WISHED)

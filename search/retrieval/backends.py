@@ -1,20 +1,61 @@
-"""Q3: who finds the candidates of a question: Postgres alone, or Qdrant beside it."""
+"""Q3: the registry of retrieval backends: Postgres alone, and engines that parts add beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 from django.conf import settings
 
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query
-from search.qdrant import engines
-from search.retrieval import distributed, statement
+from search.retrieval import statement
 from search.retrieval.filters import Scope
 from search.retrieval.statement import Wanted
 
-POSTGRES, QDRANT = "postgres", "qdrant"
+POSTGRES = "postgres"
 _PLAIN = Wanted()
+
+
+class Backend(Protocol):
+    """Finds the candidates of a question; see `retrieve`."""
+
+    def __call__(
+        self,
+        query: Query,
+        scope: Scope,
+        profile: Profile,
+        *,
+        space: EmbeddingSpace | None,
+        embedding: Sequence[float] | None,
+        wanted: Wanted,
+    ) -> Candidates: ...
+
+
+_backends: dict[str, Backend] = {POSTGRES: statement.retrieve}
+_chosen: ContextVar[str] = ContextVar("retrieval_backend", default="")
+
+
+def register(name: str, backend: Backend) -> None:
+    """Add a backend that RETRIEVAL_BACKEND can name."""
+    _backends[name] = backend
+
+
+def names() -> list[str]:
+    """The names of the installed backends."""
+    return list(_backends)
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Within it searches use this backend, whatever the settings say: to measure it."""
+    token = _chosen.set(name)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
 
 
 def retrieve(
@@ -30,6 +71,5 @@ def retrieve(
 
     Without an embedding the vector signal does not run. `degraded` names it if the engine failed.
     """
-    is_asked = settings.RETRIEVAL_BACKEND == QDRANT or engines.read_from()
-    find = distributed.retrieve if is_asked else statement.retrieve
-    return find(query, scope, profile, space=space, embedding=embedding, wanted=wanted)
+    backend = _backends[_chosen.get() or settings.RETRIEVAL_BACKEND]
+    return backend(query, scope, profile, space=space, embedding=embedding, wanted=wanted)

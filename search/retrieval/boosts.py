@@ -1,4 +1,4 @@
-"""Q3: the SQL of boosts, pins and recency, which rank candidates besides relevance."""
+"""Q3: the SQL of boosts and pins, which rank candidates besides relevance."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ingestion.lexical.ngrams import units
 from ingestion.models import Chunk
 from search.domain import Boost, Pinned, Query
 from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
-from search.retrieval.lexical import bm25
 from search.retrieval.phrases import literal_pattern
-from search.retrieval.signal_sql import SignalSQL, literally
+from search.signals.sql import literally
+from search.signals.terms import bm25
 
 ANYTHING = ("",)  # the patterns of a boost without one
 _WISHED = sought(WISHED)  # its name in a retrieval
@@ -106,18 +106,3 @@ def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[C
     held = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
     ordered = held.order_by("document_id", score.desc(nulls_last=True), "pk")
     return ordered.distinct("document_id").values("pk")
-
-
-_SCORE = """
-(SELECT power(0.5, greatest(extract(epoch FROM now() - v.created), 0)
-                   / 86400 / %(recency_half_life)s)::float8
- FROM ingestion_documentversion v WHERE v.id = c.version_id)
-"""
-
-
-def recency() -> SignalSQL:
-    """The recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
-
-    Exponential decay as in Li & Croft, Time-based language models, CIKM 2003.
-    """
-    return SignalSQL(score=_SCORE)

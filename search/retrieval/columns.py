@@ -130,7 +130,7 @@ def read(query: Query, row: Sequence[Any], sent: Sent) -> Candidates:
         sent.boosts,
         forms,
         **_statistics(findings),
-        expanded=len(query.related) if Signal.WORDNET in sent.signals else 0,
+        expanded=len(query.related),
         by_meaning=Signal.VECTOR in sent.signals,
         languages=languages,
         is_wide=sent.is_wide,

@@ -21,7 +21,7 @@ from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
 from search.retrieval.metadata import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
-from search.retrieval.signal_sql import named
+from search.signals.sql import named
 
 Row = TypeVar("Row", bound=Model)
 NO_FILTERS = QueryFilters()

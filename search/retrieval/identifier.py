@@ -9,7 +9,7 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Profile, Query
-from search.retrieval.lexical import bm25
+from search.signals.terms import bm25
 
 # Common table: the query's forms, without common words.
 TABLES = """

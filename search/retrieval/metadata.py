@@ -12,7 +12,7 @@ from common.replicas import connection
 from ingestion.metadata import read_value
 from ingestion.models import Document
 from search.domain import Comparison, MetadataFilter
-from search.retrieval.signal_sql import named
+from search.signals.sql import named
 
 _COLUMN = "document__metadata"
 # A date or a date and time, as `ingestion.metadata` writes them. They compare as text.

@@ -18,7 +18,7 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import IN_RUN, has_part, spaced, units
 from ingestion.models import Chunk
-from search.retrieval.signal_sql import literally, named
+from search.signals.sql import literally, named
 
 # The most chunks with all words of the phrases whose texts are read; a note says if there are more.
 # 25 to 45 microseconds each, on two cores shared with other work. No more than the vector signal

@@ -1,7 +1,7 @@
-"""Q3: the words of the searched collections spelt like an unknown one; one query.
+"""Q3: words of the searched collections: those spelt like an unknown one, and how many hold one.
 
-The vocabulary is that of the document frequencies: stems. A suggestion must be a word, so it is
-read from a chunk with the stem. Collections outside the scope are never read.
+One query each. The vocabulary is that of the document frequencies: stems. A suggestion must be a
+word, so it is read from a chunk with the stem. Collections outside the scope are never read.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from common.replicas import connection
+from ingestion.models.library import Viewer
 from search.query.expand import Neighbour, is_ordinary
-from search.retrieval.filters import Scope
-from search.retrieval.signal_sql import SEARCHED_CONFIGS, named
+from search.retrieval.filters import Scope, readable_to
+from search.signals.sql import SEARCHED_CONFIGS, named
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
 # stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.
@@ -102,3 +103,35 @@ def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neig
         for word, spelling, count in cursor.fetchall():
             found[word].append(Neighbour(spelling, count))
     return found
+
+
+_COUNTS = f"""
+WITH readable(id) AS MATERIALIZED ({{readable}}),
+{SEARCHED_CONFIGS}
+asked AS (
+    SELECT DISTINCT word, l.lexeme
+    FROM unnest(%(words)s::text[]) word, config,
+         unnest(to_tsvector(config.text_config::regconfig, word)) l
+)
+SELECT word, max(chunks) FROM (
+    SELECT word, sum(f.chunks)::bigint AS chunks
+    FROM asked JOIN (
+        SELECT collection_id, lexeme, chunks FROM ingestion_termfrequency
+        UNION ALL
+        SELECT collection_id, lexeme, chunks FROM ingestion_termchange
+    ) f USING (lexeme)
+    WHERE f.collection_id IN (SELECT id FROM readable)
+    GROUP BY word, lexeme
+) counted
+GROUP BY word
+"""
+
+
+def passages_with(words: Sequence[str], viewer: Viewer) -> Mapping[str, int]:
+    """For each word the number of readable passages with its stem; unknown words are missing."""
+    if not words:
+        return {}
+    readable, params = readable_to(viewer, "readable_")
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS.format(readable=readable), {"words": list(words), **params})
+        return {word: int(count) for word, count in cursor.fetchall() if count and count > 0}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -21,24 +21,17 @@ from search.domain import (
     Signal,
 )
 from search.retrieval import boosts as pinning
-from search.retrieval import identifier, query_terms
-from search.retrieval.boosts import (
-    PLACE,
-    SECTION,
-    SECTION_READ,
-    counts,
-    pinned_chunks,
-    recency,
-)
-from search.retrieval.brought import JOIN, Brought
+from search.retrieval import identifier
+from search.retrieval.boosts import PLACE, SECTION, SECTION_READ, counts, pinned_chunks
 from search.retrieval.columns import Sent, read, sent
+from search.retrieval.external import JOIN, External
 from search.retrieval.filters import Scope
-from search.retrieval.kept import Shapes, Statement, run, send
-from search.retrieval.lexical import keyword, synonym, synonym_params, title
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
-from search.retrieval.related import concept, wordnet, wordnet_params
-from search.retrieval.signal_sql import SignalSQL, named
-from search.retrieval.vector import index_settings, literal, vector
+from search.retrieval.prepared import Shapes, Statement, run, send
+from search.signals import registry, terms
+from search.signals.registry import Inputs, SignalPart
+from search.signals.sql import SignalSQL, named
+from search.signals.vector import index_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,89 +97,81 @@ def retrieve(
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
     wanted: Wanted = Wanted(),
-    brought: Brought | None = None,
+    external: External | None = None,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
-    Without an embedding the vector signal does not run. `brought` is what an engine found.
+    Without an embedding the vector signal does not run. `external` has the candidates
+    and scores of an engine beside Postgres.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased, brought)
+    inputs = Inputs(query, scope, profile, wanted.signals, space, embedding)
+    plan = _Plan(inputs, scope, wanted, phrased, external)
     boosts, boost_params = counts(wanted.boosts, query)
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
-        **query_terms.params(query, wanted.words, space.languages if space else ()),
+        **terms.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
         **pinning.params(wanted.pins),
         **identifier.params(query),
         **boost_params,
         **phrase_params,
-        **asked.values,
+        **plan.values,
     }
     # Of a whole scope the text depends on the shape of the question alone.
-    is_kept = scope.is_whole and not wanted.pins
+    is_prepared = scope.is_whole and not wanted.pins
     started = time.perf_counter()
     exclusions = EXCLUSION_SETTINGS if query.excluded else {}
     local = index_settings(profile) | exclusions
-    if is_kept:
-        shape = (readable, tuple(boosts.items()), *asked.shape)
-        rows = run(_shapes.get(shape, lambda: _kept(asked, readable, boosts)), values, local)
+    if is_prepared:
+        shape = (readable, tuple(boosts.items()), *plan.shape)
+        rows = run(_shapes.get(shape, lambda: _prepared(plan, readable, boosts)), values, local)
     else:
-        statement, params = _statement(asked, readable, boosts)
+        statement, params = _statement(plan, readable, boosts)
         rows = send(statement, params | values, local)
     elapsed = (time.perf_counter() - started) * 1000
-    found = read(query, rows[0], asked.sent(tuple(boosts)))
-    return replace(found, milliseconds={"retrieve": elapsed})
+    candidates = read(query, rows[0], plan.columns(tuple(boosts)))
+    return replace(candidates, milliseconds={"retrieve": elapsed})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a statement is made of. `phrased` are the common tables of the phrases, or empty."""
+class _Plan:
+    """The inputs of one statement. `phrased` are the common tables of the phrases, or empty."""
 
-    query: Query
+    inputs: Inputs
     scope: Scope
-    profile: Profile
-    space: EmbeddingSpace | None
-    embedding: Sequence[float] | None
     wanted: Wanted
     phrased: str
-    brought: Brought | None = None
+    external: External | None = None
+
+    @property
+    def parts(self) -> tuple[SignalPart, ...]:
+        """The signals that run, in their order."""
+        return tuple(part for part in registry.installed() if part.runs(self.inputs))
 
     @property
     def signals(self) -> tuple[Signal, ...]:
-        """The signals that run, in their order."""
-        query, wanted = self.query, self.wanted.signals
-        runs = {
-            Signal.KEYWORD: True,
-            Signal.TITLE: True,
-            Signal.VECTOR: self.space is not None and self.embedding is not None,
-            Signal.RECENCY: Signal.RECENCY in wanted,
-            Signal.SYNONYM: Signal.SYNONYM in wanted and bool(query.expansions),
-            Signal.CONCEPT: Signal.CONCEPT in wanted,
-            Signal.WORDNET: Signal.WORDNET in wanted and bool(query.related),
-        }
-        return tuple(signal for signal, is_run in runs.items() if is_run)
+        """The names of the signals that run, in their order."""
+        return tuple(part.signal for part in self.parts)
 
     @property
     def shape(self) -> tuple[Hashable, ...]:
         """What the text of a whole scope's statement depends on, besides collections and boosts."""
-        profile, space = self.profile, self.space
+        profile, space = self.inputs.profile, self.inputs.space
         return (
-            self.signals,
-            profile.keyword_scorer,
-            profile.title_scorer,
+            tuple((part.signal, part.scorer(profile)) for part in self.parts),
             profile.depth,
             profile.keyword_budget,
             profile.vector_candidates_only,
-            bool(self.query.identifiers),
+            bool(self.inputs.query.identifiers),
             self.wanted.embeddings,
             self.wanted.places,
             None if space is None else (space.pk, space.dimensions),
-            self.brought and self.brought.shape,
+            self.external and self.external.shape,
         )
 
-    def sent(self, counted: tuple[str, ...]) -> Sent:
+    def columns(self, counted: tuple[str, ...]) -> Sent:
         """The contents of the statement's row; `counted` are the boosts that can match."""
         boosts = tuple(boost.name for boost in self.wanted.boosts)
         return Sent(boosts, counted, self.signals, self.wanted.places)
@@ -194,83 +179,66 @@ class _Asked:
     @property
     def values(self) -> dict[str, Any]:
         """The parameters of the signals that depend on the question or a number of the profile."""
-        found: dict[str, Any] = {"recency_half_life": float(self.profile.recency_half_life)}
-        if Signal.VECTOR in self.signals and self.embedding is not None:
-            found["embedding"] = literal(self.embedding)
-        if Signal.SYNONYM in self.signals:
-            found |= synonym_params(self.query)
-        if Signal.WORDNET in self.signals:
-            found |= wordnet_params(self.query)
-        if self.brought is not None:
-            found |= self.brought.values
-        return found
+        values = dict(self.external.values) if self.external is not None else {}
+        for part in self.parts:
+            values.update(part.params(self.inputs))
+        return values
+
+    def sql(self) -> dict[Signal, SignalSQL]:
+        """The SQL of the signals that run, in their order."""
+        own = {part: part.sql(self.inputs) for part in self.parts}
+        if self.external is None:
+            return {part.signal: sql for part, sql in own.items()}
+        external, chunks, depth = self.external, self.scope.chunks, self.inputs.profile.depth
+        return {
+            part.signal: external.instead_of(part, sql, chunks, depth) for part, sql in own.items()
+        }
 
 
 _shapes = Shapes()
 
 
-def _kept(asked: _Asked, readable: str, boosts: dict[str, str]) -> Statement:
+def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> Statement:
     """The statement of a shape: of its parameters only the question's and the viewer's stay."""
-    asked = replace(asked, scope=asked.scope.within_statement())
-    text, params = _statement(asked, readable, boosts)
-    constants = {"budget": asked.profile.keyword_budget, **params}
+    scope = plan.scope.within_statement()
+    plan = replace(plan, scope=scope, inputs=replace(plan.inputs, scope=scope))
+    text, params = _statement(plan, readable, boosts)
+    constants = {"budget": plan.inputs.profile.keyword_budget, **params}
     return Statement.with_constants(text, constants)
 
 
-def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
-    """The SQL of the signals that run, in their order."""
-    chunks, profile = asked.scope.chunks, asked.profile
-    made: dict[Signal, Callable[[], SignalSQL]] = {
-        Signal.KEYWORD: lambda: keyword(chunks, profile),
-        Signal.TITLE: lambda: title(chunks, profile),
-        Signal.VECTOR: lambda: vector(asked.scope, profile, cast(EmbeddingSpace, asked.space)),
-        Signal.RECENCY: recency,
-        Signal.SYNONYM: lambda: synonym(chunks, profile),
-        Signal.CONCEPT: lambda: concept(chunks, profile),
-        Signal.WORDNET: lambda: wordnet(chunks, profile),
-    }
-    parts = {signal: made[signal]() for signal in asked.signals}
-    if (brought := asked.brought) is None:
-        return parts
-    return {
-        signal: brought.instead_of(signal, part, chunks, profile) for signal, part in parts.items()
-    }
-
-
-def _finders(
-    asked: _Asked, signals: Mapping[Signal, SignalSQL]
+def _generators(
+    plan: _Plan, signals: Mapping[Signal, SignalSQL]
 ) -> dict[str, QuerySet[Chunk, Any] | str]:
     """The candidate generators by name."""
-    chunks, profile, wanted = asked.scope.chunks, asked.profile, asked.wanted
+    chunks, profile, pins = plan.scope.chunks, plan.inputs.profile, plan.wanted.pins
     # Without vectors the other signals find the candidates, so that a search stays possible.
     vector_only = profile.vector_candidates_only and Signal.VECTOR in signals
-    finders: dict[str, QuerySet[Chunk, Any] | str] = {
+    generators: dict[str, QuerySet[Chunk, Any] | str] = {
         name.value: signal.find
         for name, signal in signals.items()
         if signal.find is not None and (name is Signal.VECTOR or not vector_only)
     }
-    if asked.query.identifiers:
-        finders[HOLDERS] = identifier.holders(chunks, profile)
-    if wanted.pins:
-        finders[PINNED] = pinned_chunks(chunks, wanted.pins)
-    return finders
+    if plan.inputs.query.identifiers:
+        generators[HOLDERS] = identifier.holders(chunks, profile)
+    if pins:
+        generators[PINNED] = pinned_chunks(chunks, pins)
+    return generators
 
 
-def _statement(
-    asked: _Asked, readable: str, boosts: Mapping[str, str]
-) -> tuple[str, dict[str, Any]]:
+def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """The statement's text and the parameters of its generated parts, by name.
 
     `readable` is the SQL of the searched collections' ids.
     """
-    query, wanted, signals = asked.query, asked.wanted, _signals(asked)
+    query, wanted, signals = plan.inputs.query, plan.wanted, plan.sql()
     params = {key: value for each in signals.values() for key, value in each.score_params.items()}
-    found: dict[str, str] = {}
-    for name, finder in _finders(asked, signals).items():
-        if isinstance(finder, str):
-            found[name] = finder
+    generators: dict[str, str] = {}
+    for name, generator in _generators(plan, signals).items():
+        if isinstance(generator, str):
+            generators[name] = generator
             continue
-        found[name], values = named(finder, f"found_{name}")
+        generators[name], values = named(generator, f"found_{name}")
         params.update(values)
     # In the order that `columns` expects.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
@@ -278,16 +246,16 @@ def _statement(
     joins = [signal.join for signal in signals.values()]
     joins += [identifier.MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
-    findings = query_terms.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false")
+    findings = terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
-    if asked.brought is not None:
-        tables, joins = [*tables, asked.brought.tables()], [*joins, JOIN]
+    if plan.external is not None:
+        tables, joins = [*tables, plan.external.tables()], [*joins, JOIN]
     text = _STATEMENT.format(
         readable=readable,
-        phrased=asked.phrased,
-        terms=query_terms.TABLES,
+        phrased=plan.phrased,
+        terms=terms.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
-        candidates=_placed(found) if wanted.places else _union(found),
+        candidates=_placed(generators) if wanted.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,
         pin=PLACE if wanted.pins else "NULL::int4",
         embedding=signals[Signal.VECTOR].embedding if brings_embeddings else "NULL::bytea",

@@ -14,7 +14,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import Fusion, Hit, QueryClass, Signal, Weights
+from search.domain import OPTIONAL, Fusion, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
 from search.presentation.labels import (
@@ -26,7 +26,6 @@ from search.presentation.labels import (
 )
 from search.presentation.reasons import reason
 from search.presentation.results import Result
-from search.ranking.fusion import OPTIONAL
 from search.tuning.golden.judging import GRADES
 
 register = template.Library()

@@ -376,7 +376,7 @@ class TestWordNet:
 
     def test_without_a_weight_it_does_not_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         make_document(make_collection(), "# Garage\n\nMend the automobile on Mondays.")
-        monkeypatch.setattr("search.engine.find.wordnet.opened", _never)
+        monkeypatch.setattr("search.parts.wordnet.signal.opened", _never)
         response = search("automobile", keyword=1)
         assert Signal.WORDNET not in response.hits[0].candidate.raw
 
@@ -409,8 +409,8 @@ class TestSystemCheck:
         rows = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
         rows.update(vector="0.5", keyword="0.3", title=0, concept="0.1", wordnet="0.1")
 
-    def found(self) -> list[str | None]:
-        return [problem.check for problem in signals()]
+    def found(self) -> list[str]:
+        return sorted(problem.check for problem in signals())
 
     def test_says_that_wordnet_is_missing(self, settings: Any) -> None:
         assert self.found() == ["W012"]

@@ -25,8 +25,8 @@ from ingestion.models import (
 )
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
-from search.retrieval import vector as vector_module
-from search.retrieval.kept import Shapes, sent_as_text
+from search.retrieval.prepared import Shapes, sent_as_text
+from search.signals import vector as vector_module
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 

@@ -20,9 +20,10 @@ from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, Titl
 from search.pipeline import search
 from search.query import parse
 from search.ranking.boosts import by_sought
-from search.retrieval import Filters, Scope, Wanted, kept, retrieve, vector
+from search.retrieval import Filters, Scope, Wanted, prepared, retrieve
 from search.retrieval.filters import readable_to
-from search.retrieval.signal_sql import named
+from search.signals import vector
+from search.signals.sql import named
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 
@@ -137,29 +138,29 @@ class TestTheDatabase:
             settings.PREPARED_STATEMENTS = False
             assert search("long arm", viewer=None).total == 1
         else:
-            with kept.sent_as_text():
+            with prepared.sent_as_text():
                 assert search("long arm", viewer=None).total == 1
         assert sum("WITH readable" in sql for sql in sent) == 2
         assert not any("EXECUTE" in sql for sql in sent)
 
     def test_holds_few_prepared_statements(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(kept, "MOST_PREPARED", 3)
-        monkeypatch.setattr(kept, "_held_by", type(kept._held_by)())
+        monkeypatch.setattr(prepared, "MOST_PREPARED", 3)
+        monkeypatch.setattr(prepared, "_held_by", type(prepared._held_by)())
         before = self.prepared()
         for number in range(6):
-            one = kept.Statement(f"SELECT {number}, %(a)s::int")
-            assert kept.run(one, {"a": 7}) == [(number, 7)]
+            one = prepared.Statement(f"SELECT {number}, %(a)s::int")
+            assert prepared.run(one, {"a": 7}) == [(number, 7)]
         assert self.prepared() == before + 3
 
     def test_plans_again_after_a_while(
         self, sent: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        one = kept.Statement("SELECT 1")
-        kept.run(one, {})
+        one = prepared.Statement("SELECT 1")
+        prepared.run(one, {})
         before = self.prepared()
-        kept.run(one, {})
-        monkeypatch.setattr(kept, "PLAN_SECONDS", 0.0)
-        assert kept.run(one, {}) == [(1,)]
+        prepared.run(one, {})
+        monkeypatch.setattr(prepared, "PLAN_SECONDS", 0.0)
+        assert prepared.run(one, {}) == [(1,)]
         first, second, third = (sql.split("EXECUTE ")[1] for sql in sent if "EXECUTE" in sql)
         assert first == second != third
         assert self.prepared() == before
@@ -184,20 +185,20 @@ class TestTheDatabase:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_lost_its_statements_prepares_them_again() -> None:
-    one = kept.Statement("SELECT %(a)s::int + 1")
-    assert kept.run(one, {"a": 1}) == [(2,)]
+    one = prepared.Statement("SELECT %(a)s::int + 1")
+    assert prepared.run(one, {"a": 1}) == [(2,)]
     with connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")  # as when a pooler hands over another connection
-    assert kept.run(one, {"a": 2}) == [(3,)]
+    assert prepared.run(one, {"a": 2}) == [(3,)]
 
 
 def test_the_least_recently_used_shape_is_forgotten() -> None:
-    shapes = kept.Shapes(2)
+    shapes = prepared.Shapes(2)
     made: list[str] = []
 
-    def make(name: str) -> kept.Statement:
+    def make(name: str) -> prepared.Statement:
         made.append(name)
-        return kept.Statement(f"SELECT '{name}'")
+        return prepared.Statement(f"SELECT '{name}'")
 
     for name in "abaca":
         shapes.get(name, lambda name=name: make(name))  # type: ignore[misc]
@@ -206,14 +207,14 @@ def test_the_least_recently_used_shape_is_forgotten() -> None:
 
 
 def test_constants_are_written_as_sql() -> None:
-    found = kept.Statement.with_constants(
+    found = prepared.Statement.with_constants(
         "SELECT %(a)s, %(b)s, 5 %% 3, %(c)s::int", {"a": "it's 5 %", "b": 0.25}
     )
-    assert kept.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
-    with kept.sent_as_text():
-        assert kept.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
+    assert prepared.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
+    with prepared.sent_as_text():
+        assert prepared.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
     with pytest.raises(TypeError):
-        kept.Statement.with_constants("SELECT %(a)s", {"a": [1]})
+        prepared.Statement.with_constants("SELECT %(a)s", {"a": [1]})
 
 
 def test_anonymous_visitors_read_what_none_reads() -> None:

@@ -16,7 +16,7 @@ from pytest import approx
 from ingestion.lexical.languages import TEXT_CONFIGS
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
-from search.retrieval import query_terms
+from search.signals import terms as query_terms
 from tests.support.factories import make_collection
 from tests.support.laws import examples
 from tests.support.shelf import ask, idfs, scores, shelve

@@ -12,8 +12,9 @@ from django.db import connection, connections, transaction
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
-from search.retrieval import Filters, Scope, pruning, retrieve
-from search.retrieval.kept import sent_as_text
+from search.retrieval import Filters, Scope, retrieve
+from search.retrieval.prepared import sent_as_text
+from search.signals import pruning
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 from tests.support.shelf import NOBODY, keywords_only, shelve

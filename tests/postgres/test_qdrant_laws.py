@@ -26,6 +26,7 @@ from ingestion.models import (
     Identifier,
 )
 from search.domain import (
+    OPTIONAL,
     SIGNALS,
     Boost,
     Candidates,
@@ -37,12 +38,13 @@ from search.domain import (
     TitleScorer,
 )
 from search.domain.questions import Relative
+from search.parts.qdrant import retrieve as backend
 from search.query import parse
 from search.ranking.boosts import by_sought
-from search.ranking.fusion import OPTIONAL
-from search.retrieval import Filters, Scope, Wanted, distributed, pruning, retrieve, statement
-from search.retrieval import vector as vectors
-from search.retrieval.kept import Shapes
+from search.retrieval import Filters, Scope, Wanted, retrieve, statement
+from search.retrieval.prepared import Shapes
+from search.signals import pruning
+from search.signals import vector as vectors
 from tests.support.engines import KINDS, LOCAL, build, open_space, opened, use
 from tests.support.factories import make_collection
 from tests.support.laws import examples
@@ -222,7 +224,7 @@ def test_a_narrow_scope_of_many_chunks_is_filled_by_asking_for_more(
 ) -> None:
     monkeypatch.setattr(vectors, "SMALL_SCOPE", 2)
     monkeypatch.setattr(statement, "_shapes", Shapes(0))
-    monkeypatch.setattr(distributed, "MORE", 1.0)
+    monkeypatch.setattr(backend, "MORE", 1.0)
     profile = replace(PROFILE, depth=3)
     query = parse(asked, ())
     for filters in (Filters(), Filters(languages=("de",)), Filters(collections=("public",))):

@@ -19,10 +19,10 @@ from ingestion.documents import arranging, deletion, editing, purging
 from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
+from search.parts.qdrant import checking, engines, points, rebuilding, syncing
+from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.port import EngineError
 from search.pipeline import search
-from search.qdrant import checking, engines, points, rebuilding, syncing
-from search.qdrant.models import PointChange, PointCollection
-from search.qdrant.port import EngineError
 from search.tuning.models import GoldenQuery
 from tests.support.engines import KINDS, LOCAL, Failing, build, opened, use
 from tests.support.factories import make_collection, make_document

@@ -28,7 +28,7 @@ from search.domain import (
     Weights,
 )
 from search.retrieval import Filters, Scope, retrieve
-from search.retrieval.kept import sent_as_text
+from search.retrieval.prepared import sent_as_text
 from search.retrieval.statement import Wanted
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

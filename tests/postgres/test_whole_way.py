@@ -23,11 +23,10 @@ from ingestion.models import (
     TermFrequency,
     Visibility,
 )
-from search.domain import QueryClass, Signal, Weights
+from search.domain import OPTIONAL, QueryClass, Signal, Weights
 from search.errors import NoActiveProfile, QueryTooLong, UnknownProfile
 from search.models import SearchProfile
 from search.pipeline import Choices, search
-from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.explanations import recomputed

@@ -11,11 +11,11 @@ import pytest
 from django.conf import settings
 
 from ingestion.models import EmbeddingSpace
-from search.qdrant import engines, rebuilding
-from search.qdrant.edge import EdgeEngine
-from search.qdrant.models import PointCollection
-from search.qdrant.port import Engine, EngineError
-from search.qdrant.syncing import sync
+from search.parts.qdrant import engines, rebuilding
+from search.parts.qdrant.edge import EdgeEngine
+from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.port import Engine, EngineError
+from search.parts.qdrant.syncing import sync
 
 KINDS = ("edge", "client")
 # The in-memory mode compares all points and says that it has no indexes.
@@ -36,7 +36,7 @@ def opened(kind: str, folder: Path) -> Iterator[Engine]:
     # Imported when it is needed: it takes half a second of every process that collects.
     from qdrant_client import QdrantClient
 
-    from search.qdrant.client import ClientEngine
+    from search.parts.qdrant.client import ClientEngine
 
     client = QdrantClient(":memory:")
     yield ClientEngine(client)

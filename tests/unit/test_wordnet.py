@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from search.query.wordnet import WordNet, opened
+from search.parts.wordnet.database import WordNet, opened
 from tests.support.wordnet import write_wordnet
 
 INSTALLED = Path(os.environ.get("WORDNET_DIR", "/usr/share/wordnet"))

@@ -11,9 +11,8 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Collection, Visibility
-from search.domain import Signal
+from search.domain import OPTIONAL, Signal
 from search.models import SearchProfile
-from search.ranking.fusion import OPTIONAL
 from search.tuning.publishing import activation, publications
 from tests.support.database import lasting
 from tests.support.explanations import recomputed_json

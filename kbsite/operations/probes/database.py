@@ -17,16 +17,16 @@ from common.accounts.rights import FACTORS
 from common.accounts.tokens import everlasting
 from common.probes import Finding, Scope, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
-from ingestion.lexical import concepts
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.spaces.allowed import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.report import overview
 from kbsite.operations.probes import health, system_checks
+from search.domain import OPTIONAL
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.query.rule_classifier import pattern_problems
-from search.query.wordnet import opened
 from search.ranking.boosts import anchor_problem, parse_boosts
+from search.signals import registry
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
@@ -216,15 +216,16 @@ def _expressions() -> Iterator[tuple[str, object, list[str]]]:
 
 @register("signals", Scope.ROWS)
 def signals() -> Iterator[Finding]:
-    """Whether the active profile weighs WordNet or concepts, and their data is missing."""
+    """Whether the active profile weighs a signal whose part or data is missing."""
     weights = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
-    if opened(settings.WORDNET_DIR) is None and weights.filter(wordnet__gt=0).exists():
-        text = f"The active profile weighs WordNet, which is not in {settings.WORDNET_DIR}."
-        advice = "On Debian: sudo apt-get install wordnet-base. Elsewhere set WORDNET_DIR."
-        yield look(text, advice, "W012")
-    if next(concepts.waiting(), None) is not None and weights.filter(concept__gt=0).exists():
-        text = "The active profile weighs concepts, which some documents do not have yet."
-        yield look(text, "Run: manage.py concepts", "W013")
+    for signal in OPTIONAL:
+        if not weights.filter(**{f"{signal.value}__gt": 0}).exists():
+            continue
+        if part := registry.part(signal):
+            yield from part.findings()
+        else:
+            text = f"The active profile weighs “{signal.value}”, which is not installed."
+            yield look(text, "Add its part to SEARCH_PARTS, or set its weight to 0.", "W014")
 
 
 @register("tokens", Scope.DEPLOYED_ROWS)

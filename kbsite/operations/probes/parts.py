@@ -1,4 +1,4 @@
-"""Probes of what only some sites have: backups of their own, read replicas, Qdrant."""
+"""Probes of what only some sites have: backups of their own, read replicas."""
 
 from __future__ import annotations
 
@@ -15,15 +15,9 @@ from common.database import released
 from common.probes import Finding, look, ok, register, wrong
 from kbsite.backups import is_configured
 from kbsite.backups.models import BackupRun
-from search.qdrant.engines import engine
-from search.qdrant.models import PointCollection
-from search.qdrant.port import EngineError
-from search.qdrant.syncing import lag
 
 # Seconds from which a replica has something that keeps it. A guess.
 BEHIND = 10.0
-# Beat passes changes on to Qdrant every two seconds.
-LATE = 300.0
 
 
 def backup_age() -> float | None:
@@ -98,45 +92,3 @@ def read_replicas() -> Iterator[Finding]:
             yield look(text, advice)
         else:
             yield ok(f"{each.name} follows")
-
-
-def point_gauges() -> Iterator[Metric]:
-    waiting = GaugeMetricFamily("steelyard_points_waiting", "Changes that Qdrant lacks.")
-    age = GaugeMetricFamily(
-        "steelyard_points_lag_seconds", "Age of the oldest change that Qdrant lacks."
-    )
-    differing = GaugeMetricFamily(
-        "steelyard_points_differing", "Points repaired after the last comparison."
-    )
-    if settings.QDRANT_URL:
-        behind = lag()
-        waiting.add_metric([], behind.waiting)
-        age.add_metric([], behind.seconds)
-        for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
-            differing.add_metric([], row.differing)
-    yield from (waiting, age, differing)
-
-
-@register("qdrant", needs="migrations", gauges=point_gauges)
-def points() -> Iterator[Finding]:
-    """Whether Qdrant answers, and how far it is behind; nothing without one."""
-    if not settings.QDRANT_URL:
-        return
-    row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
-    if row is None:
-        advice = "Run: manage.py qdrant rebuild, and then: manage.py qdrant switch"
-        yield look("no collection is in use", advice)
-        return
-    try:
-        number = engine().count(row.name)
-    except EngineError as error:
-        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
-        yield wrong(str(error), advice)
-        return
-    behind = lag()
-    text = f"{row.name}: {number} points, {behind.waiting} changes wait"
-    if behind.seconds > LATE:
-        advice = "Look whether workers and beat run, and into the worker's log."
-        yield look(f"{text}, the oldest for {behind.seconds / 60:.0f} minutes", advice)
-    else:
-        yield ok(text)

@@ -21,7 +21,7 @@ from kbsite.operations.monitoring.logs import FORMATS
 from kbsite.operations.monitoring.requests import networks
 from search import reranking
 from search.query import MAX_QUERY_CHARS
-from search.retrieval.backends import POSTGRES, QDRANT
+from search.retrieval import backends
 
 # Characters of METRICS_TOKEN: a shorter one could be guessed.
 LEAST_TOKEN = 16
@@ -82,15 +82,12 @@ def monitoring() -> Iterator[Finding]:
 
 @register("retrieval", Scope.SETTINGS)
 def retrieval() -> Iterator[Finding]:
-    """The backend of searches must be a known one, and Qdrant needs an address."""
+    """The backend of searches must be an installed one."""
     backend = settings.RETRIEVAL_BACKEND
-    if backend not in {POSTGRES, QDRANT}:
+    if backend not in backends.names():
         text = f"RETRIEVAL_BACKEND is set to “{backend}”, which is unknown."
-        yield wrong(text, "Set it to postgres or to qdrant.", "E060")
-    elif backend == QDRANT and not settings.QDRANT_URL:
-        text = "RETRIEVAL_BACKEND is qdrant, but QDRANT_URL is not set."
-        yield wrong(text, "Set it: see docs/scale.md.", "E061")
-    elif backend == POSTGRES and not settings.VECTOR_INDEX:
+        yield wrong(text, f"Installed are: {', '.join(backends.names())}.", "E060")
+    elif backend == backends.POSTGRES and not settings.VECTOR_INDEX:
         advice = "Set VECTOR_INDEX=1, and run: manage.py embedding_space index NUMBER"
         yield look("VECTOR_INDEX is off: searches by meaning read every vector.", advice, "W062")
 

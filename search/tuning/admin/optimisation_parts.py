@@ -18,7 +18,8 @@ from unfold.widgets import (
 from search.domain import QueryClass, Signal
 from search.models import SearchProfile
 from search.models.rules import NORMALISERS
-from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS, measure_label
+from search.presentation.labels import CLASS_LABELS, measure_label
+from search.signals import registry
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser.optimisations import MAX_FOLDS, MEASURES, Options
 from search.tuning.optimiser.weight_search import FOLDS
@@ -47,7 +48,7 @@ class OptimisationForm(forms.Form):
     )
     signals = forms.MultipleChoiceField(
         required=False,
-        choices=[(each.value, label) for each, label in SIGNAL_LABELS.items()],
+        choices=[(each.signal.value, each.label) for each in registry.by_weight()],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_(
             "Signals to optimise. Default: meaning, keywords, title, and those with a "
@@ -220,7 +221,7 @@ def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRe
             tuple(
                 Share(
                     signal.value,
-                    SIGNAL_LABELS[signal],
+                    registry.label(signal),
                     round(100 * each["before"][signal], 1),
                     round(100 * each["after"][signal], 1),
                 )
@@ -235,7 +236,7 @@ def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRe
 def _scales(changed: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     labels = {str(value): str(label) for value, label in NORMALISERS}
     return tuple(
-        (SIGNAL_LABELS[Signal(signal)], labels.get(name, name)) for signal, name in changed.items()
+        (registry.label(Signal(signal)), labels.get(name, name)) for signal, name in changed.items()
     )
 
 

@@ -20,7 +20,7 @@ from common.admin.pages import actor, become
 from common.admin.versions import STATE_LABELS, VersionPages
 from search.domain import About, columns_about
 from search.models import SearchProfile
-from search.presentation.labels import SIGNAL_LABELS
+from search.signals import registry
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import (
     PublishingPages,
@@ -28,7 +28,7 @@ from search.tuning.admin.publishing import (
     gate_page,
     targets_context,
 )
-from search.tuning.admin.weights import SIGNAL_HELP, beams, class_rows
+from search.tuning.admin.weights import beams, class_rows
 from search.tuning.publishing import activation, drafts
 
 
@@ -84,8 +84,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
             "profile": profile,
             "class_rows": list(class_rows(form)),
             "signals": [
-                (signal.value, label, SIGNAL_HELP[signal])
-                for signal, label in SIGNAL_LABELS.items()
+                (each.signal.value, each.label, each.advice) for each in registry.by_weight()
             ],
             "state_variant": STATE_LABELS[profile.state] if profile else "",
             "from_active": differences_from_active(profile) if profile else [],

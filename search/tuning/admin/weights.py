@@ -9,47 +9,13 @@ from decimal import Decimal
 from django import forms
 from django.forms.boundfield import BoundField
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
-from search.domain import QueryClass, Signal, Weights
+from search.domain import OPTIONAL, QueryClass, Signal, Weights
 from search.models import QUERY_CLASSES, ClassWeights
-from search.presentation.labels import SIGNAL_LABELS
-from search.ranking.fusion import OPTIONAL
+from search.signals import registry
 
 Shares = Mapping[Signal, Decimal]
-
-
-SIGNAL_HELP = {
-    Signal.VECTOR: _(
-        "Finds other words with the same meaning. Raising it gives exact terms, "
-        "names and rare words less weight."
-    ),
-    Signal.KEYWORD: _(
-        "Finds the exact words, above all rare ones. Raising it loses passages "
-        "that use other words."
-    ),
-    Signal.TITLE: _(
-        "Prefers documents with a matching title. Raising it hides good passages "
-        "in documents with an uninformative title."
-    ),
-    Signal.RECENCY: _(
-        "Prefers recent documents, by the profile's half-life. Raising it ranks "
-        "new passages above better ones; 10% at most is advisable."
-    ),
-    Signal.SYNONYM: _(
-        "Finds synonyms of the question's words. Raising it lets a synonym count "
-        "as much as the word itself."
-    ),
-    Signal.CONCEPT: _(
-        "Prefers documents whose concepts, their characteristic phrases, are in the question. "
-        "Raising it ranks every passage of such a document above better ones."
-    ),
-    Signal.WORDNET: _(
-        "Finds synonyms and broader terms of English words, from the WordNet database. Raising it "
-        "lets a related word count as much as the word itself."
-    ),
-}
 
 
 def field_name(query_class: QueryClass, signal: Signal) -> str:
@@ -61,7 +27,7 @@ def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.Decim
     return {
         field_name(query_class, signal): forms.DecimalField(
             label=gettext("%(signal)s, %(query_class)s")
-            % {"signal": SIGNAL_LABELS[signal], "query_class": label},
+            % {"signal": registry.label(signal), "query_class": label},
             required=signal not in OPTIONAL,
             min_value=0,
             max_value=1,
@@ -155,7 +121,7 @@ def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
             name,
             description,
             tuple(
-                SignalRow(signal.value, SIGNAL_LABELS[signal], field, _percent(field))
+                SignalRow(signal.value, registry.label(signal), field, _percent(field))
                 for signal, field in fields.items()
             ),
         )
@@ -180,7 +146,7 @@ def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
         Beam(
             label.partition(": ")[0],
             tuple(
-                (signal.value, SIGNAL_LABELS[signal], float(held[query_class][signal] * 100))
+                (signal.value, registry.label(signal), float(held[query_class][signal] * 100))
                 for signal in Signal
                 if signal not in OPTIONAL or held[query_class][signal]
             ),

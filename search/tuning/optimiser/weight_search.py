@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext
 
-from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
+from search.domain import NORMALISED, Fusion, Normaliser, Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation.measures import LEADING, interval
 from search.tuning.evaluation.whatif import WhatIf
 from search.tuning.optimiser.verdict import ClassFound, Optimised
@@ -37,7 +37,6 @@ EVALUATIONS = 100  # of DIRECT, per fit; more led to the same weights on the jud
 ENOUGH = 10
 # The least gain that justifies a complete change of weights: of equals the nearest wins.
 PULL = 0.002
-USUAL = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
 NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
     {Signal.VECTOR: Normaliser.NONE, Signal.KEYWORD: Normaliser.MAX},
     {Signal.VECTOR: Normaliser.MINMAX, Signal.KEYWORD: Normaliser.MINMAX},
@@ -211,7 +210,7 @@ def _signals(profile: Profile) -> tuple[Signal, ...]:
     return tuple(
         signal
         for signal in Signal
-        if signal in USUAL or any(weights.of(signal) for weights in profile.weights.values())
+        if signal in NORMALISED or any(weights.of(signal) for weights in profile.weights.values())
     )
 
 
@@ -293,4 +292,4 @@ def _whole(shares: Sequence[float]) -> Shares:
 def _weights(shares: Shares, signals: Sequence[Signal]) -> Weights:
     given = {signal.value: share / STEPS for signal, share in zip(signals, shares, strict=True)}
     # The signals that have a default share get 0 if they are left out.
-    return Weights(**({signal.value: 0.0 for signal in USUAL} | given))
+    return Weights(**({signal.value: 0.0 for signal in NORMALISED} | given))

@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Count, Max, Sum
 
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.statistics import CorpusChange, CorpusStatistics
-from search.domain import GENERATORS, Boost, KeywordScorer, Profile, TitleScorer, row_type
+from search.domain import GENERATORS, OPTIONAL, Boost, KeywordScorer, Profile, TitleScorer, row_type
 from search.engine.configuration import Configuration
 from search.engine.rerank import fingerprint_for
-from search.query import wordnet
 from search.ranking.boosts import as_json, by_sought, parse_boosts
+from search.signals import registry
 
 # The depths of pools: the first of these that is not below the profile's, so that its depth may
 # be raised a little without a rebuild.
@@ -103,7 +102,7 @@ class Width:
             row_type(0).descr,
             self._scorers(),
             GENERATORS,  # each has a column in a pool
-            wordnet.opened(settings.WORDNET_DIR) is not None,
+            [signal for signal in OPTIONAL if registry.is_available(signal)],
             (space.pk, space.fingerprint) if space else None,
             configured.patterns,
             configured.synonyms,

@@ -25,8 +25,9 @@ from search.analytics.admin.figures import searching
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS
-from search.tuning.admin.weights import SIGNAL_HELP, class_rows
+from search.presentation.labels import CLASS_LABELS
+from search.signals import registry
+from search.tuning.admin.weights import class_rows
 from search.tuning.admin.workbench import actions, charts
 from search.tuning.admin.workbench.forms import WorkbenchForm
 from search.tuning.admin.workbench.requests import (
@@ -86,7 +87,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "class_rows": list(class_rows(form)) if form else [],
         "groups": form.groups() if form else [],
         "lean": form.lean() if form else None,
-        "signals": [(s.value, label, SIGNAL_HELP[s]) for s, label in SIGNAL_LABELS.items()],
+        "signals": [(each.signal.value, each.label, each.advice) for each in registry.by_weight()],
         "tabs": TABS,
         "text": request.GET.get("q", ""),
         "collections": request.GET.getlist("collection"),

@@ -13,8 +13,9 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
 from search.presentation.figures import ADDED, ADDED_LABEL, bar_parts
-from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS, rule_text, tier_reason
+from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
+from search.signals import registry
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 
@@ -189,7 +190,7 @@ def _column(
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
         tuple(
-            BarSegment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
+            BarSegment(s.value, registry.label(s), settled.weights.of(s) * 100, f"{share:.0%}")
             for s in Signal
             if (share := settled.weights.of(s))
         ),
@@ -229,7 +230,7 @@ def _segments(hit: Hit, full: float) -> Iterator[BarSegment]:
     for name, value in bar_parts(hit).items():
         width = min(max(value / full * 100, 0.0), left)
         left -= width
-        label = str(ADDED_LABEL if name == ADDED else SIGNAL_LABELS[Signal(name)])
+        label = str(ADDED_LABEL if name == ADDED else registry.label(Signal(name)))
         if value:
             yield BarSegment(name, label, width, figure(value, full))
 
@@ -244,7 +245,8 @@ def _reasons(place: PreviewedResult, query: Query, full: float, other: str) -> I
     parts.sort(key=lambda part: -part.value)
     if parts:
         shares = ", ".join(
-            f"{SIGNAL_LABELS[part.signal].lower()} {figure(part.value, full)}" for part in parts
+            f"{str(registry.label(part.signal)).lower()} {figure(part.value, full)}"
+            for part in parts
         )
         named = {"score": figure(hit.score, full), "shares": shares}
         if hit.explanation.adjustments:
@@ -282,7 +284,7 @@ def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
     signal = max(gains, key=lambda each: gains[each] * way_up)
     if gains[signal] * way_up / full > TELLING:
         gain = f"{gains[signal]:+.3f}" if full >= SMALL_SCALE else f"{gains[signal]:+.5f}"
-        named = {"said": said, "signal": SIGNAL_LABELS[signal].lower(), "gain": gain}
+        named = {"said": said, "signal": str(registry.label(signal)).lower(), "gain": gain}
         yield gettext("%(said)s: %(signal)s contributes %(gain)s.") % named
     else:
         yield gettext("%(said)s: the scores of other results changed more.") % {"said": said}
@@ -294,7 +296,7 @@ def tree(node: Node, full: float) -> SafeString:
     Not a recursive template: with hundreds of nodes it would take longer than the rest of the page.
     """
     parts = format_html_join("", "{}", ((tree(part, full),) for part in node.parts))
-    label = SIGNAL_LABELS[Signal(node.label)] if node.label in set(Signal) else node.label
+    label = registry.label(Signal(node.label)) if node.label in set(Signal) else node.label
     return format_html(
         '<li><span class="wb-node">{}{}</span> <span class="sy-number">{}</span>{}</li>',
         label,

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from search.errors import SearchError
 from search.pipeline import Choices, search
-from search.retrieval.kept import sent_as_text
+from search.retrieval.prepared import sent_as_text
 
 # How the statement of `search.retrieval.statement` begins, after its settings.
 BEGINNING = "WITH readable(id)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from search.qdrant.models import PointChange
+from search.parts.qdrant.models import PointChange
 
 
 def record_change(*, versions: Iterable[int], **_signal: Any) -> None:

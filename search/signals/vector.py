@@ -1,4 +1,4 @@
-"""Q3: the vector signal: the nearest chunks of the scope, by HNSW or, in a small scope, exactly.
+"""Q2: the vector signal: the nearest chunks of the scope, by HNSW or, in a small scope, exactly.
 
 An HNSW scan goes from near to far and drops chunks outside the scope: the smaller the scope, the
 longer the scan. A small scope is searched exactly instead, and so is one with too few results.
@@ -6,16 +6,17 @@ longer the scan. A small scope is searched exactly instead, and so is one with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import EmbeddingSpace
-from search.domain import Profile
-from search.retrieval.filters import Scope
-from search.retrieval.signal_sql import SignalSQL, named
+from search.domain import Profile, Signal
+from search.signals.registry import Inputs, SearchedChunks, SignalPart
+from search.signals.sql import SignalSQL, named
 
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).
@@ -109,23 +110,46 @@ def literal(embedding: Sequence[float]) -> str:
     return "[" + ",".join(["%.7g"] * len(embedding)) % tuple(embedding) + "]"
 
 
-def vector(scope: Scope, profile: Profile, space: EmbeddingSpace) -> SignalSQL:
-    """The vector signal: 1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
-    tables, find, params = _finder(scope, profile, space)
-    cast = _cast(space)
-    return SignalSQL(
-        score=f"1 - ((own.vector::{cast}) <=> %(embedding)s::{cast})",
-        # Big-endian half-precision numbers, without pgvector's header of four bytes.
-        embedding="substring(halfvec_send(own.vector) FROM 5)",
-        join=_OWN.format(space=int(space.pk)),
-        find=find,
-        score_params=params,
-        tables=tables,
+class VectorSignal(SignalPart):
+    """1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
+
+    signal = Signal.VECTOR
+    label = _("Meaning")
+    advice = _(
+        "Finds other words with the same meaning. Raising it gives exact terms, "
+        "names and rare words less weight."
     )
+    unavailable = _("Meaning-based matching is unavailable; showing keyword and title matches.")
+
+    def runs(self, inputs: Inputs) -> bool:
+        return inputs.space is not None and inputs.embedding is not None
+
+    def sql(self, inputs: Inputs) -> SignalSQL:
+        space = cast(EmbeddingSpace, inputs.space)
+        tables, find, params = _finder(inputs.scope, inputs.profile, space)
+        halves = _cast(space)
+        return SignalSQL(
+            score=f"1 - ((own.vector::{halves}) <=> %(embedding)s::{halves})",
+            # Big-endian half-precision numbers, without pgvector's header of four bytes.
+            embedding="substring(halfvec_send(own.vector) FROM 5)",
+            join=_OWN.format(space=int(space.pk)),
+            find=find,
+            score_params=params,
+            tables=tables,
+        )
+
+    def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        return {"embedding": literal(inputs.embedding or ())}
+
+    def measure(self, scorer: str) -> Any:
+        return _("cosine")
+
+    def can_engine_score(self, profile: Profile) -> bool:
+        return True
 
 
 def _finder(
-    scope: Scope, profile: Profile, space: EmbeddingSpace
+    scope: SearchedChunks, profile: Profile, space: EmbeddingSpace
 ) -> tuple[str, str, dict[str, Any]]:
     """The tables of the nearest chunks, the SQL that selects them, and the parameters of both."""
     small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)

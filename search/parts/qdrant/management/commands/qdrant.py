@@ -9,10 +9,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from search.errors import RunFailed
-from search.qdrant import checking, rebuilding, syncing
-from search.qdrant.engines import reading_from
-from search.qdrant.models import PointCollection
-from search.qdrant.port import EngineError
+from search.parts.qdrant import checking, rebuilding, syncing
+from search.parts.qdrant.engines import reading_from
+from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.port import EngineError
 from search.tuning.publishing import gate_inputs
 
 State = PointCollection.State

@@ -12,7 +12,8 @@ from pathlib import Path
 from django.conf import settings
 
 from common.backoff import CircuitBreaker
-from search.qdrant.port import Ask, Engine, EngineError, Scored
+from search.parts.qdrant.port import Ask, Engine, EngineError, Scored
+from search.retrieval import backends
 
 # Seconds that an engine is left alone after a failure: one search in so many waits for a time-out.
 # A guess, as for Redis.
@@ -31,10 +32,10 @@ def _engine(url: str, _process: int) -> Engine:
     # Imported here: a site without Qdrant does without its packages.
     try:
         if url.startswith(EDGE):
-            from search.qdrant.edge import EdgeEngine
+            from search.parts.qdrant.edge import EdgeEngine
 
             return EdgeEngine(Path(url.removeprefix(EDGE)))
-        from search.qdrant.client import ClientEngine
+        from search.parts.qdrant.client import ClientEngine
     except ImportError as error:
         raise EngineError(
             "QDRANT_URL is set, but Qdrant's client is not installed: "
@@ -57,7 +58,8 @@ def reading_from(name: str) -> Iterator[None]:
     """Within it searches use this collection, whatever the settings say: to measure it."""
     token = _read.set(name)
     try:
-        yield
+        with backends.using("qdrant"):
+            yield
     finally:
         _read.reset(token)
 

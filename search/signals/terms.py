@@ -272,3 +272,8 @@ def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict
         "words": list(words),
         "known_configs": list(configs_of(languages)),
     }
+
+
+def bm25(chunk: str, query: str = "question") -> str:
+    """BM25 of the chunk with that alias; `query` is the table with the query's weights."""
+    return f"-({chunk}.terms <#> (SELECT weights FROM {query}))"

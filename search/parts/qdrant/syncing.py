@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from common.backoff import pause
 from common.locks import hold_name
-from search.qdrant import engines, points
-from search.qdrant.engines import engine
-from search.qdrant.models import PointChange, PointCollection
-from search.qdrant.port import EngineError
+from search.parts.qdrant import engines, points
+from search.parts.qdrant.engines import engine
+from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.port import EngineError
 
 logger = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ from django.utils import timezone
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
 from ingestion.models.index import WRITTEN_STATES
-from search.qdrant import checking, points
-from search.qdrant.engines import engine
-from search.qdrant.models import PointChange, PointCollection
-from search.qdrant.port import EngineError, space_name
-from search.qdrant.syncing import sync
+from search.parts.qdrant import checking, points
+from search.parts.qdrant.engines import engine
+from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.port import EngineError, space_name
+from search.parts.qdrant.syncing import sync
 
 State = PointCollection.State
 PAUSE_AFTER_FAILURE = timedelta(seconds=10)

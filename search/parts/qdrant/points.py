@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from search.qdrant.port import Held, Point, Sparse, space_name
+from search.parts.qdrant.port import Held, Point, Sparse, space_name
 
 # Of a page of chunks, and so of a request that writes them. A guess: about 2 MB of JSON.
 AT_ONCE = 500
@@ -23,11 +23,11 @@ SELECT c.id, c.collection_id, c.version_id, {_STAMP}, sparsevec_send(c.terms),
 FROM ingestion_chunk c
 WHERE c.searchable AND c.id > %(after)s AND {{which}}
 ORDER BY c.id LIMIT %(limit)s
-"""  # noqa: S608 -- constant text
+"""
 _HELD = f"""
 SELECT c.id, c.collection_id, c.version_id, {_STAMP} FROM ingestion_chunk c
 WHERE c.searchable AND c.id >= %s AND (%s::bigint IS NULL OR c.id <= %s) ORDER BY c.id LIMIT %s
-"""  # noqa: S608 -- constant text
+"""
 HEADER = 4  # bytes before a halfvec's numbers: its dimensions
 
 

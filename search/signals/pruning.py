@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.terms import K1
 from ingestion.models import Chunk
 from search.domain import Profile
-from search.retrieval.signal_sql import named
+from search.signals.sql import named
 
 # The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
 # the fastest value, and 1,000 is hardly slower.

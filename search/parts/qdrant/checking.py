@@ -8,10 +8,10 @@ from datetime import timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from search.qdrant import points
-from search.qdrant.engines import engine
-from search.qdrant.models import PointChange, PointCollection
-from search.qdrant.port import Held
+from search.parts.qdrant import points
+from search.parts.qdrant.engines import engine
+from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.port import Held
 
 # Points of one comparison. A guess: a second of work on either side.
 PAGE = 10_000

@@ -1,4 +1,4 @@
-"""The concepts that documents share: one query, kept by its shape and prepared."""
+"""The concepts that documents share, which the search page offers as filters; one query."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ingestion.models.library import Viewer
 from search.retrieval.filters import readable_to
-from search.retrieval.kept import Shapes, Statement, run
+from search.retrieval.prepared import Shapes, Statement, run
 
 # As `Concept.objects.visible_to(viewer).counted()`, which Django takes longer to compile.
 _STATEMENT = """

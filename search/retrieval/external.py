@@ -1,7 +1,7 @@
 """Q3: candidates and scores from an engine, as parts of the retrieval statement.
 
-What the engine found is checked against the scope like any other candidate, so that a point that
-is out of date is never one; what the engine has not scored is scored by Postgres.
+The engine's candidates are checked against the scope like any others, so that a point that is out
+of date is never one; what the engine has not scored is scored by Postgres.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
-from search.domain import Profile, Signal
-from search.retrieval.signal_sql import SignalSQL
-
-# The signals that an engine can score; the others need what only Postgres has.
-SCORED = (Signal.KEYWORD, Signal.VECTOR, Signal.SYNONYM, Signal.WORDNET)
+from search.domain import Signal
+from search.signals.registry import SignalPart
+from search.signals.sql import SignalSQL
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What an engine found: ids by signal, the best first, and the scores of all of them.
+class External:
+    """An engine's candidates: ids by signal, the best first, and the scores of all of them.
 
     `scores` has a score for each of `ids`, by signal; None where the engine has none.
     """
 
-    found: Mapping[Signal, Sequence[int]]
+    candidates: Mapping[Signal, Sequence[int]]
     ids: Sequence[int]
     scores: Mapping[Signal, Sequence[float | None]]
 
     @property
     def shape(self) -> tuple[frozenset[Signal], frozenset[Signal]]:
         """What the text of the statement depends on."""
-        return frozenset(self.found), frozenset(self.scores)
+        return frozenset(self.candidates), frozenset(self.scores)
 
     @property
     def values(self) -> dict[str, Any]:
         """The parameters of the tables."""
-        found = {f"brought_{signal.value}": list(ids) for signal, ids in self.found.items()}
+        candidates = {
+            f"brought_{signal.value}": list(ids) for signal, ids in self.candidates.items()
+        }
         scores = {f"engine_{signal.value}": list(each) for signal, each in self.scores.items()}
-        return {**found, **scores, "engine_ids": list(self.ids)}
+        return {**candidates, **scores, "engine_ids": list(self.ids)}
 
     def tables(self) -> str:
         """The common table of the engine's scores."""
@@ -52,13 +52,14 @@ class Brought:
         return f"engine({columns}) AS MATERIALIZED (SELECT * FROM unnest({', '.join(arrays)})),\n"
 
     def instead_of(
-        self, signal: Signal, part: SignalSQL, chunks: QuerySet[Chunk], profile: Profile
+        self, part: SignalPart, own: SignalSQL, chunks: QuerySet[Chunk], depth: int
     ) -> SignalSQL:
-        """The signal's part with the engine's candidates and scores in place of Postgres' own."""
+        """The signal's SQL with the engine's candidates and scores in place of Postgres' `own`."""
+        signal = part.signal
         if signal in self.scores:
-            part = replace(part, score=f"coalesce(engine.{signal.value}, {part.score})")
-        if signal not in self.found:
-            return part
+            own = replace(own, score=f"coalesce(engine.{signal.value}, {own.score})")
+        if signal not in self.candidates:
+            return own
         name = f"brought_{signal.value}"
         table = (
             f"{name}(id, place) AS MATERIALIZED"
@@ -75,10 +76,9 @@ class Brought:
             (),
             output_field=FloatField(),
         )
-        find = chunks.filter(among).order_by(place).values("pk")[: profile.depth]
-        kept = part.tables if signal in (Signal.SYNONYM, Signal.WORDNET) else ""
+        find = chunks.filter(among).order_by(place).values("pk")[:depth]
         # Tables of the score itself stay; those that find candidates have no reader left.
-        return replace(part, find=find, tables=kept + table)
+        return replace(own, find=find, tables=part.weights_sql + table)
 
 
 JOIN = "LEFT JOIN engine ON engine.id = c.id\n"

@@ -1,0 +1,84 @@
+"""Signal, a measure of a match, with the facts that a ranking reads; Weights, their shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from search.domain.choices import Normaliser
+
+# Weights arrive as decimals from forms and JSON: their sum may differ from 1 by this much.
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The facts about a signal that a ranking reads.
+
+    `normaliser` is the default one. `is_optional`: it runs, and appears in a score, only if it has
+    a weight. `reads_words`: it compares words, which say little about a passage in another language
+    than the question. `scores_all`: it scores every chunk; for the others a score of 0 means no
+    match. `decays`: its scores halve with the profile's half-life.
+    """
+
+    normaliser: Normaliser = Normaliser.NONE
+    is_optional: bool = False
+    reads_words: bool = False
+    scores_all: bool = False
+    decays: bool = False
+
+
+class Signal(StrEnum):
+    """A measure of how well a chunk matches a query."""
+
+    _value_: str
+    traits: Traits
+
+    VECTOR = "vector", Traits(scores_all=True)
+    KEYWORD = "keyword", Traits(Normaliser.MAX, reads_words=True)
+    TITLE = "title", Traits(reads_words=True)
+    RECENCY = "recency", Traits(is_optional=True, scores_all=True, decays=True)
+    SYNONYM = "synonym", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
+    CONCEPT = "concept", Traits(is_optional=True, reads_words=True)
+    WORDNET = "wordnet", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
+
+    def __new__(cls, value: str, traits: Traits | None = None) -> Signal:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.traits = traits or Traits()
+        return member
+
+
+SIGNALS = tuple(Signal)
+OPTIONAL = tuple(signal for signal in Signal if signal.traits.is_optional)
+# The others have a fixed normaliser, their default one.
+NORMALISED = tuple(signal for signal in Signal if not signal.traits.is_optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Each signal's share of the score. Raises ValueError unless in [0, 1] with the sum 1."""
+
+    vector: float
+    keyword: float
+    title: float
+    recency: float = 0.0
+    synonym: float = 0.0
+    concept: float = 0.0
+    wordnet: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = tuple(self.as_dict().values())
+        if not all(math.isfinite(share) and 0 <= share <= 1 for share in shares):
+            given = ", ".join(f"{share:g}" for share in shares)
+            raise ValueError(f"Each weight must lie between 0 and 1; these are {given}.")
+        if abs(sum(shares) - 1) > SUM_TOLERANCE:
+            raise ValueError(f"The weights must sum to 1; these sum to {sum(shares):g}.")
+
+    def of(self, signal: Signal) -> float:
+        share: float = getattr(self, signal.value)
+        return share
+
+    def as_dict(self) -> dict[str, float]:
+        return {signal.value: self.of(signal) for signal in Signal}

@@ -1,0 +1,100 @@
+"""Q2: the title signal: the share of the query's idf mass that is in the title (`coverage`).
+
+`once` and `per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+from django.utils.translation import gettext_lazy as _
+
+from search.domain import Profile, Signal, TitleScorer
+from search.signals.registry import Inputs, SignalPart
+from search.signals.sql import SignalSQL, named
+
+_COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array({d}.title_terms))"
+_SCORES = {
+    TitleScorer.COVERAGE: (
+        "(SELECT coalesce(sum(idf), 0) " + _COVERED + ") / (SELECT total_idf FROM question)"
+    ),
+    TitleScorer.ONCE: "(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END " + _COVERED + ")::float8",
+    TitleScorer.PER_TERM: "(SELECT 10 * count(*) " + _COVERED + ")::float8",
+}
+
+
+# Most titles hold no term of the query: then the sum over its terms need not be made.
+_HOLDS = "CASE WHEN d.title_terms @@ (SELECT any_term FROM question) THEN {score} ELSE 0 END"
+
+
+# The same order from a row for each term and document, as the index finds them.
+_SUMS = {
+    TitleScorer.COVERAGE: "coalesce(sum(idf), 0)",
+    TitleScorer.ONCE: "0 * count(*)",
+    TitleScorer.PER_TERM: "count(*)",
+}
+
+# The documents of each rare term; common terms count only in these, and only if the query has any.
+# Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
+# titles of hundreds of documents.
+_TITLED = """
+SELECT first.id
+FROM (
+    SELECT d.id, d.current_id, {sum} + {common} AS strength
+    FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
+    WHERE {is_rare}
+    GROUP BY d.id
+    ORDER BY strength DESC, d.id
+) titled, LATERAL ({first}) first(id)
+ORDER BY titled.strength DESC, titled.id
+LIMIT {depth}
+"""
+_COMMON_TITLED = """
+CASE WHEN (SELECT bool_or(NOT {is_rare}) FROM term)
+     THEN (SELECT {sum} FROM term
+           WHERE NOT {is_rare} AND lexeme = ANY(tsvector_to_array(d.title_terms)))
+     ELSE 0 END
+""".strip()
+_IS_RARE = "chunks_before < %(budget)s"  # as of `rare_term`
+
+
+class TitleSignal(SignalPart):
+    """In [0, 1] for `coverage`; a document's candidate is its first chunk."""
+
+    signal = Signal.TITLE
+    label = _("Title")
+    advice = _(
+        "Prefers documents with a matching title. Raising it hides good passages "
+        "in documents with an uninformative title."
+    )
+    unavailable = _("Title matching is unavailable; showing other matches.")
+
+    def runs(self, inputs: Inputs) -> bool:
+        return True
+
+    def sql(self, inputs: Inputs) -> SignalSQL:
+        profile = inputs.profile
+        parts = {"sum": _SUMS[profile.title_scorer], "is_rare": _IS_RARE}
+        # Only the current version's chunks are searchable. By it the first one is one look into an
+        # index; by the document it would be found among all of its chunks.
+        current = RawSQL(
+            "ingestion_chunk.version_id = titled.current_id", (), output_field=BooleanField()
+        )
+        first = inputs.scope.chunks.filter(current, ordinal=0).order_by().values("pk")[:1]
+        first_sql, params = named(first, "titled")
+        find = _TITLED.format(
+            **parts,
+            common=_COMMON_TITLED.format(**parts),
+            first=first_sql,
+            depth=int(profile.depth),
+        )
+        score = _HOLDS.format(score=_SCORES[profile.title_scorer].format(d="d"))
+        return SignalSQL(score=score, find=find, score_params=params)
+
+    def scorer(self, profile: Profile) -> str:
+        return profile.title_scorer.value
+
+    def measure(self, scorer: str) -> Any:
+        return scorer.replace("_", " ")
