@@ -139,7 +139,6 @@ UNFOLD: dict[str, Any] = {
                 _item("Pins", "push_pin", "search", "pin"),
                 _item("Hides", "visibility_off", "search", "hide"),
                 _item("Classifier rules", "rule", "search", "classrule"),
-                _item("Learned classifier", "school", "search", "learnedclassifier"),
             ),
             _folded(
                 "Quality",

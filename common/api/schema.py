@@ -41,7 +41,6 @@ TAGS = {
     "hides": "Documents hidden from questions",
     "synonyms": "Words of one meaning",
     "classifier-rules": "Rules that classify questions",
-    "learned-classifiers": "Classifiers learned from golden queries",
     "scope-profiles": "Profiles of collections and document types",
     "profiles": "Search profiles: weights and settings",
     "gate": "What a profile must pass to be published",

@@ -1,7 +1,7 @@
 """Q2: the model that classifies questions without a matching rule (ADR 43, S5-32).
 
-The class that QUERY_CLASSIFIER names, with a time limit; if that fails, or without one, the learned
-classifier. A failing model never fails a search: a note says that it was not used.
+The class that QUERY_CLASSIFIER names, with a time limit. A failing model never fails a search: the
+question is general, and a note says so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
 from search.domain import Classification, Query, QueryClass, Weights
-from search.engine.configuration import Configuration
-from search.query.learned import QueryModel
+from search.query.classifiers import QueryModel
 from search.query.rule_classifier import FALLBACK_CONFIDENCE, FALLBACK_RULE
 
 logger = logging.getLogger(__name__)
@@ -102,26 +101,24 @@ def _is_classification(found: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WithFallback:
-    """A plugged-in model, with the learned classifier in its place if it fails."""
+    """A plugged-in model; a question is general, with a note, if it fails."""
 
     first: PluggedIn
-    learned: QueryModel | None
 
     def classify(self, query: Query) -> Classification | None:
         try:
             return self.first.classify(query)
         except ModelFailed:
-            found = self.learned.classify(query) if self.learned else None
-        found = found or Classification(QueryClass.GENERAL, FALLBACK_RULE, FALLBACK_CONFIDENCE)
+            general = Classification(QueryClass.GENERAL, FALLBACK_RULE, FALLBACK_CONFIDENCE)
         # Without the reason, which is in the log: it may name the model's address.
         text = gettext("The query classifier did not answer; the question was classified without.")
-        return replace(found, note=text)
+        return replace(general, note=text)
 
 
-def model_of(configured: Configuration) -> QueryModel | None:
+def query_model() -> QueryModel | None:
     """The model for questions that no rule matches; None without any."""
     path = settings.QUERY_CLASSIFIER
-    return WithFallback(plugged_in(path), configured.learned) if path else configured.learned
+    return WithFallback(plugged_in(path)) if path else None
 
 
 @lru_cache(maxsize=4)

@@ -25,7 +25,6 @@ from search.models import (
     ClassWeights,
     ConfigurationStamp,
     Hide,
-    LearnedClassifier,
     Pin,
     SearchProfile,
     Synonym,
@@ -35,7 +34,6 @@ from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
-from search.query.learned import LearnedModel
 from search.ranking import confidence
 
 logger = logging.getLogger(__name__)
@@ -43,7 +41,6 @@ logger = logging.getLogger(__name__)
 WATCHED = (
     SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin, Hide,
     Calibration, ChunkEdit, ScopeProfile, Collection,
-    LearnedClassifier,
 )  # fmt: skip
 
 
@@ -66,7 +63,6 @@ class Configuration:
     calibration: confidence.CalibrationModels | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
     scopes: Scopes = field(default=NO_SCOPES, repr=False)
-    learned: LearnedModel | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one given by `key`: `name` or `name@version`.
@@ -161,7 +157,6 @@ def _read(stamp: int) -> Configuration:
         calibration=_calibration(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
         scopes=read_scopes(),
-        learned=_learned(),
     )
 
 
@@ -196,18 +191,6 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.CalibrationModels |
         logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
         return None
     return fitted and fitted.at_base_rate(settings.CONFIDENCE_BASE_RATE)
-
-
-def _learned() -> LearnedModel | None:
-    """The learned classifier in use; None without one."""
-    row = LearnedClassifier.objects.filter(in_use=True).first()
-    if row is None:
-        return None
-    try:
-        return row.as_model()
-    except ValueError as error:
-        logger.warning("%s is not used: %s Train it again.", row, error)
-        return None
 
 
 def calibration_remark(space: EmbeddingSpace) -> list[str]:

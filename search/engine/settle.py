@@ -28,7 +28,7 @@ from search.domain import (
     TakesPart,
     Weights,
 )
-from search.engine.classifying import model_of
+from search.engine.classifying import query_model
 from search.engine.configuration import Configuration
 from search.query import parse
 from search.query.classifiers import classify_by
@@ -137,7 +137,7 @@ def classified(
     """The caller's class, else the classifier's; the bypass gives all weight to keywords."""
     if choices.query_class is not None:
         return Classification(choices.query_class, "asked for by the caller", 1.0)
-    model = model_of(configured)
+    model = query_model()
     classification = classify_by(profile.classifier, query, configured.rules, model)
     if profile.bypass and matches(profile.bypass, query.original):
         return replace(classification, rule="goes to the keywords alone", weights=KEYWORDS_ALONE)

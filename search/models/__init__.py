@@ -2,7 +2,7 @@
 
 from search.models.curated import Calibration, Hide, Pin, Synonym
 from search.models.profiles import ClassWeights, ConfigurationStamp, SearchProfile
-from search.models.rules import QUERY_CLASSES, ClassRule, LearnedClassifier
+from search.models.rules import QUERY_CLASSES, ClassRule
 from search.models.scopes import ScopeProfile
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "ClassWeights",
     "ConfigurationStamp",
     "Hide",
-    "LearnedClassifier",
     "Pin",
     "ScopeProfile",
     "SearchProfile",

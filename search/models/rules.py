@@ -1,4 +1,4 @@
-"""The query classifier as rows: its rules and what it learned; and the labels of choices."""
+"""The query classifier's rules as rows, and the labels of choices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from common.accounts.models import user_or_none
 from ingestion.models import IdentifierPattern
 from search import domain
 from search.query import MAX_QUERY_CHARS, ClassifierRule
-from search.query.learned import THRESHOLD, LearnedModel
 from search.query.rule_classifier import PREDICATES, check_rule
 
 
@@ -148,46 +145,3 @@ class ClassRule(models.Model):
         rows = IdentifierPattern.objects.filter(enabled=True)
         if problems := check_rule(self.as_rule(), [row.as_pattern() for row in rows]):
             raise ValidationError(problems)
-
-
-class LearnedClassifier(models.Model):
-    """A classifier learned from the golden queries' classes: one version, never changed (ADR 43).
-
-    The one in use classifies questions that no rule matches. `model` is that of
-    `search.query.learned`; `measures` are the figures of its cross-validation
-    (`search.tuning.golden.learning`).
-    """
-
-    version = models.PositiveIntegerField(unique=True, editable=False)
-    model = models.JSONField(editable=False)
-    threshold = models.FloatField(
-        default=THRESHOLD,
-        validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text=_("Below this probability the question is “general”, as without it."),
-    )
-    queries = models.PositiveIntegerField(editable=False)
-    measures = models.JSONField(default=dict, editable=False)
-    in_use = models.BooleanField(default=False, editable=False)
-    trained_by = user_or_none(editable=False)
-    created = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering = ("-version",)
-        default_permissions = ("add", "change", "view")
-        constraints = (
-            models.UniqueConstraint(
-                fields=("in_use",), condition=Q(in_use=True), name="learned_one_in_use"
-            ),
-            models.CheckConstraint(
-                condition=Q(threshold__gte=0, threshold__lte=1),
-                name="learned_threshold_range",
-                violation_error_message=_("The threshold must lie between 0 and 1."),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"Learned classifier v{self.version}"
-
-    def as_model(self) -> LearnedModel:
-        """The model that searches use. Raises ValueError for a row that holds none."""
-        return LearnedModel.from_json(self.model, self.threshold)

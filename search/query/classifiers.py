@@ -9,13 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
-from search.query.learned import QueryModel
 from search.query.rule_classifier import FALLBACK_RULE, ClassifierRule, classify
 
 # No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0
+
+
+class QueryModel(Protocol):
+    """A model that classifies queries that no rule matches."""
+
+    def classify(self, query: Query) -> Classification | None:
+        """The class, its probability as the confidence and a name as the rule; None: undecided."""
 
 
 def typed(query: Query) -> str:

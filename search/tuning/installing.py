@@ -27,7 +27,7 @@ from search.tuning.publishing import activation
 
 SEEN = (
     "search.classrule", "search.classweights", "search.hide", "search.pin",
-    "search.learnedclassifier", "search.scopeprofile", "search.searchprofile", "search.synonym",
+    "search.scopeprofile", "search.searchprofile", "search.synonym",
     "tuning.evaluationrun", "tuning.experiment", "tuning.goldenquery", "tuning.judgement",
     "tuning.profilechange", "tuning.publication", "tuning.publishgate",
     "answers.answerprofile", "answers.answerprofilechange", "answers.modelprice",
@@ -65,8 +65,6 @@ TUNER = (
     "tuning.add_evaluationrun",
     "tuning.change_evaluationrun",
     *(_right(action, model) for model in EDITED for action in ("add", "change", "delete")),
-    "search.add_learnedclassifier",
-    "search.change_learnedclassifier",
 )
 PUBLISHER = (
     *TUNER,

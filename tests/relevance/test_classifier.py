@@ -10,7 +10,6 @@ import pytest
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import QueryClass
 from search.query import classify, parse
-from search.query.learned import THRESHOLD, held_out
 from search.query.shipped_rules import RULES
 from tests.relevance.classifier_queries import (
     LABELLED,
@@ -61,20 +60,3 @@ def test_words_within_words_decide_nothing(text: str) -> None:
     """F4-02, F5-01."""
     for query in (text, f"{text} settings", f"the {text}"):
         assert class_of(query) in {"general", "lookup"}
-
-
-def test_what_is_learned_from_the_labels(capsys: pytest.CaptureFixture[str]) -> None:
-    """S4-31: cross-validated, above the commonest class; at the threshold it is mostly right."""
-    labelled = [(parse(text, DEFAULT_PATTERNS), QueryClass(label)) for text, label in QUERIES]
-    found = held_out(labelled)
-    right = [given is label for (given, _), (_, label) in zip(found, labelled, strict=True)]
-    sure = [
-        is_right for is_right, (_, share) in zip(right, found, strict=True) if share >= THRESHOLD
-    ]
-    commonest = max(Counter(label for _, label in labelled).values())
-    with capsys.disabled():
-        print(f"\nlearned: {sum(right)} of {len(right)} right; the commonest class {commonest}")
-        print(f"  at p >= {THRESHOLD}: {sum(sure)} of {len(sure)} right")
-    assert sum(right) > 0.6 * len(right) > 2 * commonest
-    assert sum(sure) > 0.8 * len(sure)
-    assert len(sure) > 0.3 * len(right)

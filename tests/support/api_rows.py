@@ -14,19 +14,13 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, Import, ImportItem, WatchedFolder
-from search.models import LearnedClassifier, SearchProfile
+from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
-from search.tuning.golden import learning
 from search.tuning.models import GoldenQuery
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 
 V1 = "/api/v1"
-# Golden queries with a class: enough to train a classifier of questions.
-LABELLED = {
-    **{f"dripping thing {number} at night": "debug" for number in range(11)},
-    **{f"thing {number} listing please": "code" for number in range(11)},
-}
 
 
 @dataclass(frozen=True)
@@ -67,10 +61,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
     chunk = Chunk.objects.select_related("edit").get(document=made["bread"], ordinal=0)
     services.edit_chunk(chunk, services.Wish(text="Yeast makes dough rise."), acting_user=user)
     judge_all(made, user)
-    GoldenQuery.objects.bulk_create(
-        GoldenQuery(text=text, folded=text, query_class=kind) for text, kind in LABELLED.items()
-    )
-    learning.learn(acting_user=user)
     run = Import.objects.create(
         collection=shelf, kind=Import.Kind.ARCHIVE, origin="old.zip", state=Import.State.FAILED
     )
@@ -107,7 +97,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "judgements": [document],
         "identifier-patterns": [api.get(f"{V1}/identifier-patterns/").json()["results"][0]["id"]],
         "imports": [run.pk],
-        "learned-classifiers": [LearnedClassifier.objects.get().version],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
         "profiles": ["default@3", f"{draft.name}@{draft.version}", "default"],

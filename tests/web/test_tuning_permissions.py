@@ -11,12 +11,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from search.domain import Classification, QueryClass
-from search.models import LearnedClassifier, SearchProfile
-from search.query import parse
-from search.query.rule_classifier import FALLBACK_RULE
+from search.models import SearchProfile
 from search.tuning import installing
-from search.tuning.golden import learning
 from search.tuning.installing import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
 from search.tuning.publishing import gate_inputs
@@ -29,13 +25,6 @@ ANYONE, NOBODY = "anyone", "nobody"
 VIEWER, JUDGE, TUNER, PUBLISHER = GROUPS
 LADDER = (NOBODY, VIEWER, JUDGE, TUNER, PUBLISHER)
 UUID = "00000000-0000-4000-8000-000000000001"
-# What a learned classifier was measured on: two queries that no rule matches.
-GENERAL = Classification(QueryClass.GENERAL, FALLBACK_RULE, 0.5)
-PAIR = [
-    learning.Labelled(parse("water pumps", ()), QueryClass.GENERAL, GENERAL),
-    learning.Labelled(parse("old leaking valves", ()), QueryClass.DEBUG, GENERAL),
-]
-CLASSES = [(QueryClass.GENERAL, 0.9), (QueryClass.DEBUG, 0.8)]
 
 # The least that each method at each address of the API asks for. `{draft}` and the like are filled
 # in. Whoever adds an address to these parts says here who may use it.
@@ -94,11 +83,6 @@ API: dict[tuple[str, str], str] = {
     ("delete", "experiments/{experiment}/"): TUNER,
     ("get", "profiles/{draft}/targets/"): VIEWER,
     ("patch", "profiles/{draft}/targets/"): TUNER,
-    ("get", "learned-classifiers/"): VIEWER,
-    ("post", "learned-classifiers/"): TUNER,
-    ("get", "learned-classifiers/{learned}/"): VIEWER,
-    ("post", "learned-classifiers/{learned}/use/"): TUNER,
-    ("post", "learned-classifiers/{learned}/stop/"): TUNER,
     **{
         (method, f"{rows}/{one}"): VIEWER if method == "get" else least
         for rows, least in (
@@ -161,12 +145,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "scopeprofile/add/"): PUBLISHER,
     ("get", "searchprofile/{pk}/targets/"): TUNER,
     ("post", "searchprofile/{pk}/targets/"): TUNER,
-    ("get", "learnedclassifier/"): VIEWER,
-    ("get", "learnedclassifier/train/"): TUNER,
-    ("post", "learnedclassifier/train/"): TUNER,
-    ("get", "learnedclassifier/{learned_pk}/change/"): VIEWER,
-    ("post", "learnedclassifier/{learned_pk}/use/"): TUNER,
-    ("post", "learnedclassifier/{learned_pk}/stop/"): TUNER,
 }
 
 
@@ -183,14 +161,9 @@ def names(administrator: User) -> dict[str, Any]:
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
     gate_inputs.gate_row()
     optimisation = Optimisation.objects.create(profile=draft)
-    learned = LearnedClassifier.objects.create(
-        version=1, model={}, queries=2, measures=learning.measured(PAIR, CLASSES, 0.7)
-    )
     return {
         "optimisation": optimisation.pk,
         "row": 987654321,
-        "learned": learned.version,
-        "learned_pk": learned.pk,
         "draft": f"{draft.name}@{draft.version}",
         "pk": draft.pk,
         "active": active_profile().pk,
@@ -244,7 +217,6 @@ def test_the_admin_asks_each_group_for_its_permission(group: str, names: dict[st
 def admin_address(route: str) -> str:
     """The address of a page by its model: profiles and curated rows are those of `search`."""
     of_search = (
-        "searchprofile/", "optimisations/", "hide/", "scopeprofile/", "learnedclassifier/",
     )  # fmt: skip
     return f"/admin/{'search' if route.startswith(of_search) else 'tuning'}/{route}"
 
@@ -270,7 +242,6 @@ def test_every_address_of_tuning_is_in_the_table() -> None:
     parts = ("profiles/", "rollback/", "profile-changes/", "gate/", "publications/", "runs/",
              "golden-queries/", "judgements/", "experiments/",
              "pins/", "hides/", "synonyms/", "classifier-rules/", "scope-profiles/",
-             "learned-classifiers/",
              "tuning/optimisations/")  # fmt: skip
     there = {
         route.route.removeprefix("api/v1/")

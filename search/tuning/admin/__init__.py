@@ -4,7 +4,6 @@ from search.tuning.admin.experiments import ExperimentAdmin
 from search.tuning.admin.gate import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
 from search.tuning.admin.golden import GoldenQueryAdmin
 from search.tuning.admin.golden_pages import JudgementAdmin
-from search.tuning.admin.learning import LearnedClassifierAdmin
 from search.tuning.admin.profiles import SearchProfileAdmin
 from search.tuning.admin.runs import EvaluationRunAdmin
 
@@ -13,7 +12,6 @@ __all__ = [
     "ExperimentAdmin",
     "GoldenQueryAdmin",
     "JudgementAdmin",
-    "LearnedClassifierAdmin",
     "ProfileChangeAdmin",
     "PublicationAdmin",
     "PublishGateAdmin",

@@ -13,7 +13,6 @@ from search.tuning.api.curated import (
     SynonymViewSet,
 )
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
-from search.tuning.api.learning import LearnedClassifierViewSet
 from search.tuning.api.profiles import ProfileViewSet
 from search.tuning.api.publishing import (
     ChangeViewSet,
@@ -55,7 +54,6 @@ router.register("pins", PinViewSet, "pin")
 router.register("hides", HideViewSet, "hide")
 router.register("synonyms", SynonymViewSet, "synonym")
 router.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
-router.register("learned-classifiers", LearnedClassifierViewSet, "learned-classifier")
 router.register("scope-profiles", ScopeProfileViewSet, "scope-profile")
 router.register("tuning/optimisations", OptimisationViewSet, "optimisation")
 router.register("tuning", WorkbenchViewSet, "tuning")

@@ -12,7 +12,7 @@ from common.backoff import patiently
 from ingestion import spaces
 from search.domain import Classifier, QueryClass, Signal, Stage
 from search.engine import configuration
-from search.engine.classifying import model_of
+from search.engine.classifying import query_model
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
 from search.query.classifiers import classify_by
@@ -67,7 +67,7 @@ def problem_of(response: SearchResponse) -> str:
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
     """The query's class by the default rules, so that all profiles' classes are comparable."""
     held = configuration.current()
-    return classify_by(Classifier.RULES, response.query, held.rules, model_of(held)).query_class
+    return classify_by(Classifier.RULES, response.query, held.rules, query_model()).query_class
 
 
 def embed(text: str) -> None:
