@@ -51,7 +51,6 @@ TAGS = {
     "judgements": "Grades of documents as answers",
     "runs": "Measurements of profiles",
     "experiments": "Comparisons of two profiles by what searchers do",
-    "tuning": "Previews of drafts, and searches for better weights",
 }
 
 # Status -> its description, and the code and message of an example.

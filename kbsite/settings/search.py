@@ -7,8 +7,8 @@ from kbsite.settings.environment import env
 # --- questions ---
 # The longest question in characters, at most the 4,000 that the tables hold.
 SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
-# The dotted path of a class that classifies questions which no rule matches; empty:
-# they are general. And how many seconds a search waits for it.
+# The dotted path of a class that classifies questions which no rule matches; empty: they are
+# general. And how many seconds a search waits for it.
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 QUERY_CLASSIFIER_TIMEOUT = 0.2  # a guess
 

@@ -13,7 +13,7 @@ from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, search
-from search.tuning.api.serializers.profiles import named_profile
+from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication

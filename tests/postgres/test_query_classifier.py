@@ -133,7 +133,7 @@ class TestOnesOwn:
             (f"{HERE}.NoSuch", "cannot be imported"),
             ("no.such.module.Model", "cannot be imported"),
             (f"{HERE}.found", "not a class with a method"),
-            (f"{HERE}.User", "not a class with a method"),
+            (f"{HERE}.Query", "not a class with a method"),
         ],
     )
     def test_a_system_check_reads_the_setting(self, settings: Any, path: str, words: str) -> None:

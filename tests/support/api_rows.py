@@ -16,7 +16,7 @@ from ingestion import services
 from ingestion.models import Chunk, Import, ImportItem, WatchedFolder
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import GoldenQuery
+from search.tuning.models import Experiment, GoldenQuery
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 
@@ -70,6 +70,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
     ImportItem.objects.create(of=run, reference="b.bin", state=ImportItem.State.FAILED)
     folder = WatchedFolder.objects.create(collection=shelf, path="/srv/watched")
     draft = draft_with(depth=60)
+    other = SearchProfile.objects.get(name="keyword-only")
     golden_runs.measure(golden_runs.start(active_profile(), acting_user=user).pk)
     document = str(made["ferry"].public_id)
     thread = post("threads", title="Ferries")["id"]
@@ -89,7 +90,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "versions": [1],
         "embedding-spaces": [api.get(f"{V1}/embedding-spaces/").json()["results"][0]["id"]],
         "experiments": [
-            post("experiments", name="Old or new", a="keyword-only@1", b="default@3")["id"]
+            Experiment.objects.create(name="Old or new", a=active_profile(), b=other).pk
         ],
         "golden-queries": [
             str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
@@ -105,7 +106,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "scope-profiles": [post("scope-profiles", collection=shelf.slug, profile="default")["id"]],
         "searches": [post("search", q="ferry")["search_id"]],
         "synonyms": [post("synonyms", terms=["ferry", "boat"])["id"]],
-        "optimisations": [post("tuning/optimisations", profile="default@3")["id"]],
         "watched-folders": [folder.pk],
     }
     yield Rows(token, values)

@@ -70,35 +70,6 @@ def test_bad_lines_are_named_and_the_others_taken() -> None:
     ]
 
 
-def test_quepids_books_have_a_column_for_each_judge() -> None:
-    data = b"query,doc_id,Ada,Bob\nferry,d-1,3,1\nferry,d-2,,2\n"
-    rows = [row for row in read("quepid", data) if isinstance(row, Row)]
-    assert [(row.document, row.judge, row.grade) for row in rows] == [
-        ("d-1", "Ada", 3), ("d-1", "Bob", 1), ("d-2", "Bob", 2),
-    ]  # fmt: skip
-
-
-def test_quepids_queries_without_a_rating_are_queries() -> None:
-    (row,) = read("quepid", b"query,docid,rating\nferry\n")
-    assert row == Row(2, "ferry")
-
-
-def test_trecs_topics_come_as_lines_or_in_tags() -> None:
-    qrels = b"301 0 d-1 2\n302 0 d-2 1\n9 0 d-3 1\nbroken\n"
-    lines = b"301\tthe ferry\n302\tthe bread\n"
-    tags = (
-        b"<top>\n<num> Number: 301\n<title> the\n ferry\n\n<desc> Description:\nMore.\n</top>\n"
-        b"<top><num>302</num><title>the bread</title></top>\n"
-    )
-    for topics in (lines, tags):
-        found = read("trec", qrels, topics)
-        rows = [row for row in found if isinstance(row, Row)]
-        assert [(row.query, row.document) for row in rows] == [
-            ("the ferry", "d-1"), ("the bread", "d-2"),
-        ]  # fmt: skip
-        assert [problem.line for problem in found if isinstance(problem, Problem)] == [3, 4]
-
-
 def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
     data = zipped(
         scifact__queries_jsonl='{"_id": "q1", "text": "ferry"}\n',
@@ -115,8 +86,6 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
     [
         ("csv", b"question,document\n", "query, grade is missing"),
         ("csv", b"\xff\xfe\x00", "not UTF-8"),
-        ("quepid", b"a,b\n", "Not a judgement file of Quepid"),
-        ("trec", b"301 0 d-1 2\n", "provide the topics as well"),
         ("beir", b"q1\td-1\t1\n", "provide queries.jsonl"),
         ("beir", zipped(notes_txt="x"), "contains no file whose name includes qrels"),
     ],
@@ -127,7 +96,7 @@ def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> 
 
 
 def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.tuning.golden.formats.archives.MAX_UNPACKED", 10)
+    monkeypatch.setattr("search.tuning.golden.formats.MAX_UNPACKED", 10)
     with pytest.raises(FormatError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
 

@@ -267,20 +267,20 @@ class TestGoldenQueries:
     def test_a_file_comes_in_with_every_line_accounted_for(
         self, client: Client, documents: dict[str, Document]
     ) -> None:
-        exported = client.get(f"{ADMIN}/goldenquery/export/", {"to": "quepid"})
-        assert exported.headers["Content-Disposition"].endswith('"quepid.csv"')
+        exported = client.get(f"{ADMIN}/goldenquery/export/", {"to": "csv"})
+        assert exported.headers["Content-Disposition"].endswith('"judgements.csv"')
         GoldenQuery.objects.all().delete()
-        data = exported.content + b"ferry,nowhere,1\n"
+        data = exported.content + b"ferry,,nowhere,,1\n"
         page = text_of(
             client.post(
                 f"{ADMIN}/goldenquery/import/",
-                {"file": SimpleUploadedFile("q.csv", data), "file_format": "quepid"},
+                {"file": SimpleUploadedFile("q.csv", data), "file_format": "csv"},
             )
         )
         assert "3 judgements imported, 3 new golden queries" in page
         assert "Line 5: no document has the id" in page
-        broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "quepid"}
-        assert "Not a judgement file of Quepid" in text_of(
+        broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "csv"}
+        assert "query, document, grade is missing" in text_of(
             client.post(f"{ADMIN}/goldenquery/import/", broken)
         )
 

@@ -151,8 +151,10 @@ class TestPublishing:
     def test_many_queries_are_measured_by_a_worker(
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
-        changed = api.patch(f"{V1}/gate/", {"background_above": 2}, format="json")
-        assert changed.json()["background_above"] == 2
+        gate = gate_inputs.gate_row()
+        gate.background_above = 2
+        gate.save()
+        assert api.get(f"{V1}/gate/").json()["background_above"] == 2
         draft_with(depth=60)
         asked = post(api, "profiles/default@4/publish/")
         assert (asked.status_code, asked.json()["state"]) == (202, "measuring")
@@ -251,12 +253,12 @@ class TestGolden:
     def test_files_go_out_and_in(
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
-        response = api.get(f"{V1}/judgements/export/", {"to": "trec"})
-        assert response.headers["Content-Disposition"] == 'attachment; filename="trec.zip"'
+        response = api.get(f"{V1}/judgements/export/", {"to": "beir"})
+        assert response.headers["Content-Disposition"] == 'attachment; filename="beir.zip"'
         GoldenQuery.objects.all().delete()
-        file = SimpleUploadedFile("trec.zip", response.content)
+        file = SimpleUploadedFile("beir.zip", response.content)
         done = api.post(
-            f"{V1}/judgements/import/", {"file": file, "file_format": "trec"}, format="multipart"
+            f"{V1}/judgements/import/", {"file": file, "file_format": "beir"}, format="multipart"
         )
         assert done.json() == {"judgements": 3, "queries": 3, "unchanged": 0, "problems": []}
         bad = SimpleUploadedFile("bad.csv", b"a,b\n")

@@ -1,4 +1,4 @@
-"""“Find better weights” in the admin and over the API: asking, watching, the verdict, the draft."""
+"""“Find better weights” in the admin: asking, watching, the verdict, the draft."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from rest_framework.test import APIClient
 
-from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.models import GoldenQuery, Judgement, Optimisation
+from search.tuning.models import GoldenQuery, Optimisation
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
@@ -20,7 +18,7 @@ from tests.support.golden_library import active_profile
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 State = Optimisation.State
-PAGE, API = "/admin/search/optimisations/", "/api/v1/tuning/optimisations/"
+PAGE = "/admin/search/optimisations/"
 RIGHTS = (
     "view_searchprofile", "change_searchprofile", "add_goldenquery", "delete_goldenquery",
 )  # fmt: skip
@@ -179,44 +177,3 @@ class TestStarting:
         assert "Remove all 1" in text(tuner.get(PAGE))
         assert said(tuner.post(f"{PAGE}synthetic/", {"remove": "1"})).startswith("1 synthetic")
         assert not GoldenQuery.objects.exists()
-
-    def test_over_the_api(self, api: APIClient, shelf: None) -> None:
-        api.force_authenticate(staff("program", *RIGHTS))
-        address = "/api/v1/judgements/synthetic/"
-        assert api.post(address, {"count": 3}, format="json").json() == {"queries": 1, "already": 0}
-        assert api.post(address, {}, format="json").json() == {"queries": 0, "already": 1}
-        assert Judgement.objects.get().judge_name == "synthetic"
-        assert api.delete(address).status_code == 204
-        assert not Judgement.objects.exists()
-
-
-class TestApi:
-    @pytest.fixture
-    def program(self, api: APIClient) -> User:
-        user = staff("program", *RIGHTS)
-        api.force_authenticate(user)
-        return user
-
-    def test_starts_shows_and_cancels(self, api: APIClient, program: User) -> None:
-        key = f"{active_profile().name}@{active_profile().version}"
-        body = {"profile": key, "seed": 3, "signals": ["vector", "keyword"]}
-        made = api.post(API, body, format="json")
-        assert made.status_code == 202
-        address = f"{API}{made.json()['id']}/"
-        shown = api.get(address).json()
-        assert (shown["state"], shown["found"], shown["draft"]) == ("queued", {}, None)
-        assert shown["options"]["signals"] == ["vector", "keyword"]
-        assert api.post(API, body, format="json").status_code == 409
-        assert api.post(f"{address}cancel/").json()["state"] == "cancelled"
-        assert api.post(f"{address}cancel/").status_code == 409
-        assert api.get(API).json()["results"][0]["id"] == shown["id"]
-
-    def test_what_cannot_be_looked_for_is_refused(self, api: APIClient, program: User) -> None:
-        for wrong in ({"folds": 1}, {"measure": "luck"}, {"signals": ["title"]}, {"nothing": 1}):
-            body = {"profile": active_profile().name, **wrong}
-            assert api.post(API, body, format="json").status_code == 400, wrong
-
-    def test_makes_the_draft(self, api: APIClient, program: User, found: Optimisation) -> None:
-        made = api.post(f"{API}{found.pk}/draft/", {}, format="json")
-        assert made.status_code == 201
-        assert made.json()["draft"]["version"] > found.profile.version

@@ -15,7 +15,7 @@ from rest_framework import serializers
 from ingestion.api.serializers.documents import MetadataField
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
 from search.presentation.results import Result
-from search.tuning.api.serializers.profiles import SIGNALS, SignalValuesSerializer
+from search.tuning.api.profile_serializers import SIGNALS, SignalValuesSerializer
 
 CONCEPT_RAG = "concept-rag"
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address

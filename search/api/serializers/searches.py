@@ -10,7 +10,7 @@ from rest_framework import serializers
 from search.api.serializers.results import ResultSerializer, TermSerializer
 from search.domain import MIXED, Stage, Trial
 from search.pipeline import SearchResponse
-from search.tuning.api.serializers.profiles import (
+from search.tuning.api.profile_serializers import (
     CLASSES,
     SIGNALS,
     ConfidenceField,

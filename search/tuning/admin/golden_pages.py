@@ -128,10 +128,7 @@ class JudgementImportForm(forms.Form):
     queries = forms.FileField(
         required=False,
         widget=UnfoldAdminFileFieldWidget,
-        help_text=_(
-            "The topics (TREC) or queries.jsonl (BEIR), unless the file is a ZIP that "
-            "contains them."
-        ),
+        help_text=_("BEIR’s queries.jsonl, unless the file is a ZIP that contains it."),
     )
     judge = forms.CharField(
         required=False,

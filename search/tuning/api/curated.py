@@ -3,25 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from django_filters import filters
+from rest_framework import serializers
 
 from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor
+from common.api.serializers import ChoiceField, CleanSerializer
 from common.api.viewsets import EditableViewSet, Row
+from ingestion.api.serializers.documents import CollectionField
 from ingestion.models import Collection, Document
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
+from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
+from search.query import MAX_QUERY_CHARS
 from search.query.expand import query_key
 from search.tuning import curated
-from search.tuning.api.serializers.profiles import (
-    ClassRuleSerializer,
-    HideSerializer,
-    PinSerializer,
-    ScopeProfileSerializer,
-    SynonymSerializer,
-)
+from search.tuning.api.profile_serializers import CLASSES
+
+
+class DocumentField(serializers.SlugRelatedField[Document]):
+    """A document by its id. One that the user may not read is treated as missing."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
+
+    def get_queryset(self) -> QuerySet[Document]:
+        return Document.objects.visible_to(self.context["request"].user)
+
+
+class QuestionsField(serializers.ListField):
+    """A list of questions."""
+
+    child = serializers.CharField(max_length=MAX_QUERY_CHARS)
+
+
+class PinSerializer(CleanSerializer[Pin]):
+    """A document that ranks first for exactly this question. `position` counts from 1."""
+
+    document = DocumentField(help_text="Its id.")
+    title = serializers.CharField(source="document.title", read_only=True)
+
+    class Meta:
+        model = Pin
+        fields: tuple[str, ...] = (
+            "id", "query", "document", "title", "position", "enabled", "note", "created",
+            "warnings",
+        )  # fmt: skip
+        read_only_fields = ("created",)
+        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
+
+
+class HideSerializer(CleanSerializer[Hide]):
+    """A document that is hidden from exactly this question; with an empty `query`, from all."""
+
+    document = DocumentField(help_text="Its id.")
+    title = serializers.CharField(source="document.title", read_only=True)
+
+    class Meta:
+        model = Hide
+        fields = ("id", "query", "document", "title", "enabled", "note", "created", "warnings")
+        read_only_fields = ("created",)
+        validators: ClassVar[list[Any]] = []
+
+
+class SynonymSerializer(CleanSerializer[Synonym]):
+    """Synonymous words or phrases; `one_way`: only the first expands to the others."""
+
+    terms = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_TERM_CHARS), max_length=MAX_TERMS
+    )
+
+    class Meta:
+        model = Synonym
+        fields = ("id", "terms", "one_way", "enabled", "note", "created", "warnings")
+        read_only_fields = ("created",)
+
+
+class ClassRuleSerializer(CleanSerializer[ClassRule]):
+    """A rule that classifies questions, by a `pattern` or by a `predicate`."""
+
+    query_class = ChoiceField(CLASSES)
+    examples = QuestionsField(required=False, max_length=100)
+    counter_examples = QuestionsField(required=False, max_length=100)
+
+    class Meta:
+        model = ClassRule
+        fields = (
+            "id", "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
+            "confidence", "position", "enabled", "warnings",
+        )  # fmt: skip
+
+
+class ScopeProfileSerializer(CleanSerializer[ScopeProfile]):
+    """The profile of one collection or of one document type; its version in force is used."""
+
+    collection = CollectionField(
+        required=False, allow_null=True, help_text="Its slug; null for a document type."
+    )
+    scope = serializers.CharField(
+        source="label", read_only=True, help_text="The name of the collection or of the type."
+    )
+
+    class Meta:
+        model = ScopeProfile
+        fields = ("id", "collection", "media_type", "scope", "profile", "note", "warnings")
+        validators: ClassVar[list[Any]] = []
 
 
 class EnabledFilter(FilterSet):  # type: ignore[misc]

@@ -21,10 +21,10 @@ from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body, read_query
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion.models import Document
-from search.errors import NotPermitted, RunConflict
+from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query.expand import fold_query
-from search.tuning.api.serializers.golden import (
+from search.tuning.api.golden_serializers import (
     AgreementSerializer,
     ExportParameters,
     GoldenQueryEditSerializer,
@@ -33,19 +33,17 @@ from search.tuning.api.serializers.golden import (
     ImportedSerializer,
     JudgementFileSerializer,
     JudgementSerializer,
-    LearnedSerializer,
     NewJudgementSerializer,
     UndoneSerializer,
     shown_queries,
 )
-from search.tuning.api.serializers.publishing import SyntheticMadeSerializer, SyntheticSerializer
-from search.tuning.golden import exchange, from_clicks, judging, queries, synthetic
+from search.tuning.golden import exchange, judging, queries
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 
 JUDGE = "tuning.add_judgement"
 MEDIA_TYPES = {(200, each.media_type): OpenApiTypes.BINARY for each in FORMATS.values()}
-ADD, VIEW, DELETE = "tuning.add_goldenquery", "tuning.view_judgement", "tuning.delete_goldenquery"
+ADD, VIEW = "tuning.add_goldenquery", "tuning.view_judgement"
 
 
 class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
@@ -239,52 +237,3 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
             acting_user=actor(request),
         )
         return Response(ImportedSerializer(done).data)
-
-    @extend_schema(request=SyntheticSerializer, responses={201: SyntheticMadeSerializer})
-    @action(detail=False, methods=["post"], url_path="synthetic")
-    @requires(ADD)
-    def make_synthetic(self, request: Request) -> Response:
-        """Generate synthetic golden queries.
-
-        From headings and first sentences of documents that you may read. They are marked as
-        synthetic; the same seed generates the same queries.
-        """
-        given = read_body(request, SyntheticSerializer).validated_data
-        made = synthetic.make(given["count"], seed=given["seed"], acting_user=actor(request))
-        return Response(SyntheticMadeSerializer(made).data, status.HTTP_201_CREATED)
-
-    @extend_schema(responses={204: None})
-    @make_synthetic.mapping.delete
-    @requires(DELETE)
-    def remove_synthetic(self, request: Request) -> Response:
-        """Remove all synthetic golden queries.
-
-        Those that people have judged since are kept.
-        """
-        synthetic.remove(acting_user=actor(request))
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    @extend_schema(responses=LearnedSerializer)
-    @action(detail=False, methods=["post"])
-    @requires(JUDGE)
-    def clicks(self, request: Request) -> Response:
-        """Derive judgements from interactions.
-
-        From searches and documents that you may see, if several visitors agree.
-        """
-        self._check_searches()
-        return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
-
-    @extend_schema(responses={204: None})
-    @clicks.mapping.delete
-    @requires(JUDGE)
-    def take_back_clicks(self, request: Request) -> Response:
-        """Remove the judgements derived from interactions."""
-        self._check_searches()
-        from_clicks.take_back()
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _check_searches(self) -> None:
-        """Reading other people's searches needs more than the permission to judge."""
-        if not self.request.user.has_perm("analytics.view_searchevent"):
-            raise NotPermitted("You do not have permission to see searches.")

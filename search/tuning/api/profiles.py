@@ -23,8 +23,7 @@ from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
 from search.models.profiles import in_force_first
-from search.tuning.api.publishing import outcome
-from search.tuning.api.serializers.profiles import (
+from search.tuning.api.profile_serializers import (
     SEE_DRAFTS,
     NewProfileSerializer,
     ProfileEditSerializer,
@@ -34,7 +33,7 @@ from search.tuning.api.serializers.profiles import (
     named_profile,
     visible_profiles,
 )
-from search.tuning.api.serializers.publishing import PublicationSerializer, PublishSerializer
+from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation, drafts, publications

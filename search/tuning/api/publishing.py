@@ -1,4 +1,4 @@
-"""The gate over HTTP: its settings, publications, the audit, rollbacks; and experiments."""
+"""The gate over HTTP: its settings, publications, the audit, rollbacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django_filters import filters
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, status
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,24 +15,92 @@ from common.api.access import requires
 from common.api.errors import body
 from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body
+from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.tuning.api.serializers.profiles import ProfileNameSerializer, published_profile
-from search.tuning.api.serializers.publishing import (
-    ChangeSerializer,
-    EndSerializer,
-    ExperimentSerializer,
-    GateSerializer,
-    OverrideSerializer,
-    PlanSerializer,
-    PublicationSerializer,
-    RollbackSerializer,
-    StartSerializer,
-)
-from search.tuning.experiments import planning, running
-from search.tuning.models import Experiment, ProfileChange, Publication, PublishGate
+from search.tuning.api.profile_serializers import ProfileNameSerializer, published_profile
+from search.tuning.models import ProfileChange, Publication, PublishGate
 from search.tuning.publishing import activation, gate_inputs, publications
 
 PublicationState = Publication.State
+
+
+class ReasonSerializer(Parameters):
+    """The reason."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
+
+
+class PublishSerializer(ReasonSerializer):
+    """Options of publishing. `override` publishes even if the gate refuses; it requires a "
+    "reason."""
+
+    override = serializers.BooleanField(default=False)
+    fingerprint = serializers.CharField(
+        default="",
+        help_text="The fingerprint that you read: if it has changed since, nothing is published.",
+    )
+
+
+class OverrideSerializer(Parameters):
+    """The reason for overriding the gate."""
+
+    reason = serializers.CharField(max_length=2_000)
+
+
+class RollbackSerializer(ReasonSerializer):
+    """The profile to roll back to, and the one that is active now."""
+
+    to = serializers.CharField(
+        required=False,
+        help_text="`name@version` of a profile that was active before; left out: the last one.",
+    )
+    leaving = serializers.CharField(
+        required=False,
+        help_text="`name@version` of the profile that you saw as active: if another one is by "
+        "now, nothing is rolled back.",
+    )
+
+
+class PublicationSerializer(serializers.ModelSerializer[Publication]):
+    """One attempt to publish a profile, and what the gate found."""
+
+    profile = ProfileNameSerializer()
+    replaces = ProfileNameSerializer(allow_null=True)
+    user = serializers.CharField(source="user.username", default=None, allow_null=True)
+    progress = serializers.FloatField(source="run.progress", default=1.0)
+
+    class Meta:
+        model = Publication
+        fields = (
+            "id", "profile", "replaces", "state", "progress", "user", "reason", "override",
+            "findings", "refusals", "error", "run", "asked", "decided",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class ChangeSerializer(serializers.ModelSerializer[ProfileChange]):
+    """A line of the audit: who did what to which profile, when and why."""
+
+    profile = ProfileNameSerializer()
+    replaced = ProfileNameSerializer(allow_null=True)
+    user = serializers.CharField(source="user.username", default=None, allow_null=True)
+
+    class Meta:
+        model = ProfileChange
+        fields = (
+            "id", "profile", "replaced", "action", "user", "at", "reason", "differences",
+            "findings", "run",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class GateSerializer(serializers.ModelSerializer[PublishGate]):
+    """The requirements for publishing a profile, measured on the golden queries."""
+
+    class Meta:
+        model = PublishGate
+        fields = gate_inputs.FIELDS
+        read_only_fields = fields
 
 
 class PublicationViewSet(ReadViewSet[Publication]):
@@ -105,12 +173,6 @@ class GateViewSet(ApiViewSet[PublishGate]):
         """Show the gate's settings."""
         return self.shown(gate_inputs.gate_row())
 
-    def partial_update(self, request: Request) -> Response:
-        """Change the gate's settings."""
-        form = read_body(request, GateSerializer, instance=gate_inputs.gate_row(), partial=True)
-        changed = gate_inputs.change(dict(form.validated_data), acting_user=actor(request))
-        return self.shown(changed)
-
 
 def outcome(publication: Publication) -> Response:
     """The response to a publication: done, being measured, or refused with the reasons."""
@@ -128,84 +190,3 @@ def outcome(publication: Publication) -> Response:
     )
     details = {"publication": shown}
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
-
-
-ExperimentState = Experiment.State
-
-
-class ExperimentViewSet(ReadViewSet[Experiment]):
-    """Experiments, newest first."""
-
-    serializer_class = ExperimentSerializer
-    lookup_url_kwarg = "experiment"
-    lookup_value_converter = "int"
-    queryset = Experiment.objects.select_related("a", "b", "added_by")
-
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Show an experiment.
-
-        With its current interim analysis, which is valid however often it is requested.
-        """
-        held: Experiment = self.get_object()
-        if held.state == ExperimentState.RUNNING:
-            running.analyse(held)
-        return self._fresh(held)
-
-    @extend_schema(request=PlanSerializer, responses={201: ExperimentSerializer})
-    def create(self, request: Request) -> Response:
-        """Plan an experiment."""
-        plan = read_body(request, PlanSerializer).fields_given
-        return self._fresh(planning.plan(plan, acting_user=actor(request)), status.HTTP_201_CREATED)
-
-    @extend_schema(request=PlanSerializer)
-    def partial_update(self, request: Request, experiment: int) -> Response:
-        """Change an experiment that has not started."""
-        plan = read_body(request, PlanSerializer, partial=True).fields_given
-        return self._fresh(planning.edit(self.get_object(), plan, acting_user=actor(request)))
-
-    def destroy(self, request: Request, experiment: int) -> Response:
-        """Remove an experiment that has not started."""
-        planning.delete(self.get_object(), acting_user=actor(request))
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    @extend_schema(
-        request=StartSerializer, responses={200: ExperimentSerializer, 202: ExperimentSerializer}
-    )
-    @action(detail=True, methods=["post"])
-    @requires(publications.PUBLISH)
-    def start(self, request: Request, experiment: int) -> Response:
-        """Start an experiment.
-
-        Each arm that is not active goes through the gate. 202: it is still being measured; 409
-        `gate_refused`: the gate refuses, and `details.experiment` says why.
-        """
-        given = read_body(request, StartSerializer).validated_data
-        held = running.start(self.get_object(), acting_user=actor(request), **given)
-        if held.state == ExperimentState.CHECKING:
-            return self._fresh(held, status.HTTP_202_ACCEPTED)
-        if held.state == ExperimentState.RUNNING:
-            return self._fresh(held)
-        details = {"experiment": ExperimentSerializer(held).data}
-        refused = body("gate_refused", " ".join(held.refusals), details)
-        return Response(refused, status.HTTP_409_CONFLICT)
-
-    @action(detail=True, methods=["post"])
-    @requires(publications.PUBLISH)
-    def cancel(self, request: Request, experiment: int) -> Response:
-        """Stop measuring, and do not start."""
-        return self._fresh(running.cancel(self.get_object(), acting_user=actor(request)))
-
-    @extend_schema(request=EndSerializer)
-    @action(detail=True, methods=["post"])
-    @requires(publications.PUBLISH)
-    def end(self, request: Request, experiment: int) -> Response:
-        """End an experiment.
-
-        No profile is published.
-        """
-        reason = read_body(request, EndSerializer).validated_data["reason"]
-        held = running.end(self.get_object(), acting_user=actor(request), reason=reason)
-        return self._fresh(held)
-
-    def _fresh(self, held: Experiment, code: int = status.HTTP_200_OK) -> Response:
-        return self.shown(self.get_queryset().get(pk=held.pk), code)

@@ -12,16 +12,16 @@ from search.tuning.api.curated import (
     ScopeProfileViewSet,
     SynonymViewSet,
 )
+from search.tuning.api.experiments import ExperimentViewSet
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
 from search.tuning.api.publishing import (
     ChangeViewSet,
-    ExperimentViewSet,
     GateViewSet,
     PublicationViewSet,
     RollbackViewSet,
 )
-from search.tuning.api.workbench import OptimisationViewSet, RunViewSet, WorkbenchViewSet
+from search.tuning.api.runs import RunViewSet
 
 
 class ProfileConverter:
@@ -55,15 +55,13 @@ router.register("hides", HideViewSet, "hide")
 router.register("synonyms", SynonymViewSet, "synonym")
 router.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
 router.register("scope-profiles", ScopeProfileViewSet, "scope-profile")
-router.register("tuning/optimisations", OptimisationViewSet, "optimisation")
-router.register("tuning", WorkbenchViewSet, "tuning")
 
 urlpatterns = [
     *router.urls,
     path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
     path(
         "gate/",
-        GateViewSet.as_view({"get": "retrieve", "patch": "partial_update"}),
+        GateViewSet.as_view({"get": "retrieve"}),
         name="gate",
     ),
 ]

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         read = actions.add_parser("import", help="Import judgements from a file.")
         read.add_argument("file", type=Path)
-        read.add_argument("--queries", type=Path, help="The topics (TREC) or queries.jsonl (BEIR).")
+        read.add_argument("--queries", type=Path, help="BEIR's queries.jsonl, for a qrels.tsv.")
         read.add_argument("--judge", default="", help="The judge, if the file names none.")
         write = actions.add_parser("export", help="Export all judgements to a file.")
         write.add_argument("file", type=Path)

@@ -1,14 +1,21 @@
-"""Judgements as CSV (plain, and Quepid's); a line in any format is a JudgementRow, or a Problem."""
+"""File formats of judgements: CSV, and BEIR's folder as a ZIP. Pure: bytes <-> rows.
+
+Reading does not stop at a bad line: it becomes a Problem with its number. Documents keep the names
+used in the file; `exchange` looks them up.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 # A spreadsheet interprets a cell with this prefix as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+MAX_UNPACKED = 200 * 1024 * 1024
 
 
 class FormatError(ValueError):
@@ -102,7 +109,6 @@ def numbered(rows: Sequence[JudgementRow]) -> dict[str, str]:
 COLUMNS = (
     "query", "collections", "document", "title", "grade", "judge", "note", "must_be_first", "class",
 )  # fmt: skip
-_KNOWN = {*COLUMNS, "docid", "doc_id", "rating"}
 
 
 def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
@@ -112,27 +118,6 @@ def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow
         raise FormatError(f"The header must name the columns: {', '.join(missing)} is missing.")
     for line, row in rows:
         yield row_of(line, row)
-
-
-def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
-    """Quepid's basic export, `query,docid,rating`, or a book with one column per judge."""
-    names, rows = _read_table(data)
-    if "query" not in names or not {"docid", "doc_id"} & set(names):
-        raise FormatError(
-            "Not a judgement file of Quepid: its header must name query, docid and rating, or "
-            "one column per judge."
-        )
-    document = "docid" if "docid" in names else "doc_id"
-    judges = [name for name in names if name not in ("query", document)]
-    for line, row in rows:
-        given = {name: row.get(name, "").strip() for name in judges}
-        if not any(given.values()):
-            yield JudgementRow(line, without_mark(row.get("query", "")))
-        for name, grade in given.items():
-            if grade:
-                judge = "" if name == "rating" else name
-                held = {"query": row["query"], "document": row[document], "grade": grade}
-                yield row_of(line, {**held, "judge": judge})
 
 
 def write_csv(rows: Sequence[JudgementRow]) -> bytes:
@@ -150,12 +135,6 @@ def write_csv(rows: Sequence[JudgementRow]) -> bytes:
     )  # fmt: skip
 
 
-def write_quepid(rows: Sequence[JudgementRow]) -> bytes:
-    """`query,docid,rating`, one rating per document."""
-    given = ((row.query, row.document, row.grade) for row in rows if row.grade is not None)
-    return _csv(("query", "docid", "rating"), given)
-
-
 def _read_table(data: bytes) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The names of the columns, and the rows as dictionaries with their line numbers."""
     text = decoded(data)
@@ -165,7 +144,7 @@ def _read_table(data: bytes) -> tuple[list[str], Iterator[tuple[int, dict[str, s
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     lines = _readable(reader)
     names = [name.strip() for name in next(lines, [])]
-    folded = [name.lower() if name.lower() in _KNOWN else name for name in names]
+    folded = [name.lower() if name.lower() in COLUMNS else name for name in names]
 
     def rows() -> Iterator[tuple[int, dict[str, str]]]:
         for values in lines:
@@ -189,3 +168,104 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     writer.writerow(header)
     writer.writerows([with_mark(cell) for cell in row] for row in rows)
     return out.getvalue().encode()
+
+
+def zipped(files: Mapping[str, str]) -> bytes:
+    """A ZIP of the texts, given by file name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            # Without a timestamp: the same judgements give the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return out.getvalue()
+
+
+def unzipped(data: bytes) -> dict[str, bytes]:
+    """The files of a ZIP by path. Raises FormatError if it is broken, encrypted or too large."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if sum(entry.file_size for entry in files) > MAX_UNPACKED:
+                raise FormatError("The ZIP is too large: it exceeds 200 MB when unpacked.")
+            return {entry.filename: archive.read(entry) for entry in files}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise FormatError("The ZIP cannot be read. Create it again, without a password.") from error
+
+
+def file_named(files: Mapping[str, bytes], *names: str) -> bytes:
+    """The file whose path contains one of `names`; the test set if there are several.
+
+    Raises FormatError if there is none.
+    """
+    fitting = [path for path in files if any(name in path.lower() for name in names)]
+    best = sorted(fitting, key=lambda path: ("test" not in path, path))
+    if not best:
+        raise FormatError(f"The ZIP contains no file whose name includes {' or '.join(names)}.")
+    return files[best[0]]
+
+
+def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
+    """`queries.jsonl` and `qrels.tsv` (or `qrels/test.tsv`) in a ZIP, or two files."""
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        files = unzipped(data)
+        data, queries = file_named(files, "qrels"), file_named(files, "queries.jsonl")
+    if queries is None:
+        raise FormatError(
+            "BEIR's qrels.tsv refers to queries by id: provide queries.jsonl as well."
+        )
+    texts = _beir_queries(decoded(queries))
+    for line, row in enumerate(csv.reader(io.StringIO(decoded(data)), delimiter="\t"), start=1):
+        if not row or (line == 1 and row[-1].strip() == "score"):
+            continue
+        if len(row) != 3:
+            yield Problem(line, "expected three columns: query, document, grade.")
+        elif row[0] not in texts:
+            yield Problem(line, f"query {row[0]} is not in the file of queries.")
+        else:
+            held = {"query": texts[row[0]], "document": row[1], "grade": row[2]}
+            yield row_of(line, held, plain=False)
+
+
+def write_beir(rows: Sequence[JudgementRow]) -> bytes:
+    """A ZIP of `queries.jsonl` and `qrels.tsv`."""
+    numbers = numbered(rows)
+    lines = (json.dumps({"_id": number, "text": text}) + "\n" for text, number in numbers.items())
+    qrels = "".join(
+        f"{numbers[row.query]}\t{row.document}\t{row.grade}\n"
+        for row in rows
+        if row.grade is not None
+    )
+    header = "query-id\tcorpus-id\tscore\n"
+    return zipped({"queries.jsonl": "".join(lines), "qrels.tsv": header + qrels})
+
+
+def _beir_queries(text: str) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            found[str(row["_id"])] = str(row["text"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise FormatError(
+                f"Line {number} of the queries is not a JSON object with _id and text."
+            ) from error
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format. `read` takes the file and, for BEIR, the file of queries."""
+
+    label: str
+    read: Callable[[bytes, bytes | None], Iterator[JudgementRow | Problem]]
+    write: Callable[[Sequence[JudgementRow]], bytes]
+    file_name: str
+    media_type: str
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format("CSV", read_csv, write_csv, "judgements.csv", "text/csv"),
+    "beir": Format("BEIR (ZIP)", read_beir, write_beir, "beir.zip", "application/zip"),
+}

@@ -1,4 +1,4 @@
-"""Profiles in the API, with the pins, hides, synonyms and rules that all profiles share."""
+"""Profiles in the API: read, edit, targets."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common.api.serializers import ChoiceField, CleanSerializer, Parameters, Strict
-from ingestion.api.serializers.documents import CollectionField
-from ingestion.models import Document
+from common.api.serializers import ChoiceField, Parameters, Strict
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.errors import UnknownProfile
-from search.models import ClassRule, Hide, Pin, ScopeProfile, SearchProfile, Synonym
-from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
+from search.models import SearchProfile
 from search.models.profiles import in_force_first
 from search.models.versions import NAME
-from search.query import MAX_QUERY_CHARS
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.evaluation.targets import NAMES as TARGETS
 from search.tuning.models import ProfileTargets
@@ -233,92 +229,3 @@ class TargetsSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The run; null if the profile has not been measured as it is."
     )
     outcomes = OutcomeSerializer(many=True)
-
-
-class DocumentField(serializers.SlugRelatedField[Document]):
-    """A document by its id. One that the user may not read is treated as missing."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
-
-    def get_queryset(self) -> QuerySet[Document]:
-        return Document.objects.visible_to(self.context["request"].user)
-
-
-class QuestionsField(serializers.ListField):
-    """A list of questions."""
-
-    child = serializers.CharField(max_length=MAX_QUERY_CHARS)
-
-
-class PinSerializer(CleanSerializer[Pin]):
-    """A document that ranks first for exactly this question. `position` counts from 1."""
-
-    document = DocumentField(help_text="Its id.")
-    title = serializers.CharField(source="document.title", read_only=True)
-
-    class Meta:
-        model = Pin
-        fields: tuple[str, ...] = (
-            "id", "query", "document", "title", "position", "enabled", "note", "created",
-            "warnings",
-        )  # fmt: skip
-        read_only_fields = ("created",)
-        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
-
-
-class HideSerializer(CleanSerializer[Hide]):
-    """A document that is hidden from exactly this question; with an empty `query`, from all."""
-
-    document = DocumentField(help_text="Its id.")
-    title = serializers.CharField(source="document.title", read_only=True)
-
-    class Meta:
-        model = Hide
-        fields = ("id", "query", "document", "title", "enabled", "note", "created", "warnings")
-        read_only_fields = ("created",)
-        validators: ClassVar[list[Any]] = []
-
-
-class SynonymSerializer(CleanSerializer[Synonym]):
-    """Synonymous words or phrases; `one_way`: only the first expands to the others."""
-
-    terms = serializers.ListField(
-        child=serializers.CharField(max_length=MAX_TERM_CHARS), max_length=MAX_TERMS
-    )
-
-    class Meta:
-        model = Synonym
-        fields = ("id", "terms", "one_way", "enabled", "note", "created", "warnings")
-        read_only_fields = ("created",)
-
-
-class ClassRuleSerializer(CleanSerializer[ClassRule]):
-    """A rule that classifies questions, by a `pattern` or by a `predicate`."""
-
-    query_class = ChoiceField(CLASSES)
-    examples = QuestionsField(required=False, max_length=100)
-    counter_examples = QuestionsField(required=False, max_length=100)
-
-    class Meta:
-        model = ClassRule
-        fields = (
-            "id", "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
-            "confidence", "position", "enabled", "warnings",
-        )  # fmt: skip
-
-
-class ScopeProfileSerializer(CleanSerializer[ScopeProfile]):
-    """The profile of one collection or of one document type; its version in force is used."""
-
-    collection = CollectionField(
-        required=False, allow_null=True, help_text="Its slug; null for a document type."
-    )
-    scope = serializers.CharField(
-        source="label", read_only=True, help_text="The name of the collection or of the type."
-    )
-
-    class Meta:
-        model = ScopeProfile
-        fields = ("id", "collection", "media_type", "scope", "profile", "note", "warnings")
-        validators: ClassVar[list[Any]] = []

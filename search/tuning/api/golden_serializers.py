@@ -1,4 +1,4 @@
-"""Golden queries, judgements and evaluation runs in the API."""
+"""Golden queries and judgements in the API."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from rest_framework.request import Request
 from common.api.serializers import ChoiceField, Parameters, Strict
 from ingestion.models import Document
 from search.query import MAX_QUERY_CHARS
-from search.tuning.api.serializers.profiles import CLASSES, ProfileNameSerializer
-from search.tuning.evaluation.golden_runs import QueryRow, query_rows
+from search.tuning.api.profile_serializers import CLASSES
 from search.tuning.golden.formats import FORMATS
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
+from search.tuning.models import GoldenQuery, Judgement
 
 
 class SlugsField(serializers.ListField):
@@ -120,7 +119,7 @@ class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
 
     file = serializers.FileField()
     queries = serializers.FileField(
-        required=False, help_text="TREC's topics or BEIR's queries.jsonl, if `file` is not a ZIP."
+        required=False, help_text="BEIR's queries.jsonl, if `file` is not a ZIP."
     )
     file_format = ChoiceField(list(FORMATS), default="csv")
     judge = serializers.CharField(
@@ -137,71 +136,9 @@ class ImportedSerializer(serializers.Serializer[Any]):
     problems = serializers.ListField(child=serializers.CharField())
 
 
-class LearnedSerializer(serializers.Serializer[dict[str, int]]):
-    judgements = serializers.IntegerField(help_text="Documents judged by interactions.")
-
-
 def shown_queries(queries: list[GoldenQuery], request: Request) -> list[Any]:
     """The queries as the API shows them; what must be first where its reader may see it."""
     firsts = [query.must_be_first_id for query in queries if query.must_be_first_id]
     seen = Document.objects.visible_to(request.user).filter(pk__in=firsts)
     context = {"seen": dict(seen.values_list("pk", "public_id"))}
     return list(GoldenQuerySerializer(queries, many=True, context=context).data)
-
-
-class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
-    """A profile's measures on the golden queries or on a judged collection."""
-
-    profile = ProfileNameSerializer()
-    baseline = ProfileNameSerializer(allow_null=True)
-    user = serializers.CharField(source="user.username", default=None, allow_null=True)
-    measures = serializers.JSONField()
-    differences = serializers.JSONField()
-    by_class = serializers.JSONField()
-    latency_ms = serializers.JSONField()
-
-    class Meta:
-        model = EvaluationRun
-        fields = (
-            "id", "kind", "state", "progress", "error", "profile", "baseline", "collection",
-            "queries", "measures", "differences", "by_class", "latency_ms", "fingerprint",
-            "embedding_space", "code_version", "user", "created",
-        )  # fmt: skip
-        read_only_fields = fields
-
-
-class QueryRowSerializer(serializers.Serializer[QueryRow]):
-    """A run's measures of one golden query. Documents that you may not see are null."""
-
-    query = serializers.UUIDField()
-    text = serializers.CharField()
-    query_class = serializers.CharField()
-    measures = serializers.DictField(child=serializers.FloatField())
-    was = serializers.DictField(child=serializers.FloatField())
-    first = serializers.UUIDField(allow_null=True)
-    was_first = serializers.UUIDField(allow_null=True)
-    must_be_first = serializers.UUIDField(allow_null=True)
-
-
-class RunDetailSerializer(RunSerializer):
-    """A run, with every query that you may see."""
-
-    by_query = serializers.SerializerMethodField()
-
-    class Meta(RunSerializer.Meta):
-        fields = (*RunSerializer.Meta.fields, "by_query")  # type: ignore[assignment]
-        read_only_fields = fields  # type: ignore[assignment]
-
-    @extend_schema_field(QueryRowSerializer(many=True))
-    def get_by_query(self, run: EvaluationRun) -> Any:
-        rows: Any = query_rows(run, viewer=self.context["request"].user)
-        return QueryRowSerializer(rows, many=True).data
-
-
-class NewRunSerializer(Parameters):
-    """The profile to measure, and the one to compare it with."""
-
-    profile = serializers.CharField(help_text="`name@version`; drafts as well.")
-    baseline = serializers.CharField(
-        required=False, help_text="`name@version`; the active profile if it is left out."
-    )

@@ -1,0 +1,78 @@
+"""What the workbench previews is what publishing ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pytest import approx
+
+from search.domain import QueryClass, Weights
+from search.errors import ProfileError
+from search.models import SearchProfile
+from search.pipeline import search
+from search.tuning.evaluation.golden import golden_set
+from search.tuning.golden import judging
+from search.tuning.models import ProfileChange
+from search.tuning.publishing import activation, drafts
+from search.tuning.workbench.preview import preview, trial
+from tests.support.admin_client import staff
+from tests.support.library import lasting_library
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+def active_row() -> SearchProfile:
+    return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_a_preview_is_what_publishing_gives(library: SimpleNamespace) -> None:
+    """For every golden query."""
+    viewer = staff("viewer", "view_searchprofile")
+    for text, document in (
+        ("barometer", library.logbook),
+        ("connection timeouts", library.connections),
+        ("D40", library.regions),
+    ):
+        judging.judge(text, [], document, 3, acting_user=viewer)
+    settings = {"fusion": "rrf", "depth": 40}
+    weights = dict.fromkeys(QueryClass, Weights(0, 1, 0))
+    active = active_row()
+    changed = trial(active, settings, weights)
+    previews = {
+        golden.text: preview(golden.text, active.as_profile(), changed, viewer=viewer)
+        for golden in golden_set()
+    }
+    assert len(previews) == 3
+    draft = drafts.edit(active, settings, weights, acting_user=viewer).profile
+    activation.activate(draft, action=ProfileChange.Action.PUBLISHED, acting_user=viewer)
+    for text, previewed in previews.items():
+        live = search(text, viewer=viewer)
+        assert live.profile.version == draft.version
+        ranked = [(row.result.document_id, row.result.hit.score) for row in previewed.draft.places]
+        assert ranked == [(result.document_id, approx(result.hit.score)) for result in live.results]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"magic": 1}, "magic"),
+        ({"depth": 1}, "greater than or equal to 5"),
+        ({"fusion": "magic"}, "magic"),
+    ],
+    ids=str,
+)
+def test_settings_that_no_profile_can_have_are_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ProfileError, match=message):
+        trial(active_row(), settings, {})
