@@ -61,7 +61,7 @@ check: $(VENV)/.installed-dev
 	$(PY) manage.py evaluate --check docs/relevance.md
 	@echo "$(PY) manage.py check --deploy, as in production"
 	@DEBUG=0 HTTPS=1 BEHIND_PROXY=1 NUM_PROXIES=1 ALLOWED_HOSTS=example.org \
-		CSRF_TRUSTED_ORIGINS=https://example.org BACKUP_URL=elsewhere STAFF_SECOND_FACTOR=password \
+		CSRF_TRUSTED_ORIGINS=https://example.org BACKUP_FOLDER=elsewhere STAFF_SECOND_FACTOR=password \
 		DATABASE_URL=postgres://a:b@db/c REDIS_URL=redis://cache SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 

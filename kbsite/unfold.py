@@ -67,7 +67,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
     "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
-    "DASHBOARD_CALLBACK": "kbsite.backups.admin.dashboard",
+    "DASHBOARD_CALLBACK": "search.admin.front_page.dashboard",
     "COMMAND": {"search_models": False},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
     "COLORS": {
@@ -166,7 +166,6 @@ UNFOLD: dict[str, Any] = {
                 _for_superusers("Sign-ons", "login", "socialaccount_socialaccount_changelist"),
                 _for_superusers("Audit trail", "policy", "audit_event_changelist"),
                 _item("Webhooks", "webhook", "webhooks", "webhook"),
-                _item("Backups", "backup", "backups", "backuprun"),
             ),
         ],
     },

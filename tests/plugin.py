@@ -24,6 +24,7 @@ _MODELS = Path(__file__).resolve().parent.parent / "var" / "models"
 for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "EMBEDDER", "HTTPS", "DEBUG"):
     os.environ.pop(name, None)
 os.environ |= {
+    "STEELYARD_ENV_FILE": os.devnull,  # not the checkout's .env, here and in child processes
     "STEELYARD_VAR": str(_OWN),
     # The model is a build product of pinned packages: made once, kept with the project's own.
     "MODELS_DIR": os.environ.get("MODELS_DIR", str(_MODELS)),
@@ -90,6 +91,13 @@ def _place(item: pytest.Item) -> tuple[bool, int]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    from tests.support.programs import require
+
+    for mark in item.iter_markers("needs"):
+        require(*mark.args)
 
 
 def pytest_collection_finish() -> None:

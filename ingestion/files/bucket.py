@@ -1,7 +1,7 @@
 """Originals in a bucket of S3, or of whatever else obstore knows, for sites on several machines.
 
 An object's name is the address' prefix and the storage name, so that any tool can copy a folder of
-originals into a bucket, and back. Credentials come from the environment, like those of backups
+originals into a bucket, and back. Credentials come from the environment
 (docs/adr/0084-originals-in-object-storage.md).
 """
 

@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+environ.Env.read_env(os.environ.get("STEELYARD_ENV_FILE", BASE_DIR / ".env"))
 
 VAR_DIR = Path(env.str("STEELYARD_VAR", default=str(BASE_DIR / "var"))).resolve()
 

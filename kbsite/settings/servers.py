@@ -139,7 +139,6 @@ CELERY_BEAT_SCHEDULE = {
     # Checked often, not scheduled at the hour: a beat that was down then does not skip the run.
     "run-nightly": _every(300, "search.tasks.run_nightly"),
     "watch-quality": _every(60, "search.tasks.watch_quality"),
-    "back-up": _every(300, "kbsite.backups.tasks.back_up_if_due", "imports"),
 }
 if env.str("QDRANT_URL", default=""):
     CELERY_BEAT_SCHEDULE |= {

@@ -42,7 +42,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
     "kbsite",
-    "kbsite.backups",
     "common.accounts",
     "common.audit",
     "ingestion",
@@ -119,6 +118,8 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = Path(env.str("FILES_DIR", default=str(VAR_DIR / "files"))).resolve()
 # A bucket for them instead, for sites on several machines: s3://BUCKET/PREFIX.
 ORIGINALS_URL = env.str("ORIGINALS_URL", default="")
+# The folder of `manage.py backup`, whose age is looked at, or “elsewhere”; empty: no backups.
+BACKUP_FOLDER = env.str("BACKUP_FOLDER", default="")
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "ingestion.files.bucket.BucketStorage",

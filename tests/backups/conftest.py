@@ -1,39 +1,25 @@
-"""A small site with originals, a place and a key for its backups, and an empty database."""
+"""A small site with originals, a folder for its snapshot, and an empty database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.files.storage import FileSystemStorage
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 from ingestion.models import Collection
-from kbsite.backups import database, writing
-from kbsite.backups.keys import Key
-from kbsite.backups.store import Store
+from kbsite.operations import database
 from tests.support.factories import make_collection, upload
 
-Make = Callable[[], writing.Made]
-
 
 @pytest.fixture
-def key(tmp_path: Path) -> Key:
-    return Key.create(tmp_path / "key")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     return tmp_path / "backups"
-
-
-@pytest.fixture
-def store(place: Path) -> Store:
-    return Store(str(place))
 
 
 @pytest.fixture
@@ -53,20 +39,8 @@ def library(transactional_db: None, clean_cache: None, files: Path) -> Collectio
 
 
 @pytest.fixture
-def make(library: Collection, store: Store, key: Key, tmp_path: Path) -> Make:
-    """Makes a backup of the library."""
-    return lambda: writing.make(
-        store,
-        key,
-        database=database.parameters(),
-        storage=default_storage,
-        scratch=tmp_path / "scratch",
-    )
-
-
-@pytest.fixture
 def empty(transactional_db: None) -> Iterator[dict[str, Any]]:
-    """How to reach an empty database on the same server."""
+    """libpq's parameters of an empty database on the same server."""
     name = f"{connection.settings_dict['NAME']}_restored"
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')

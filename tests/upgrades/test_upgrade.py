@@ -17,10 +17,8 @@ from django.apps import apps
 from django.core.files.storage import FileSystemStorage
 from psycopg import sql
 
-from kbsite.backups import writing
-from kbsite.backups.keys import Key
-from kbsite.backups.store import Store
 from kbsite.embedded import EmbeddedServers
+from kbsite.operations import backups
 from tests.upgrades import release
 
 # What Django writes of the models themselves, and of sessions, follows the release.
@@ -60,7 +58,8 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
 
     before = _rows(var)
     needed = _required(var)
-    backup = _backed_up(var)
+    originals = FileSystemStorage(var / "files")
+    backups.write(var / "backups", database=_address(var), storage=originals)
     with old_readers(var, before, _searches(dump)) as refused:
         _fail_halfway(var, before)
         assert refused == {}, "A failed migration stops the version before."
@@ -72,7 +71,7 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
     assert new <= needed, "Old web servers leave this column out: give it a db_default."
 
     # The way back from an upgrade, then forward again: an old backup, restored by newer code.
-    release.run(var, "manage.py", "restore", "--overwrite", *backup)
+    release.run(var, "manage.py", "restore", "--overwrite", str(var / "backups"))
     _assert_nothing_lost(before, _rows(var))
 
 
@@ -129,17 +128,6 @@ def _address(var: Path) -> dict[str, str]:
     database = EmbeddedServers(var).database_settings()
     names = {"host": "HOST", "port": "PORT", "user": "USER", "dbname": "NAME"}
     return {name: database[key] for name, key in names.items()}
-
-
-def _backed_up(var: Path) -> list[str]:
-    """Back up the database as it is, of whatever version; return the options that restore it."""
-    key = Key.create(var / "key")
-    place = str(var / "backups")
-    originals = FileSystemStorage(var / "files")
-    writing.make(
-        Store(place), key, database=_address(var), storage=originals, scratch=var / "scratch"
-    )
-    return ["--from", place, "--key", str(var / "key")]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,13 @@ import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
 from common.probes import PROBES
 from ingestion.documents import steps
-from kbsite.backups.models import BackupRun
+from kbsite.operations.backups import Snapshot
 from kbsite.operations.monitoring import endpoint, gauges
 from kbsite.serving.dispatch import Site
 from search import pipeline
@@ -300,18 +299,16 @@ def test_it_is_answered_without_a_thread_of_the_site(
 
 
 @pytest.mark.django_db
-def test_the_age_of_the_last_good_backup(settings: Any) -> None:
+def test_the_age_of_the_last_good_backup(settings: Any, tmp_path: Path) -> None:
     def age() -> list[float]:
         families = gauges.SiteGauges(seconds=0).collect()
         found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
         return [sample.value for sample in found.samples]
 
     assert age() == []
-    settings.BACKUP_URL = "/mnt/backups"
+    settings.BACKUP_FOLDER = str(tmp_path)
     assert age() == [math.inf]
-    BackupRun.objects.create(place="/mnt/backups", state=BackupRun.State.FAILED)
-    assert age() == [math.inf]
-    row = BackupRun.objects.create(place="/mnt/backups", state=BackupRun.State.DONE)
-    BackupRun.objects.filter(pk=row.pk).update(started=timezone.now() - timedelta(hours=2))
+    made = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+    Snapshot(made, "database.dump", "", {}, [], [], []).write(tmp_path)
     (seconds,) = age()
     assert seconds == pytest.approx(7200, abs=60)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from common.observing import metrics
 from kbsite.operations.monitoring import gauges
+from tests.support.programs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy/monitoring"
@@ -151,7 +151,7 @@ def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
         assert rule["annotations"].keys() == {"summary", "action"}
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="CI installs promtool")
+@needs("promtool")
 @pytest.mark.parametrize(
     "arguments",
     [

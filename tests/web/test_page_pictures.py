@@ -16,16 +16,13 @@ from PIL import Image, ImageDraw, ImageFont
 from common.accounts.models import User
 from ingestion.documents import pictures, purging
 from ingestion.models import Document, Visibility
-from ingestion.parsing.ocr import installed
 from tests.samples import builders, sheets_and_slides
 from tests.support.factories import make_collection, make_document
+from tests.support.programs import needs
 
 pytestmark = [pytest.mark.django_db, pytest.mark.forks]
 
-recognising = pytest.mark.skipif(
-    not installed(["eng"]).languages and not os.environ.get("CI"),
-    reason="no Tesseract data for English here: sudo apt-get install tesseract-ocr",
-)
+recognising = needs("tesseract")
 ARM = "The longer arm of the beam carries the weight that slides until the beam is level. "
 PAGES: list[list[tuple[str, object]]] = [
     [("h1", "The beam"), ("p", ARM * 9)],

@@ -5,47 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db.models import Max
-from django.utils import timezone
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from common import replicas
-from common.database import released
-from common.probes import Finding, look, ok, register, wrong
-from kbsite.backups import is_configured
-from kbsite.backups.models import BackupRun
+from common.probes import Finding, Scope, look, ok, register, wrong
+from kbsite.operations import backups
 
 # Seconds from which a replica has something that keeps it. A guess.
 BEHIND = 10.0
 
 
-def backup_age() -> float | None:
-    """Seconds since the last good backup: infinite if there is none, None if others make them."""
-    if not is_configured():
-        return None
-    good = BackupRun.objects.filter(state=BackupRun.State.DONE)
-    last = good.aggregate(last=Max("started"))["last"]
-    return (timezone.now() - last).total_seconds() if last else float("inf")
-
-
 def backup_gauges() -> Iterator[Metric]:
     gauge = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
-    age = backup_age()
-    if age is not None:
-        gauge.add_metric([], age)
+    if backups.is_configured():
+        age = backups.age()
+        gauge.add_metric([], float("inf") if age is None else age.total_seconds())
     yield gauge
 
 
 def backup_is_recent() -> bool | None:
-    age = released(backup_age)  # in a thread of its own
-    return None if age is None else age < settings.BACKUP_LATE_HOURS * 3600
+    return backups.is_recent() if backups.is_configured() else None
 
 
-@register("backup", needs="migrations", alive=backup_is_recent, vital=False, gauges=backup_gauges)
+@register("backup", Scope.DEPLOYMENT, alive=backup_is_recent, vital=False, gauges=backup_gauges)
 def backup() -> Iterator[Finding]:
-    """Nothing: `check --deploy` says it (kbsite/backups/checks.py)."""
-    yield from ()
+    """There must be backups, and the last must be recent."""
+    if not settings.BACKUP_FOLDER:
+        advice = (
+            "Set BACKUP_FOLDER to the folder of `manage.py backup` (docs/backup.md), or to "
+            "“elsewhere” if other programs back up the database and the files."
+        )
+        yield look("No backups are made.", advice, "W030")
+    elif backups.is_configured() and not backups.is_recent():
+        text = f"There is no backup of the last {backups.LATE.total_seconds() / 3600:.0f} hours."
+        yield look(text, "Run `manage.py backup`, and look at the log of its timer.", "W033")
 
 
 def replica_gauges() -> Iterator[Metric]:

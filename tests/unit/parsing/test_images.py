@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -17,14 +16,12 @@ from ingestion.errors import DamagedFile, NoText, PageNotDrawn, ParseLimitExceed
 from ingestion.parsing import Ocr, ParseLimits, draw_page, parse_file
 from ingestion.parsing.image import HOLDS_EXIF
 from ingestion.parsing.ocr import installed
+from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks
 
 ENGLISH = installed(["eng"])
-recognising = pytest.mark.skipif(
-    not ENGLISH.languages and not os.environ.get("CI"),
-    reason="no Tesseract data for English here: sudo apt-get install tesseract-ocr",
-)
+recognising = needs("tesseract")
 
 
 def picture(text: str, mode: str = "RGB", size: tuple[int, int] = (1000, 240)) -> Image.Image:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.errors import NoText
 from ingestion.parsing import Ocr, ParseLimits, parse_file
 from ingestion.parsing.ocr import SWITCHED_OFF, installed
+from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks
 
 ENGLISH = installed(["eng"])
-recognising = pytest.mark.skipif(
-    not ENGLISH.languages and not os.environ.get("CI"),
-    reason="no Tesseract data for English here: sudo apt-get install tesseract-ocr",
-)
+recognising = needs("tesseract")
 
 
 def make_scan(*pages: str, typed: str = "") -> bytes:

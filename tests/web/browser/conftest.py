@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from common.accounts.models import User
 from tests.support.database import FirstRows
+from tests.support.programs import require
 
 # What a busy machine may take; a test that waits so long is seldom, and then says why.
 expect.set_options(timeout=20_000)
@@ -48,10 +49,7 @@ def chromium_path() -> str | None:
 def browser() -> Iterator[Browser]:
     path = chromium_path()
     if path is None:
-        reason = "No Chromium: install the package chromium, or name one in CHROMIUM."
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        require("chromium")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield launched

@@ -1,0 +1,78 @@
+"""`manage.py restore [FOLDER]`: bring a site back from a snapshot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.core.management import call_command
+from django.core.management.base import CommandError, CommandParser
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from ingestion.management.base import PlainCommand
+from kbsite.management.commands.backup import add_folder, required_folder
+from kbsite.operations import backups
+from kbsite.operations import database as db
+
+
+class Command(PlainCommand):
+    help = "Restore the database and the originals from a folder that `backup` wrote, then migrate."
+    requires_system_checks = ()
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_folder(parser)
+        parser.add_argument(
+            "--overwrite", action="store_true", help="Replace the data that the site holds now."
+        )
+        parser.add_argument(
+            "--verify", action="store_true", help="Compare all files with their hashes, and end."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder, database = required_folder(options), db.parameters()
+        try:
+            snapshot = backups.Snapshot.read(folder)
+            if options["verify"]:
+                backups.verify(folder, snapshot)
+                self.stdout.write(f"The snapshot of {snapshot.moment:%Y-%m-%d %H:%M} UTC is whole.")
+                return
+            _require_known_migrations(snapshot)
+            with db.alone(database):
+                if not options["overwrite"]:
+                    db.require_empty(database)
+                backups.verify(folder, snapshot)
+                self.stdout.write("The snapshot is whole. Restoring.")
+                count = backups.restore(
+                    folder, snapshot, database=database, storage=default_storage
+                )
+        except backups.BackupError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            f"{count} of {len(snapshot.originals)} originals written, database restored."
+        )
+        connections.close_all()
+        call_command("migrate", verbosity=0, interactive=False)
+        for name in snapshot.missing:
+            self.stderr.write(f"The site had lost the original {name} before this backup.")
+        self.stdout.write(
+            f"Restored as of {snapshot.moment:%Y-%m-%d %H:%M} UTC and migrated. Put SECRET_KEY "
+            "back as well, unless everybody may sign in anew; then start the site."
+        )
+
+
+def _require_known_migrations(snapshot: backups.Snapshot) -> None:
+    """Raise BackupError if the snapshot was made by a newer version than this code."""
+    disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    apps = {app for app, _ in disk}
+    unknown = [
+        f"{app}.{name}"
+        for app, name in snapshot.migrations
+        if app in apps and (app, name) not in disk
+    ]
+    if unknown:
+        raise backups.BackupError(
+            f"The snapshot was made by a newer version of Steelyard: this one lacks "
+            f"{', '.join(unknown)}. Install that version, then restore again."
+        )
