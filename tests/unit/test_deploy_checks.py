@@ -20,6 +20,7 @@ SITE: dict[str, Any] = {
     "EMBEDDED_POSTGRES": False,
     "EMBEDDED_REDIS": False,
     "STAFF_SECOND_FACTOR": "all",
+    "BACKUP_FOLDER": "elsewhere",
 }
 
 

@@ -42,7 +42,7 @@ class Command(PlainCommand):
         try:
             with db.alone(database):
                 snapshot = backups.write(folder, database=database, storage=default_storage)
-        except backups.BackupError as error:
+        except db.BackupError as error:
             raise CommandError(str(error)) from error
         finally:
             os.umask(previous)

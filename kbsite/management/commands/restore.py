@@ -47,7 +47,7 @@ class Command(PlainCommand):
                 count = backups.restore(
                     folder, snapshot, database=database, storage=default_storage
                 )
-        except backups.BackupError as error:
+        except db.BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
             f"{count} of {len(snapshot.originals)} originals written, database restored."
@@ -72,7 +72,7 @@ def _require_known_migrations(snapshot: backups.Snapshot) -> None:
         if app in apps and (app, name) not in disk
     ]
     if unknown:
-        raise backups.BackupError(
+        raise db.BackupError(
             f"The snapshot was made by a newer version of Steelyard: this one lacks "
             f"{', '.join(unknown)}. Install that version, then restore again."
         )
