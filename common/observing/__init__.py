@@ -2,6 +2,5 @@
 
 metrics    the counters and histograms of every process
 processes  where they are kept, so that one scrape shows all processes of a machine
-ids        the ids that connect log lines: of the request, the search, the task
-tracing    spans of a trace, which cost nothing while none is collected
+tracing    ids that connect log lines, and spans of a trace
 """

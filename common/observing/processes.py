@@ -1,81 +1,88 @@
 """The metrics of all processes of one machine, in files of one folder.
 
-`prometheus_client` keeps each process' metrics in files named after its process id. Here they are
-named after a lock that the process holds as long as it lives: containers that share the folder
-have the same process ids, and a dead process is recognised by its free lock. Its counts are then
-added to those of all dead processes, so that no counter falls and the number of files stays small.
+`prometheus_client` keeps each process' metrics in files named after an identifier, by default the
+process id. Here it is a slot: the first number whose lock is free, locked as long as the process
+lives. Containers that share the folder have the same process ids, but not the same slots; and the
+next process in a slot goes on counting in its files, so that no counter falls and the number of
+files is that of the processes which ever ran at once.
 """
 
 from __future__ import annotations
 
+import itertools
+import logging
 import os
-import re
-import socket
+import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, values
+from prometheus_client import REGISTRY, CollectorRegistry, values
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
 with suppress(ImportError):  # Windows: each process then has its own metrics only
     import fcntl
 
+logger = logging.getLogger(__name__)
+
 # The variable that prometheus_client reads.
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-_FOLDED = "folded"
 # Bytes of a process' files. They are reserved because a write into a mapped file without room on
 # the disk would kill the process. Twice what all labels together take.
 _SIZES = {"histogram": 1 << 20, "counter": 1 << 18, "gauge_livesum": 1 << 14}
 
 
-class _Own:
-    """The name and the lock of this process; a forked child gets its own."""
+class _Slot:
+    """The slot of this process; a forked child takes its own."""
 
     def __init__(self) -> None:
         self._pid, self._lock = 0, -1
         self._name = ""
-        self._naming = threading.Lock()
+        self._taking = threading.Lock()
 
     def name(self) -> str:
-        """The name that no other process has, its lock held from the first call on."""
+        """The slot's name, which no other process has; it is taken at the first call."""
         pid = os.getpid()
         if pid != self._pid:
-            self._become(pid)
+            with self._taking:
+                if pid != self._pid:
+                    self._take()
+                    self._pid = pid
         return self._name
 
-    def _become(self, pid: int) -> None:
-        with self._naming:
-            if pid == self._pid:
-                return
-            if self._lock >= 0:
-                os.close(self._lock)  # the parent's, which the parent still holds
-                self._lock = -1
-            host = re.sub(r"[^a-zA-Z0-9.]", "-", socket.gethostname())[:40]
-            name = f"{host}-{pid}-{time.time_ns():x}"
-            folder = Path(os.environ[VARIABLE])
-            with _whole(folder):
-                lock = _opened(folder / f"{name}.lock")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                try:
-                    for kind, size in _SIZES.items():
-                        _reserve(folder / f"{kind}_{name}.db", size)
-                except OSError:
-                    os.close(lock)  # the next scrape removes what was made so far
-                    raise
-            self._lock, self._pid, self._name = lock, pid, name
+    def _take(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)  # the parent's, which the parent still holds
+            self._lock = -1
+        folder = Path(os.environ[VARIABLE])
+        for number in itertools.count():
+            lock = _opened(folder / f"{number}.lock")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                continue
+            break
+        try:
+            # Gauges are of the living: what the last process of this slot set is over.
+            (folder / f"gauge_livesum_{number}.db").unlink(missing_ok=True)
+            for kind, size in _SIZES.items():
+                _reserve(folder / f"{kind}_{number}.db", size)
+        except OSError:
+            os.close(lock)
+            raise
+        self._lock, self._name = lock, str(number)
 
     def after_fork(self) -> None:
         """Another thread may have held the lock when the process forked."""
-        self._naming = threading.Lock()
+        self._taking = threading.Lock()
 
 
-_own = _Own()
+_slot = _Slot()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_own.after_fork)
+    os.register_at_fork(after_in_child=_slot.after_fork)
 
 
 def keep_in(folder: Path) -> bool:
@@ -95,87 +102,59 @@ def keep_in(folder: Path) -> bool:
     # The class asks at once, before there is anything to name.
     names: list[Callable[[], str]] = [lambda: ""]
     values.ValueClass = values.MultiProcessValue(lambda: names[0]())
-    names[0] = _own.name
+    names[0] = _slot.name
     return True
 
 
 def registry() -> CollectorRegistry:
-    """The metrics of all processes that share the folder, dead ones included."""
-    from prometheus_client import REGISTRY
-
-    folder = os.environ.get(VARIABLE)
-    if not folder or not Path(folder).is_dir():
+    """The metrics of all processes that share the folder, and the counts of those that ended."""
+    folder = Path(os.environ.get(VARIABLE, ""))
+    if VARIABLE not in os.environ or not folder.is_dir():
         return REGISTRY
-    found = CollectorRegistry()
-    MultiProcessCollector(found, path=folder)
-    return found
+    for gauges in folder.glob("gauge_livesum_*.db"):
+        _remove_if_dead(gauges, folder / f"{gauges.stem.rpartition('_')[2]}.lock")
+    shared = CollectorRegistry()
+    MultiProcessCollector(shared, path=str(folder))
+    return shared
 
 
-@contextmanager
-def settled() -> Iterator[None]:
-    """Fold what dead processes left, and keep others from doing so within the block."""
-    folder = os.environ.get(VARIABLE)
-    if not folder or not Path(folder).is_dir():
-        yield
-        return
-    with _whole(Path(folder)):
-        with suppress(OSError):  # a full disk: the dead are counted from their own files
-            _fold(Path(folder))
-        yield
-
-
-@contextmanager
-def _whole(folder: Path) -> Iterator[None]:
-    """Hold the lock of the whole folder."""
-    handle = _opened(folder / "folder.guard")
+def _remove_if_dead(gauges: Path, lock: Path) -> None:
+    """Remove the gauges of a process that ended; no other can take its slot meanwhile."""
+    handle = _opened(lock)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        gauges.unlink(missing_ok=True)
+    except OSError:
+        pass  # it lives
     finally:
         os.close(handle)
 
 
-def _fold(folder: Path) -> None:
-    """Add the counts of each dead process to those of all, and remove its files."""
-    for lock in folder.glob("*.lock"):
-        handle = os.open(lock, os.O_RDWR)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue  # it lives
-        else:
-            for left in folder.glob(f"*_{lock.stem}.db"):
-                kind = left.name.partition("_")[0]
-                # Of a gauge only the living count; a file without room is empty.
-                if kind != "gauge" and left.stat().st_size:
-                    _add(left, folder / f"{kind}_{_FOLDED}.db")
-                left.unlink()
-            lock.unlink()
-        finally:
-            os.close(handle)
-
-
-def _add(left: Path, folded: Path) -> None:
-    _reserve(folded, _SIZES[left.name.partition("_")[0]])
-    total = MmapedDict(str(folded))
-    try:
-        for key, value, _, _ in MmapedDict.read_all_values_from_file(str(left)):
-            total.write_value(key, total.read_value(key)[0] + value, 0.0)
-    finally:
-        total.close()
-
-
 def _reserve(path: Path, size: int) -> None:
-    """Create the file at its size, with its room on the disk. Raises OSError."""
-    handle = _opened(path)
-    size = max(size, os.fstat(handle).st_size)
+    """Create the file with its room on the disk, unless its counts can go on. Raises OSError."""
+    if _is_whole(path):
+        return
+    draft = path.with_suffix(".new")  # a scrape must not read a file without a head
+    handle = _opened(draft)
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
         else:  # macOS
-            os.pwrite(handle, b"\0" * (size - os.fstat(handle).st_size), os.fstat(handle).st_size)
+            os.pwrite(handle, b"\0" * size, 0)
     finally:
         os.close(handle)
+    draft.replace(path)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether the file's counts can be read: a machine that went down may have damaged it."""
+    try:
+        if int.from_bytes(path.read_bytes()[:4], sys.byteorder, signed=True) >= 0:
+            MmapedDict(str(path)).close()  # reads all
+            return True
+    except Exception:  # whatever the bytes lead to
+        logger.debug("%s is begun anew", path, exc_info=True)
+    return False
 
 
 def _opened(path: Path) -> int:

@@ -1,17 +1,27 @@
-"""Spans of a trace (OpenTelemetry). Without the SDK, or with tracing off, they cost nothing.
+"""The ids and the spans of one piece of work, in every thread and process that does it.
 
-No span holds a question, an address with its parameters, or a value of a statement.
+The ids connect its log lines. They follow the work through `contextvars`: from a request to the
+threads of its view, by the headers of its messages to the workers. A parser's process has none: its
+worker writes of it.
+
+Spans (OpenTelemetry) cost nothing without the SDK, or with tracing off. None holds a question, an
+address with its parameters, or a value of a statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+import re
+import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from opentelemetry import context, propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
+from structlog import contextvars
 
+REQUEST, SEARCH, TASK = "request_id", "search_id", "task_id"
+_VALID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
 _KINDS = {
     "request": SpanKind.SERVER,
     "send": SpanKind.PRODUCER,
@@ -19,6 +29,41 @@ _KINDS = {
     "statement": SpanKind.CLIENT,
 }
 _tracer = trace.get_tracer("steelyard")
+
+
+def new_id() -> str:
+    """A new id: 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+def valid_id(stated: str) -> str:
+    """The id that another program states, if it is one; else empty: a log line may hold it."""
+    return stated if _VALID.fullmatch(stated) else ""
+
+
+@contextmanager
+def bound(**ids: str) -> Iterator[None]:
+    """Add the ids that are not empty to every log line of the block.
+
+    Those that are noted within it end with it.
+    """
+    before = contextvars.get_contextvars()
+    note(**ids)
+    try:
+        yield
+    finally:
+        contextvars.clear_contextvars()
+        contextvars.bind_contextvars(**before)
+
+
+def note(**ids: str) -> None:
+    """Add ids to the log lines of the rest of this piece of work."""
+    contextvars.bind_contextvars(**{name: each for name, each in ids.items() if each})
+
+
+def current() -> Mapping[str, str]:
+    """The ids of this piece of work by name."""
+    return {name: str(each) for name, each in contextvars.get_contextvars().items()}
 
 
 @contextmanager
@@ -57,11 +102,6 @@ def carried() -> dict[str, str]:
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return carrier
-
-
-def carry_into(headers: MutableMapping[str, Any]) -> None:
-    """Add `carried` to a message's headers."""
-    headers.update(carried())
 
 
 def current_trace() -> str:

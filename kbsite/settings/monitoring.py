@@ -20,8 +20,6 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # line: for people; json: an object a line, for programs.
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 LOGGING = logging_of(LOG_FORMAT, LOG_LEVEL)
-# The proxies, as addresses or networks, whose X-Request-ID is taken over; others' is replaced.
-REQUEST_ID_PROXIES = env.list("REQUEST_ID_PROXIES", default=[])
 
 # --- traces and errors ---
 # The collector that traces are sent to (OTLP over HTTP); empty: none are made. The SDK reads its

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from common.accounts.models import User
-from common.observing import ids
+from common.observing import tracing
 from ingestion.models import Collection, Visibility
 from search.analytics.models import SearchEvent
 from search.analytics.privacy import is_recorded, visitor_of
@@ -52,7 +52,7 @@ def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID |
     if response.query.is_empty or response.forced or not is_recorded(request):
         return None
     search_id = uuid.uuid4()
-    ids.note(search_id=str(search_id))
+    tracing.note(search_id=str(search_id))
     return search_id
 
 

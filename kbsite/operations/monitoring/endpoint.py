@@ -36,8 +36,7 @@ class SharedProcesses(Collector):
     """A collector of what all processes of this machine have counted."""
 
     def collect(self) -> Iterator[Metric]:
-        with processes.settled():
-            yield from processes.registry().collect()
+        yield from processes.registry().collect()
 
     def describe(self) -> list[Metric]:
         """Nothing: a registry would else collect to learn the names."""

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from common.observing import ids, tracing
+from common.observing import tracing
 from kbsite.operations.monitoring import discretion
 
 APPS = ("kbsite", "common", "ingestion", "search")
@@ -24,7 +24,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discretion.discreet(record)).partition("\n")
-        known = " ".join(f"{name}={each}" for name, each in ids.current().items())
+        known = " ".join(f"{name}={each}" for name, each in tracing.current().items())
         return f"{line} [{known}]{newline}{rest}" if known else line + newline + rest
 
 

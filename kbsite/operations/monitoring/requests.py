@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
@@ -19,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.decorators import sync_and_async_middleware
 from opentelemetry.trace import Span
 
-from common.observing import ids, metrics, tracing
+from common.observing import metrics, tracing
 
 HEADER = "X-Request-ID"
 # The parts of the site by the beginning of their paths; all others are pages.
@@ -41,28 +39,17 @@ def area_of(path: str) -> str:
     return next((area for beginning, area in _AREAS if path.startswith(beginning)), "pages")
 
 
-@lru_cache
-def networks(proxies: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """The networks of REQUEST_ID_PROXIES. Raises ValueError for a text that is none."""
-    return tuple(ip_network(proxy, strict=False) for proxy in proxies)
-
-
-def request_id(stated: str, peer: str) -> str:
-    """The id that a trusted proxy states for a request from the address `peer`, or a new one."""
-    try:
-        trusted = networks(tuple(settings.REQUEST_ID_PROXIES))
-        known = any(ip_address(peer) in network for network in trusted)
-    except ValueError:  # a Unix socket has no address
-        known = False
-    return (ids.valid(stated) if known else "") or ids.new_id()
+def request_id(stated: str) -> str:
+    """The id that the site's own proxy states for a request, or a new one."""
+    trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
+    return (tracing.valid_id(stated) if trusted else "") or tracing.new_id()
 
 
 @contextmanager
 def named(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
     """Give a request of ASGI its id within the block; the `send` to use adds it to the response."""
     stated = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
-    peer = (scope.get("client") or ("",))[0]
-    given = request_id(stated.decode("latin-1"), peer)
+    given = request_id(stated.decode("latin-1"))
 
     async def sending(message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -71,7 +58,7 @@ def named(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
             message = {**message, "headers": [*headers, (name, given.encode())]}
         await send(message)
 
-    with ids.bound(request_id=given):
+    with tracing.bound(request_id=given):
         yield sending
 
 
@@ -96,9 +83,7 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
 @contextmanager
 def _observed(request: HttpRequest) -> Iterator[Callable[[Any], Any]]:
     area, started = area_of(request.path_info), time.perf_counter()
-    given = ids.current().get(ids.REQUEST) or request_id(
-        request.headers.get(HEADER, ""), request.META.get("REMOTE_ADDR", "")
-    )
+    given = tracing.current().get(tracing.REQUEST) or request_id(request.headers.get(HEADER, ""))
     method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
 
     def ended(response: Any) -> Any:
@@ -110,7 +95,7 @@ def _observed(request: HttpRequest) -> Iterator[Callable[[Any], Any]]:
             metrics.observe(metrics.REQUESTS, spent, area=area, status=status)
         return response
 
-    with ids.bound(request_id=given), tracing.span(f"{method} {area}", role="request") as span:
+    with tracing.bound(request_id=given), tracing.span(f"{method} {area}", role="request") as span:
         yield ended
 
 
@@ -122,4 +107,4 @@ def _describe(span: Span, request: HttpRequest, status: int) -> None:
     span.set_attribute("http.request.method", request.method or "")
     span.set_attribute("http.route", match.route if match else "")
     span.set_attribute("http.response.status_code", status)
-    span.set_attribute("steelyard.request_id", ids.current().get(ids.REQUEST, ""))
+    span.set_attribute("steelyard.request_id", tracing.current().get(tracing.REQUEST, ""))

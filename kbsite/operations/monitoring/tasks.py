@@ -16,7 +16,7 @@ from celery.signals import (
     worker_process_init,
 )
 
-from common.observing import ids, metrics, tracing
+from common.observing import metrics, tracing
 
 # The header of a message: the ids and the trace of the work that sent it.
 HEADER = "steelyard"
@@ -68,7 +68,7 @@ def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
 def send_along(sender: str = "", headers: Any = None, **_signal: Any) -> None:
     """Add the ids and the trace to the message."""
     if isinstance(headers, dict):
-        known = {name: each for name, each in ids.current().items() if name != ids.TASK}
+        known = {name: each for name, each in tracing.current().items() if name != tracing.TASK}
         headers[HEADER] = {"ids": known, "trace": tracing.carried()}
     metrics.count(metrics.TASKS_SENT, task=str(sender))
 
@@ -79,7 +79,7 @@ def begin(task_id: str = "", task: Any = None, **_signal: Any) -> None:
     brought = getattr(task.request, HEADER, None) or {}
     known = brought.get("ids", {}) if isinstance(brought, dict) else {}
     stack = ExitStack()
-    stack.enter_context(ids.bound(**{**known, ids.TASK: task_id}))
+    stack.enter_context(tracing.bound(**{**known, tracing.TASK: task_id}))
     within = brought.get("trace") if isinstance(brought, dict) else None
     stack.enter_context(tracing.span(task.name, role="task", within=within or {}))
     _running[task_id] = (stack, time.perf_counter())

@@ -18,7 +18,6 @@ from ingestion.parsing.ocr import installed
 from ingestion.spaces.allowed import origin
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from kbsite.operations.monitoring.logs import FORMATS
-from kbsite.operations.monitoring.requests import networks
 from search import reranking
 from search.query import MAX_QUERY_CHARS
 from search.retrieval import backends
@@ -73,11 +72,6 @@ def monitoring() -> Iterator[Finding]:
         text = f"Metrics cannot be kept in {settings.METRICS_DIR}: each process counts alone."
         advice = "Set METRICS_DIR to a local folder that this user may write to."
         yield look(text, advice, "W034")
-    try:
-        networks(tuple(settings.REQUEST_ID_PROXIES))
-    except ValueError as error:
-        advice = "Use addresses (10.0.0.5) and networks (10.0.0.0/24), separated by commas."
-        yield wrong(f"REQUEST_ID_PROXIES: {error}", advice, "E033")
 
 
 @register("retrieval", Scope.SETTINGS)
