@@ -15,10 +15,9 @@ class SearchConfig(AppConfig):
     name = "search"
 
     def ready(self) -> None:
-        from ingestion.exporting.format import attach
         from ingestion.spaces import changes
         from search.engine import configuration
-        from search.exporting import OwnProfile, Pins
+        from search.exporting import rows
         from search.parts import register_parts
         from search.reranking import Kind, register
         from search.signals import keyword, recency, registry, synonym, title, vector
@@ -31,8 +30,7 @@ class SearchConfig(AppConfig):
             synonym.SynonymSignal(),
         )
         register_parts()
-        attach(Pins())
-        attach(OwnProfile())
+        rows.attach_all()
         register(Kind.OPENAI, _listwise)
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)

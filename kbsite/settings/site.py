@@ -61,7 +61,7 @@ MIDDLEWARE = [
     "kbsite.serving.policy.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
     "kbsite.serving.outages.refuse_during_outage",
-    "kbsite.exported.read_only.ReadOnly",
+    "search.exporting.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

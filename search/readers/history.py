@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -13,10 +14,12 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common.accounts import tokens
 from common.accounts.models import User
 from search.analytics.models import SearchEvent
 from search.query import MAX_QUERY_CHARS
-from search.readers.models import HistoryEntry, OwnQuerySet, Params, ReaderSettings
+from search.readers import saving
+from search.readers.models import HistoryEntry, OwnQuerySet, Params, ReaderSettings, SavedSearch
 
 logger = logging.getLogger(__name__)
 
@@ -122,3 +125,57 @@ def _is_prefetched(request: HttpRequest) -> bool:
 def _key(question: str, params: Params) -> str:
     written = json.dumps([question, params], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(written.encode()).hexdigest()
+
+
+def own_data(user: User) -> dict[str, Any]:
+    """The reader's account, history, saved searches, favourites, tokens and recorded searches.
+
+    Without secrets: no password, no token, no feed's address. Conversations are exported by their
+    own pages.
+    """
+    return {
+        "account": {
+            "username": user.get_username(),
+            "email": user.email,
+            "first_name": user.first_name,
+            "last_name": user.last_name,
+            "joined": user.date_joined.isoformat(),
+        },
+        "keeps_history": is_kept(user),
+        "history": [
+            {"question": entry.question, "filters": entry.params, "at": entry.at.isoformat()}
+            for entry in of(user)
+        ],
+        "saved_searches": [_saved(search) for search in saving.of(user)],
+        "favourites": [
+            {"id": str(document.public_id), "title": document.title}
+            for document in saving.favourites_of(user)
+        ],
+        "tokens": [
+            {
+                "key": row.token_key,
+                "name": grant.name if (grant := getattr(row, "grant", None)) else "",
+                "scopes": list(grant.scopes) if grant else [],
+                "created": row.created.isoformat(),
+                "expiry": row.expiry.isoformat() if row.expiry else None,
+            }
+            for row in tokens.alive(user)
+        ],
+        "recorded_searches": [
+            {"question": query, "at": at.isoformat(), "channel": channel}
+            for query, at, channel in SearchEvent.objects.filter(user=user.pk).values_list(
+                "query", "at", "channel"
+            )
+        ],
+    }
+
+
+def _saved(search: SavedSearch) -> dict[str, Any]:
+    return {
+        "name": search.name,
+        "question": search.question,
+        "filters": search.params,
+        "mails": search.mails,
+        "has_feed": bool(search.feed_key),
+        "created": search.created.isoformat(),
+    }

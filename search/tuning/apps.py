@@ -15,15 +15,11 @@ class TuningConfig(AppConfig):
     verbose_name = _("Tuning")
 
     def ready(self) -> None:
-        from ingestion.exporting.format import attach
         from search.engine import configuration
         from search.tuning.experiments.outcomes import finish_running
         from search.tuning.experiments.running import running_experiment
-        from search.tuning.exporting import GoldenQueries, Judgements
         from search.tuning.publishing.activation import activated
 
-        attach(GoldenQueries())
-        attach(Judgements())
         configuration.register_experiments(running_experiment)
         activated.connect(finish_running)
         post_migrate.connect(_install, sender=self)

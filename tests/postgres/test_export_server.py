@@ -11,22 +11,20 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-import psycopg
 import pytest
 import yaml
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.urls import reverse
 from mcp import Client
 
 from ingestion.models import Collection, Visibility
+from kbsite.embedded import EmbeddedServers
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
@@ -39,50 +37,26 @@ OTHERS = "# Other codes\n\nThe code D-41 is about the door, and E40 is about the
 
 
 @contextmanager
-def database() -> Iterator[str]:
-    """The URL of a new database on the tests' Postgres."""
-    ours = connection.settings_dict
-    server = {"host": ours["HOST"], "port": ours["PORT"], "user": ours["USER"]}
-    with closing(psycopg.connect(**server, dbname="postgres", autocommit=True)) as admin:
-        admin.execute("DROP DATABASE IF EXISTS exported")
-        admin.execute("CREATE DATABASE exported")
-        try:
-            where = f"?host={quote(ours['HOST'])}&port={ours['PORT']}"
-            yield f"postgres://{ours['USER']}@/exported{where}"
-        finally:
-            admin.execute("DROP DATABASE exported WITH (FORCE)")
-
-
-@contextmanager
 def running(folder: Path) -> Iterator[str]:
     """The server of the folder, started by its serve.sh, with the packages of these tests."""
     _install(folder)
-    with database() as url, socket.socket() as probe:
+    with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-        probe.close()
-        unwanted = ("DJANGO_SETTINGS_MODULE", "STEELYARD_VAR", "PYTHONPATH")
-        environment = {name: value for name, value in os.environ.items() if name not in unwanted}
-        environment |= {
-            "DATABASE_URL": url,
-            "REDIS_URL": f"unix://{settings.EMBEDDED.redis_socket}",
-            "DATABASE_POOL": "4",
-            "WEB_CONCURRENCY": "1",
-            "PORT": str(port),
-        }
-        with (folder / "log").open("w+") as log:
-            process = subprocess.Popen(
-                [folder / "serve.sh"],
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
-            try:
-                _wait(process, port, folder / "log")
-                yield f"http://127.0.0.1:{port}"
-            finally:
-                process.kill() if process.poll() is not None else process.terminate()
-                process.wait(60)
+    unwanted = ("DJANGO_SETTINGS_MODULE", "STEELYARD_ENV_FILE", "STEELYARD_VAR", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+    environment |= {"DATABASE_POOL": "4", "WEB_CONCURRENCY": "1", "PORT": str(port)}
+    with (folder / "log").open("w+") as log:
+        process = subprocess.Popen([folder / "serve.sh"], env=environment, stdout=log, stderr=log)
+        try:
+            _wait(process, port, folder / "log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(60)
+            left = EmbeddedServers(folder / "app" / "var").status()
+            EmbeddedServers(folder / "app" / "var").stop()
+    assert [server.name for server in left if server.up] == [], "It stops its database and queue."
 
 
 def _install(folder: Path) -> None:

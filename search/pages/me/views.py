@@ -23,7 +23,7 @@ from common.audit.recording import record
 from ingestion.models import Document
 from search.answers import threads
 from search.pages.fields import PageField
-from search.readers import exporting, history, news, saving
+from search.readers import history, news, saving
 
 ENTRIES_SHOWN = 50  # a page of the history
 OPENED = 8  # a guess: the last searches and the favourites of the first page
@@ -128,7 +128,7 @@ def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
     user = reader_of(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
-    found: dict[str, Any] = exporting.own_data(user)
+    found: dict[str, Any] = history.own_data(user)
     found["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
     text = json.dumps(found, ensure_ascii=False, indent=2, default=str)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 
 from ingestion.lexical import terms
 from ingestion.models import Collection, Visibility
-from kbsite.exported.folder import ARCHIVE, PROFILE
-from kbsite.exported.profile import restore_profile
+from search.exporting.server import ARCHIVE, PROFILE, restore_profile
 
 
 class Command(BaseCommand):
@@ -31,15 +32,33 @@ class Command(BaseCommand):
             raise CommandError("This command is for exported servers. Set READ_ONLY=1.")
         if not (data / ARCHIVE).is_file():
             raise CommandError(f"There is no {ARCHIVE} in {data}.")
+        # `docker stop`, a service manager and a closed terminal end it as Ctrl-C does.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
+        try:
+            self._serve(data)
+        except KeyboardInterrupt:
+            self.stdout.write("Stopped. The data is kept.")
+        finally:
+            if settings.EMBEDDED is not None:
+                settings.EMBEDDED.stop()
+
+    def _serve(self, data: Path) -> None:
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         done = settings.VAR_DIR / "restored"
         if not done.exists():
             self._build(data)
             done.touch()
-        os.chdir(settings.BASE_DIR)
+        connections.close_all()
         command = [sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"]
-        os.execv(sys.executable, command)  # noqa: S606  # no shell is wanted
+        server = subprocess.Popen(command, cwd=settings.BASE_DIR)
+        try:
+            if code := server.wait():
+                raise CommandError(f"The web server ended with exit code {code}.")
+        finally:
+            server.terminate()
+            server.wait()
 
     def _build(self, data: Path) -> None:
         """Restore documents and profile. An interrupted build goes on at the next start."""

@@ -1,20 +1,30 @@
-"""Write a folder with everything that a read-only server of one collection needs."""
+"""The folder of a read-only server of one collection: program, documents and profile."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.core import serializers
+from django.db import transaction
+from django.db.models import Max
 
 from ingestion.exporting.writing import export
 from ingestion.models import Collection, EmbeddingSpace
-from kbsite.exported.profile import write_profile
+from search.models import ClassWeights, ScopeProfile, SearchProfile
+from search.models.profiles import in_force_first
+from search.tuning.models import ProfileChange
+from search.tuning.publishing.activation import activate
 
 # The program: everything that runs, and nothing of its development or of this site.
 CODE = ("common", "ingestion", "kbsite", "search", "static", "templates")
 FILES = ("manage.py", "requirements.txt", "LICENSE")
 ARCHIVE, PROFILE = "collection.zip", "profile.json"
+# What belongs to a site's history rather than to the ranking.
+_HISTORY = ("version", "state", "based_on", "created", "published", "profile")
 
 ENVIRONMENT = """\
 # The settings of this server; .env.example of Steelyard lists all.
@@ -147,3 +157,45 @@ def _write_texts(collection: Collection, draft: Path, profile: str) -> None:
     for name, text in texts.items():
         (draft / name).write_text(text)
     (draft / "serve.sh").chmod(0o755)
+
+
+def write_profile(collection: Collection, path: Path) -> str:
+    """Write the profile of searches in the collection; return its name."""
+    profile = _profile_of(collection)
+    weights = profile.class_weights.order_by("query_class")
+    data = {"profile": _fields(profile), "weights": [_fields(row) for row in weights]}
+    path.write_text(json.dumps(data, indent=1))
+    return str(profile)
+
+
+@transaction.atomic
+def restore_profile(path: Path) -> SearchProfile:
+    """Create the profile of the file and make it the active one."""
+    data = json.loads(path.read_text())
+    name = data["profile"]["name"]
+    last = SearchProfile.objects.filter(name=name).aggregate(last=Max("version"))["last"] or 0
+    profile = SearchProfile(**data["profile"], version=last + 1)
+    profile.save()
+    for row in data["weights"]:
+        ClassWeights.objects.create(profile=profile, **row)
+    return activate(
+        profile,
+        action=ProfileChange.Action.PUBLISHED,
+        acting_user=None,
+        reason="Restored from an exported server.",
+    )
+
+
+def _profile_of(collection: Collection) -> SearchProfile:
+    own = ScopeProfile.objects.filter(collection=collection).first()
+    if own is not None:
+        named = SearchProfile.objects.filter(name=own.profile).exclude(published=None)
+        found = named.order_by(*in_force_first()).first()
+        if found is not None:
+            return found
+    return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+
+
+def _fields(row: SearchProfile | ClassWeights) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(serializers.serialize("json", [row]))[0]["fields"]
+    return {name: value for name, value in fields.items() if name not in _HISTORY}
