@@ -27,8 +27,7 @@ from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake.importing import services
-from ingestion.intake.importing.folders import HERE
-from ingestion.intake.importing.protocol import MANIFEST_ENDS, ImportRefused
+from ingestion.intake.importing.protocol import HERE, MANIFEST_ENDS, ImportRefused
 from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Import, ImportItem
 

@@ -20,8 +20,13 @@ from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, b
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces.allowed import KEY_OF_THE_SETTINGS, require_address, require_key
-from ingestion.spaces.metering import MeteredEmbedder, SharedThrottle
+from ingestion.spaces.metering import (
+    KEY_OF_THE_SETTINGS,
+    MeteredEmbedder,
+    SharedThrottle,
+    require_address,
+    require_key,
+)
 
 
 def active_space() -> EmbeddingSpace | None:

@@ -1,19 +1,92 @@
-"""An embedder whose calls are counted, and the rate limits of embedding servers."""
+"""What a space may call: the allowed addresses, the rate limits of servers, the count of calls."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import connection
+from django.utils.translation import gettext
 
 from common.observing import metrics
 from common.observing.tracing import span
 from ingestion.embedding import Embedder
+from ingestion.embedding.config import OPENAI_BASE_URL
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
-from ingestion.errors import EmbeddingUnavailable
+from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
+
+KEY_OF_THE_SETTINGS = "OPENAI_API_KEY"
+# Stricter than any library that reads it, so that all of them read the same host.
+_ADDRESS = re.compile(
+    r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w./~-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin(address: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of a server's address in its plain form; None for any other text."""
+    if not _ADDRESS.fullmatch(address):
+        return None
+    parts = urlsplit(address.lower())
+    try:
+        return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    except ValueError:  # a port above 65535
+        return None
+
+
+def require_address(address: str | None) -> None:
+    """Raise EmbeddingRejected unless the settings name the server at `address`.
+
+    None is OpenAI's own. Paths do not count. The server's name is resolved as it is for the
+    settings' own server: a private address is a normal one for a model on the same network.
+    """
+    ours = settings.EMBEDDER_OPTIONS.get("openai", {}).get("base_url")
+    listed = (OPENAI_BASE_URL, *([ours] if ours else []), *settings.EMBEDDING_ADDRESSES)
+    if not address or address == ours:
+        return
+    wanted_origin = origin(address)
+    if wanted_origin is not None and wanted_origin in map(origin, listed):
+        return
+    raise EmbeddingRejected(
+        gettext(
+            "No texts are sent to %(address)s: this server is not in the settings. Somebody with "
+            "access to them can add its address to EMBEDDING_ADDRESSES, for the web server and "
+            "the workers, and start them again."
+        )
+        % {"address": "".join(c if c.isprintable() else "?" for c in address[:200])}
+    )
+
+
+def require_key(name: str) -> None:
+    """Raise EmbeddingRejected unless the settings name this environment variable as a key."""
+    if name in ("", KEY_OF_THE_SETTINGS, *settings.EMBEDDING_KEY_VARIABLES):
+        return
+    raise EmbeddingRejected(
+        gettext(
+            "The variable %(name)s is not sent to a model's server: it is not in the settings. "
+            "Somebody with access to them can add its name to EMBEDDING_KEY_VARIABLES, for the "
+            "web server and the workers, and start them again."
+        )
+        % {"name": "".join(c if c.isprintable() else "?" for c in name[:100])}
+    )
+
+
+def why_refused(config: Mapping[str, Any]) -> str:
+    """Why the settings do not allow this `config` of a space; empty if they do."""
+    try:
+        require_key(str(config.get("api_key_env", "")))
+        require_address(config.get("base_url"))
+    except EmbeddingRejected as error:
+        return str(error)
+    return ""
+
 
 # The burst: a tenth of a minute's allowance (a guess). A whole minute's would let the first minute
 # send twice the limit.

@@ -15,14 +15,16 @@ from django.utils.translation import gettext
 
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.importing.archives import ArchiveSource, local_file
-from ingestion.intake.importing.folders import FolderSource, allowed, opened
 from ingestion.intake.importing.protocol import (
     METADATA,
+    FolderSource,
     FoundItem,
     ImportRefused,
     ImportSource,
     Skip,
     Taken,
+    allowed,
+    opened,
 )
 from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
 from ingestion.lexical.languages import primary_code

@@ -1,4 +1,4 @@
-"""The interface between the import runner and the kinds of import.
+"""The interface between the import runner and the kinds of import; the simplest kind, a folder.
 
 A source has no state that must survive a restart. The runner creates one per slice of work,
 stores discovered items as ImportItem rows and ingests them one by one.
@@ -6,14 +6,21 @@ stores discovered items as ImportItem rows and ingests them one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO, Any, Self
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from django.conf import settings
+from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError
 from ingestion.intake.fetching import Fetched, Known
+from ingestion.intake.walking import Seen, open_below, shown, walk
 from ingestion.models import Document, DocumentVersion, Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -170,3 +177,105 @@ def remember(item: ImportItem, answer: Fetched) -> None:
     fetched = {"sha256": answer.sha256, "url": answer.url, "headers": clean}
     item.metadata = {**item.metadata, FETCHED: fetched}
     item.save(update_fields=["metadata"])
+
+
+HERE = "host"
+"""The import option with the host whose files it reads: only that host runs it."""
+NAME_BYTES = "name"
+"""The key of an item's file name in hexadecimal, if it is not valid UTF-8."""
+FILES = "files"
+"""The import option with files below the folder: only these, even if hidden."""
+
+
+def file_option(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The import option for files at relative paths, quoted since names may not be UTF-8."""
+    return {FILES: [quote_from_bytes(os.fsencode(path)) for path in paths]}
+
+
+class FolderSource(ImportSource):
+    """The files below a folder, or those named by the options."""
+
+    def __init__(self, of: Import) -> None:
+        super().__init__(of)
+        files = of.options.get(FILES, ())
+        self._named = [os.fsdecode(unquote_to_bytes(path)) for path in files]
+        self.takes_what_it_finds = not self._named
+
+    def check(self) -> None:
+        root = allowed(self.of, Path(self.of.origin))
+        if not root.is_dir():
+            raise ImportRefused(
+                gettext("There is no folder %(path)s on this server.") % {"path": self.of.origin}
+            )
+
+    def discover(self) -> Iterator[FoundItem]:
+        root = allowed(self.of, Path(self.of.origin))
+        if self._named:
+            yield from map(_found, self._named)
+            return
+        try:
+            for entry in walk(root, recursive=self.of.options.get("recursive", True)):
+                if isinstance(entry, Seen):
+                    yield _found(entry.path)
+                else:
+                    yield FoundItem(shown(entry.path), metadata={"error": entry.reason})
+        except OSError as error:
+            raise ImportRefused(
+                gettext(
+                    "The folder %(path)s cannot be read: %(error)s. Resume the import once fixed."
+                )
+                % {"path": root, "error": error.strerror}
+            ) from error
+
+    @contextmanager
+    def take(self, item: ImportItem) -> Iterator[Taken]:
+        root = allowed(self.of, Path(self.of.origin))
+        raw = item.metadata.get(NAME_BYTES)
+        path = os.fsdecode(bytes.fromhex(raw)) if raw else item.reference
+        with opened(root, path) as file:
+            yield file
+
+
+def _found(path: str) -> FoundItem:
+    """The item for a path below the folder."""
+    name = shown(path)
+    extra = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
+    return FoundItem(name, metadata=extra)
+
+
+@contextmanager
+def opened(root: Path, path: str) -> Iterator[Taken]:
+    """Open a file below a folder. Raises ImportRefused if it cannot be read, Skip if missing."""
+    try:
+        file = open_below(root, path)
+    except FileNotFoundError as error:
+        raise Skip(gettext("The file no longer exists.")) from error
+    except OSError as error:
+        raise ImportRefused(
+            gettext("The file cannot be read: %(error)s.") % {"error": error.strerror}
+        ) from error
+    with file:
+        name = shown(PurePosixPath(path).name)
+        yield Taken(file, name, source=shown(root / path), source_kind=SourceKind.PATH)
+
+
+def allowed(of: Import, path: Path) -> Path:
+    """The resolved path, if this import may read it. Raises ImportRefused.
+
+    Commands have the permissions of their process; through the web, only superusers may import
+    files of the server, and only below IMPORT_ROOTS.
+    """
+    resolved = path.resolve()
+    if HERE in of.options:
+        return resolved
+    roots = [root.resolve() for root in settings.IMPORT_ROOTS]
+    if of.added_by is None or not of.added_by.is_superuser:
+        raise ImportRefused(gettext("Only superusers may import files of the server."))
+    if not any(resolved.is_relative_to(root) for root in roots):
+        raise ImportRefused(
+            gettext(
+                "The path is not below IMPORT_ROOTS. Add its folder there, or use the command: "
+                "manage.py import_documents."
+            )
+        )
+    return resolved

@@ -23,9 +23,8 @@ from common.jobs import enqueue, revoke
 from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
-from ingestion.intake.importing.folders import HERE
 from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import METADATA, ImportRefused, Taken
+from ingestion.intake.importing.protocol import HERE, METADATA, ImportRefused, Taken
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.versions import UNFINISHED

@@ -22,9 +22,8 @@ from tqdm import tqdm
 from ingestion.errors import IngestionError, InvalidMetadata
 from ingestion.intake.importing import services
 from ingestion.intake.importing.archives import PATH
-from ingestion.intake.importing.folders import FILES, file_option
 from ingestion.intake.importing.manifests import BASE
-from ingestion.intake.importing.protocol import MANIFEST_ENDS
+from ingestion.intake.importing.protocol import FILES, MANIFEST_ENDS, file_option
 from ingestion.intake.importing.runner import run
 from ingestion.intake.importing.services import counts_of
 from ingestion.management.base import WaitingCommand, language_code

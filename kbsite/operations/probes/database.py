@@ -18,8 +18,8 @@ from common.accounts.tokens import everlasting
 from common.probes import Finding, Scope, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
-from ingestion.spaces.allowed import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
+from ingestion.spaces.metering import why_refused
 from ingestion.spaces.report import overview
 from kbsite.operations.probes import health, system_checks
 from search.domain import OPTIONAL

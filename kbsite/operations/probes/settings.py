@@ -15,8 +15,8 @@ from ingestion.embedding.local import require_installed
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
-from ingestion.spaces.allowed import origin
 from ingestion.spaces.configuring import config_of_settings, embedder_config
+from ingestion.spaces.metering import origin
 from kbsite.operations.monitoring.logs import FORMATS
 from search import reranking
 from search.query import MAX_QUERY_CHARS
