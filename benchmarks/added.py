@@ -29,12 +29,6 @@ from benchmarks.streams import server
 
 # A way may wait longer for its turn than the product keeps a connection.
 CONFIGURED = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75")
-THREADS = ("--worker-class", "gthread", "--threads", "8")
-# By name: gunicorn's arguments, the last one the application.
-SERVERS = {
-    "asgi": (*CONFIGURED, "kbsite.asgi"),
-    "threads": (*CONFIGURED, *THREADS, "kbsite.wsgi"),
-}
 # What a server does after its response belongs to its request.
 SETTLED = 0.004
 
@@ -49,7 +43,7 @@ def main() -> None:
     build(chosen.size)
 
     from benchmarks.texts import questions
-    from kbsite.serving.memory import spare_collections
+    from kbsite.apps import spare_collections
 
     asked = questions(chosen.questions)
     with ExitStack() as stack:
@@ -59,9 +53,8 @@ def main() -> None:
         }
         for where in filter(None, (chosen.beside, ROOT)):
             beside = "" if where is ROOT else ", beside"
-            for name in chosen.servers:
-                port, pid = stack.enter_context(_serving(SERVERS[name], where))
-                ways[f"API, {name}{beside}"] = over_http(asked, port), pid
+            port, pid = stack.enter_context(_serving(where))
+            ways[f"API{beside}"] = over_http(asked, port), pid
         for run, _ in ways.values():
             for i in range(len(asked)):
                 run(i)
@@ -74,15 +67,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--servers", nargs="*", default=list(SERVERS), choices=list(SERVERS))
     parser.add_argument("--beside", type=Path)
     return parser.parse_args()
 
 
 @contextmanager
-def _serving(arguments: Sequence[str], where: Path) -> Iterator[tuple[int, int]]:
+def _serving(where: Path) -> Iterator[tuple[int, int]]:
     """The port of a server of that checkout, and its process id."""
-    with server(*arguments, cwd=where) as target:
+    with server(*CONFIGURED, "kbsite.asgi", cwd=where) as target:
         yield target.port, target.process.pid
 
 

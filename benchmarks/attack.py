@@ -1,9 +1,8 @@
 """The attacks of the tests in their long form: `make attack`, an hour or two on two cores.
 
-    python -m benchmarks.attack [--parts tests slow load words] [--seconds 300]
+    python -m benchmarks.attack [--parts tests load words] [--seconds 300]
 
     tests   the files of SUITE with 200 generated requests an operation and 1,000 examples a law
-    slow    slow clients for a minute (benchmarks.slow_clients)
     load    64 readers, more than the site serves in time (benchmarks.load), for --seconds each
     words   how long a word of hidden documents takes, beside one that nothing contains
 
@@ -61,7 +60,6 @@ SUITE = {
         "tests/faults/test_killed.py",
         "tests/faults/test_workers.py",
         "tests/faults/test_storage.py",
-        "tests/faults/test_replicas.py",
         "tests/web/test_outages.py",
         "tests/backups",
     ),
@@ -71,13 +69,12 @@ PAIRS = 240
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--parts", nargs="+", choices=("tests", "slow", "load", "words"))
+    parser.add_argument("--parts", nargs="+", choices=("tests", "load", "words"))
     parser.add_argument("--seconds", default="300")
     chosen = parser.parse_args()
     files = [file for held in SUITE.values() for file in held]
     commands: dict[str, Sequence[str]] = {
         "tests": ("pytest", "-n", "3", "--dist", "loadfile", "-q", *files),
-        "slow": ("benchmarks.slow_clients",),
         "load": ("benchmarks.load", "--seconds", chosen.seconds),
     }
     long = os.environ | {"FUZZ_EXAMPLES": "200", "HYPOTHESIS_PROFILE": "nightly"}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.load [--readers 64] [--seconds 60] [--chunks 5000] [--documents 50]
 
-Three parts on one database: the site without refusals (WEB_PATIENCE=0), as it is, and as it is with
+Three parts on one database: the site without refusals, as it is, and as it is with
 eight readers while documents are ingested. A refused reader waits as long as Retry-After says.
 Runs on servers of its own under var/bench; generator and site share the machine.
 """
@@ -44,7 +44,7 @@ def main() -> None:
 
         corpus.build(chosen.chunks)
         questions = texts.questions(200)
-        with serving(patience="0") as target:
+        with serving("benchmarks.unrefused") as target:
             read(target, questions, FEW, 5)  # the model, the views and the caches
             read(target, questions, chosen.readers, chosen.seconds).show("without refusals")
         with serving() as target:
@@ -59,16 +59,10 @@ def main() -> None:
 
 
 @contextmanager
-def serving(patience: str = "") -> Iterator[Server]:
+def serving(application: str = "kbsite.asgi") -> Iterator[Server]:
     """The site with as many processes as it takes by itself."""
-    before = dict(os.environ)
-    os.environ |= {"WEB_PATIENCE": patience} if patience else {}
-    try:
-        with server("--config", "python:kbsite.gunicorn", "kbsite.asgi", workers=2) as target:
-            yield target
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    with server("--config", "python:kbsite.gunicorn", application, workers=2) as target:
+        yield target
 
 
 @contextmanager

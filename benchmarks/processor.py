@@ -44,7 +44,7 @@ def main() -> None:
         for i in range(len(asked)):
             run(i)
     if arguments.gc == "tuned":
-        from kbsite.serving.memory import spare_collections
+        from kbsite.apps import spare_collections
 
         spare_collections()
     _print(runs, len(asked), arguments.rounds)

@@ -27,7 +27,7 @@ def serve(queries: int) -> None:
     from benchmarks.processes import postmaster, timed
     from benchmarks.streams import server
     from benchmarks.texts import questions
-    from kbsite.serving.memory import spare_collections
+    from kbsite.apps import spare_collections
 
     asked = questions(queries)
     # The product's own server, of one process: the one client needs no more. Its connection may

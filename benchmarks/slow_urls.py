@@ -8,7 +8,7 @@ from django.urls import include, path
 from benchmarks.slow_site import frames
 
 
-async def slow(request: HttpRequest) -> StreamingHttpResponse:
+def slow(request: HttpRequest) -> StreamingHttpResponse:
     content = frames(request.GET["q"])
     return StreamingHttpResponse(content, content_type="text/event-stream")
 

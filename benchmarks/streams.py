@@ -46,19 +46,17 @@ def main() -> None:
 
         corpus.build(chosen.chunks)
         questions = texts.questions(chosen.queries)
-        config = ("--config", "python:kbsite.gunicorn")
-        before = stack.enter_context(
-            server(*config, "--worker-class", "gthread", "--threads", "4", "kbsite.wsgi")
+        target = stack.enter_context(
+            server("--config", "python:kbsite.gunicorn", "benchmarks.slow_site")
         )
-        after = stack.enter_context(server(*config, "benchmarks.slow_site"))
-        alone = compare({"gthread": before, "asgi": after}, questions)
-        show("one asker", alone, "gthread")
-        show(f"{ASKERS} askers", crowd({"gthread": before, "asgi": after}, questions), "gthread")
-        with streams(after, chosen.streams, questions[0]) as held:
+        alone = ask(target, questions)
+        show("one asker", alone)
+        show(f"{ASKERS} askers", crowd(target, questions))
+        with streams(target, chosen.streams, questions[0]) as held:
             held.wait_until_open()
-            under = compare({"gthread": before, "asgi": after}, questions)
-            show(f"one asker, {chosen.streams} streams open on asgi", under, "gthread")
-        held.report(after, alone["asgi"], under["asgi"], alone["gthread"], under["gthread"])
+            under = ask(target, questions)
+            show(f"one asker, {chosen.streams} streams open", under)
+        held.report(target, alone, under)
 
 
 @dataclass
@@ -116,36 +114,22 @@ def server(*arguments: str, workers: int = 1, cwd: Path = ROOT) -> Iterator[Serv
             process.kill()
 
 
-def compare(servers: dict[str, Server], questions: Sequence[str]) -> dict[str, list[float]]:
-    """Milliseconds of each search; the servers take turns, after one round unmeasured."""
-    found: dict[str, list[float]] = {name: [] for name in servers}
-    for is_measured in (False, True):
-        for question in questions:
-            for name, each in servers.items():
-                took = each.ask(question)
-                if is_measured:
-                    found[name].append(took)
-    return found
+def ask(target: Server, questions: Sequence[str]) -> list[float]:
+    """Milliseconds of each search, after one round unmeasured."""
+    for question in questions:
+        target.ask(question)
+    return [target.ask(question) for question in questions]
 
 
-def crowd(servers: dict[str, Server], questions: Sequence[str]) -> dict[str, list[float]]:
-    """The same with several askers at once, the servers taking turns in blocks of questions."""
-    found: dict[str, list[float]] = {name: [] for name in servers}
+def crowd(target: Server, questions: Sequence[str]) -> list[float]:
+    """The same with several askers at once."""
     with ThreadPoolExecutor(ASKERS) as askers:
-        for _round in range(3):
-            for start in range(0, len(questions), 2 * ASKERS):
-                block = questions[start : start + 2 * ASKERS]
-                for name, each in servers.items():
-                    found[name] += askers.map(each.ask, block)
-    return found
+        return list(askers.map(target.ask, [*questions] * 3))
 
 
-def show(title: str, rows: dict[str, list[float]], base: str) -> None:
-    print(f"\n{title}: {len(rows[base])} searches each", flush=True)
-    middle = statistics.median(rows[base])
-    for name, times in rows.items():
-        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-        print(f"  {name:<8} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  p50 ratio {p50 / middle:.2f}")
+def show(title: str, times: list[float]) -> None:
+    p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+    print(f"{title}: {len(times)} searches, p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
 
 
 @dataclass
@@ -204,22 +188,13 @@ class Streams:
         finally:
             writer.close()
 
-    def report(
-        self,
-        after: Server,
-        alone: Sequence[float],
-        under: Sequence[float],
-        base_alone: Sequence[float],
-        base_under: Sequence[float],
-    ) -> None:
+    def report(self, target: Server, alone: Sequence[float], under: Sequence[float]) -> None:
         late = statistics.quantiles(self.gaps, n=20)[-1] - 500
-        # What else the machine does hits the other server as well, which holds no stream.
         ratio = statistics.median(under) / statistics.median(alone)
-        machine = statistics.median(base_under) / statistics.median(base_alone)
         print(f"  failed: {len(self.failed)}; frames {len(self.gaps)}, p95 {late:.0f} ms late")
-        print(f"  asgi p50 with streams / without: {ratio:.2f}; gthread meanwhile: {machine:.2f}")
+        print(f"  p50 with streams / without: {ratio:.2f}")
         print(f"  worker: {self.threads} threads, {self.connections} connections to the database")
-        print(f"  memory of the worker: {after.worker.memory_info().rss / 1e6:.0f} MB")
+        print(f"  memory of the worker: {target.worker.memory_info().rss / 1e6:.0f} MB")
 
 
 def connections(target: Server) -> int:

@@ -1,6 +1,6 @@
 """Database work from asynchronous code, without a connection held between two pieces of it.
 
-And connections that give up a server which stops answering.
+And connections whose check gives up a server which stops answering.
 """
 
 from __future__ import annotations
@@ -16,25 +16,36 @@ from psycopg.abc import PQGen
 from psycopg.errors import _WaitTimeout
 
 T = TypeVar("T")
-# For a statement that takes a server no time. A guess: many round trips over any network.
-ANSWER_SECONDS = 0.5
+# For the check of a connection, which takes a server no time. A guess: many round trips over any
+# network, and two of them within the patience of a reader.
+CHECK_SECONDS = 0.4
 
 
-class Bounded(psycopg.Connection[Any]):
-    """A connection that gives up after `seconds` without an answer, and is closed then.
+class Checked(psycopg.Connection[Any]):
+    """A connection whose check gives up after CHECK_SECONDS, and closes it then.
 
-    A server that hangs, or from which the network is cut off, would be waited for otherwise: no
-    limit of its own can end that.
+    The pool checks each before its use. A server that hangs, or from which the network is cut off,
+    would be waited for otherwise: no limit of its own can end that.
     """
 
-    seconds = ANSWER_SECONDS
+    _is_checked = False
+
+    def execute(self, *args: Any, **kwargs: Any) -> Any:
+        """Execute the pool's check; Django executes its statements by cursors."""
+        self._is_checked = True
+        try:
+            return super().execute(*args, **kwargs)
+        finally:
+            self._is_checked = False
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        if not self._is_checked:
+            return super().wait(gen, interval, timeout)
         try:
-            return super().wait(gen, interval, self.seconds if timeout is None else timeout)
+            return super().wait(gen, interval, CHECK_SECONDS)
         except _WaitTimeout as error:
             self.pgconn.finish()
-            raise psycopg.OperationalError(f"no answer within {self.seconds} s") from error
+            raise psycopg.OperationalError(f"no answer within {CHECK_SECONDS} s") from error
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -47,10 +58,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def released(work: Callable[[], T]) -> T:
-    """The result of `work`; then close the connection, unless a transaction is open around it.
-
-    Connections to replicas are closed after each search (`replicas.read`).
-    """
+    """The result of `work`; then close the connection, unless a transaction is open around it."""
     try:
         return work()
     finally:

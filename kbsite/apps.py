@@ -1,9 +1,52 @@
-"""The project's own application: commands and probes."""
+"""The project's own application: commands and probes, and when Python looks for garbage.
+
+A search makes thousands of short-lived objects and hardly any cycles. With Python's own settings
+the collector looks through all that was imported again and again (160,000 objects, 0.1 s each
+time) and finds nothing: a quarter of a web process's processor time, and a seventh of every
+process' start.
+"""
+
+from __future__ import annotations
+
+import gc
 
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 
-from kbsite.serving.memory import pause_collections, resume_collections
+# Container objects made and not yet freed, beyond which Python looks for cycles among the young
+# ones; its default is 700. A guess: a higher one lets more cycles wait for their collection. A
+# measurement of web requests at 100,000 (with their model loaded) found 23% less processor time.
+YOUNG_OBJECTS = 50_000
+# Collections of the younger generation before the next one is looked through: Python's defaults.
+OLDER = 10
+
+_paused = False
+
+
+def pause_collections() -> None:
+    """Collect no garbage until `resume_collections`. For the time in which a process loads."""
+    global _paused
+    _paused = gc.isenabled()
+    gc.disable()
+
+
+def resume_collections() -> None:
+    """Collect garbage again if it was paused, and exempt all present objects from it."""
+    if _paused:
+        gc.freeze()
+        gc.enable()
+
+
+def spare_collections() -> None:
+    """Exempt all present objects from garbage collection, and collect the new ones less often.
+
+    For a process that has loaded its views and models, once: what is garbage by now is freed
+    first. Reference counts free almost all objects as before; only cycles wait.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, OLDER, OLDER)
+
 
 # Django loads this module among the first, and calls `ready` when all models are loaded.
 pause_collections()

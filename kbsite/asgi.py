@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-# Seconds, with time left to answer 503 within two.
-os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
-from kbsite.servers import ensure_servers
-from kbsite.serving.admission import Admission  # after the settings module is named
-from kbsite.serving.dispatch import Pages, Site
+from kbsite import servers  # after the settings module is named
+
+if TYPE_CHECKING:
+    from kbsite.serving.dispatch import Site
+
+servers.patience = servers.READERS_PATIENCE
 
 
 def _application() -> Site:
+    # After the setup: they import models.
     from django.conf import settings
 
     from kbsite.operations.monitoring.traces import begin
-    from search.mcp import agents_app, is_for_agents  # after the setup: it imports models
+    from kbsite.serving.admission import Admission
+    from kbsite.serving.dispatch import Pages, Site
+    from search.mcp import agents_app, is_for_agents
 
     begin("web")
     threads = settings.WEB_THREADS
@@ -28,6 +33,6 @@ def _application() -> Site:
     return Site(pages, agents, is_for_agents=is_for_agents, threads=threads, admission=admission)
 
 
-ensure_servers()
+servers.ensure_servers()
 django.setup(set_prefix=False)
 application = _application()

@@ -44,8 +44,23 @@ class ClosedConnectionQoS(redis.QoS):
         return self.channel.connection is not None and self.channel.connection.client is not None
 
 
+class Channel(redis.Channel):
+    QoS = ClosedConnectionQoS
+
+
+class Transport(redis.Transport):
+    """Kombu's Redis transport with these channels; CELERY_BROKER_TRANSPORT names it."""
+
+    Channel = Channel
+
+
+class SocketTransport(Transport):
+    """The same for a Unix socket, whose address the channels read."""
+
+    can_parse_url = True
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-redis.Channel.QoS = ClosedConnectionQoS
 
 app = Celery("steelyard")
 app.config_from_object("django.conf:settings", namespace="CELERY")

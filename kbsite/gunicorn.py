@@ -6,6 +6,7 @@ Gunicorn's own variables and flags take precedence; docs/operations.md lists our
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,12 @@ wsgi_app = "kbsite.asgi:application"
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 
 # Each process loads the embedding model (about 220 MB) and serves several searches at once, in
-# WEB_THREADS threads (kbsite/serving/dispatch.py): the model and the database both release the
-# GIL. Open streams are held by the event loop.
-worker_class = "kbsite.serving.connections.Worker"
-# Open connections of each process: readers, streams, and those kept between two requests.
-worker_connections = int(os.environ.get("WEB_CONNECTIONS", 500))
+# threads (kbsite/serving/dispatch.py): the model and the database both release the GIL. The event
+# loop has open streams, and connections whose requests have not arrived.
+worker_class = "asgi"
+# Each idle connection takes a file; the usual limit of 1,024 would shut readers out.
+_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (_files, _files))
 # The application of the agents' server (MCP) cannot work without it.
 asgi_lifespan = "on"
 workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
@@ -41,6 +43,8 @@ preload_app = False
 limit_request_line = 8190
 timeout = 60
 graceful_timeout = 10
+# What memory a library loses is returned by a new process. A guess: some hours of a busy site.
+max_requests, max_requests_jitter = 50_000, 10_000
 keepalive = 5
 # A line for each request on standard output; ACCESS_LOG is another file, or empty for none.
 accesslog = os.environ.get("ACCESS_LOG", "-") or None
@@ -62,7 +66,7 @@ def _warm_up() -> None:
     from django.db import connection
     from django.urls import get_resolver
 
-    from kbsite.serving.memory import spare_collections
+    from kbsite.apps import spare_collections
     from search.answers.generating import server as answering
     from search.engine.find import warm_up
 

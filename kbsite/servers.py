@@ -8,6 +8,10 @@ from django.conf import settings
 
 from kbsite.embedded import EmbeddedServersError, ensure_started
 
+# Seconds to wait for the database, with time left to answer 503 within two. Guesses.
+READERS_PATIENCE = 1.5
+patience = 10.0  # of this process, of workers and commands; the web server's has READERS_PATIENCE
+
 
 def ensure_servers() -> None:
     """Start every embedded server in use; do nothing if all are external.

@@ -18,7 +18,6 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from common import replicas
 from common.backoff import patience
 from common.observing import metrics
 from common.observing.tracing import span
@@ -81,7 +80,7 @@ def search(
         viewer, filters, choices, group, page, page_size, takes_part, newest_first, mark_folded
     )
     with span("search"):
-        return replicas.read(lambda: _searched(text, asked, configured, started))
+        return _searched(text, asked, configured, started)
 
 
 def _searched(

@@ -40,11 +40,6 @@ os.environ |= {
 def pytest_configure() -> None:
     from django.conf import settings
 
-    from kbsite.serving.memory import with_room
-
-    # As requests of the site: a quarter of the time of test_visibility.py.
-    pytest.Function.runtest = with_room(pytest.Function.runtest)  # type: ignore[method-assign]
-
     # Real hashing takes a tenth of a second on purpose; the tests log in hundreds of times.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # Addresses of static files without the manifest that `collectstatic` writes on a server. Not by

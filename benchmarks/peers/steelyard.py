@@ -160,8 +160,8 @@ class Searcher:
     def __init__(self, library: Library, folder: Path, site: Path | None = None) -> None:
         set_up(site or site_of(folder))
         from benchmarks.processes import postmaster
+        from kbsite.apps import spare_collections
         from kbsite.servers import ensure_servers
-        from kbsite.serving.memory import spare_collections
 
         ensure_servers()
         self._passages: dict[int, str] = {}

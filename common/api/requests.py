@@ -1,8 +1,9 @@
-"""Helpers for API requests: parameters, body, user, and size limits."""
+"""Helpers for requests: parameters, body, user, size limits, and ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from django.conf import settings
@@ -17,9 +18,30 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 Form = TypeVar("Form", bound=serializers.BaseSerializer[Any])
+View = TypeVar("View", bound=Callable[..., Any])
 
 # Allowance for a form's other content besides files: names, boundaries, a title.
 FORM_BYTES = 1024 * 1024
+
+
+class Rank(IntEnum):
+    """The order in which waiting requests are served (kbsite/serving/admission.py)."""
+
+    SEARCH = 0
+    AGENT = 1
+    UPLOAD = 2
+    CHANGE = 3
+    STAFF = 4  # signing in and administration, which have a share of their own
+
+
+def states(**attributes: Any) -> Callable[[View], View]:
+    """Decorate a view with what it states of itself for the server: `kbsite.serving.views`."""
+
+    def decorated(view: View) -> View:
+        view.__dict__.update(attributes)
+        return view
+
+    return decorated
 
 
 class LimitedParser(MultiPartParser):

@@ -103,12 +103,6 @@ CACHE = Counter(
     "failure.",
     ["cache", "result"],
 )
-READS = Counter(
-    "steelyard_search_reads",
-    "Searches of a site with read replicas by the server that was read: a replica by its name; "
-    "primary (no replica had every change in time); failed (a replica failed, then the primary).",
-    ["server"],
-)
 TASK_SECONDS = Histogram(
     "steelyard_task_seconds",
     "Seconds of a background task by name and outcome (done, failed).",

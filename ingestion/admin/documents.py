@@ -22,6 +22,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, deletion_summary
 from common.admin.progress import LiveCells
+from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
 from ingestion.admin.arranging import ArrangingPages
@@ -144,6 +145,7 @@ class DocumentAdmin(
             *super().get_urls(),
         ]
 
+    @states(most_bytes="IMPORT_MAX_BYTES")
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
@@ -151,6 +153,7 @@ class DocumentAdmin(
         context["has_view_permission"] = self.has_view_permission(request)
         return upload_page(request, context)
 
+    @states(most_bytes="MAX_UPLOAD_BYTES")
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         """The preview of a file's chunks, for users who may upload; nothing is stored."""
         return preview_page(request, self._uploaders_context(request, gettext("Preview passages")))

@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.pages import AuditedByServices, VisibleOnly, actor
 from common.admin.progress import LiveCells, live, state_label
+from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake.importing import services
@@ -130,6 +131,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             *super().get_urls(),
         ]
 
+    @states(most_bytes="IMPORT_MAX_BYTES")
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:

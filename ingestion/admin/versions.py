@@ -22,6 +22,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import OwnPages, ReadOnly, actor
+from common.api.requests import states
 from ingestion import services
 from ingestion.documents import editing
 from ingestion.edits.anchoring import Fit, fits
@@ -90,6 +91,7 @@ class VersionPages(OwnPages[Document]):
             *super().get_urls(),
         ]
 
+    @states(most_bytes="MAX_UPLOAD_BYTES")
     def new_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         document = self.changeable(request, pk)
         form = NewVersionForm(request.POST, request.FILES)

@@ -64,7 +64,7 @@ class EmbeddedServers:
     @property
     def broker_url(self) -> str:
         """Celery's broker: database 0."""
-        return f"redis+socket://{self.redis_socket}?virtual_host=0"
+        return f"socket://{self.redis_socket}?virtual_host=0"
 
     @property
     def cache_url(self) -> str:

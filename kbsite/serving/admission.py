@@ -11,8 +11,9 @@ import heapq
 import math
 import time
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import count
+
+from common.api.requests import Rank
 
 # The weight of the newest search in the running mean: a guess, about the last ten.
 _NEWEST = 0.1
@@ -20,29 +21,10 @@ _NEWEST = 0.1
 _ALWAYS = 2
 # The most that may wait for each place, whatever the estimate says: memory, if it is wrong.
 _WAITING_PER_PLACE = 8
-_SAFE = ("GET", "HEAD", "OPTIONS")
-# Of the API, what readers' programs POST.
-_ASKING = ("/api/v1/search/", "/api/v1/searches/", "/api/v1/answers/", "/api/v1/auth/")
-
-
-class Rank(IntEnum):
-    """The order in which waiting requests are served."""
-
-    SEARCH = 0
-    AGENT = 1
-    UPLOAD = 2
-    ADMIN = 3
-
-
-def rank_of(path: str, method: str, *, takes_files: bool = False) -> Rank:
-    """The rank of a request; `takes_files` if the address accepts uploads."""
-    if takes_files and method not in _SAFE:
-        return Rank.UPLOAD
-    if path.startswith("/admin/"):
-        return Rank.ADMIN
-    if path.startswith("/api/v1/") and method not in _SAFE and not path.startswith(_ASKING):
-        return Rank.ADMIN
-    return Rank.SEARCH
+# Places beyond the others that only staff take, with a thread each. And for these the most seconds
+# of waiting, and the most that wait: who comes to stop an overload has patience. All are guesses.
+RESERVED = 1
+_STAFF_SECONDS, _STAFF_WAITING = 5.0, 16
 
 
 class Busy(Exception):
@@ -66,10 +48,13 @@ class Place:
     `is_used` is true from when a thread works in it, which will then leave it.
     """
 
-    def __init__(self, admission: Admission, rank: Rank, *, is_measured: bool) -> None:
+    def __init__(
+        self, admission: Admission, rank: Rank, *, is_measured: bool, is_reserved: bool = False
+    ) -> None:
         self.is_used = False
         self._admission: Admission | None = admission
         self._rank = rank
+        self._is_reserved = is_reserved
         self._is_measured = is_measured
         self._beside = admission.in_use
         self._began = time.monotonic()
@@ -82,14 +67,18 @@ class Place:
         if self._is_measured:
             beside = (self._beside + admission.in_use) / 2
             admission.note((time.monotonic() - self._began) / beside)
-        admission.give_back(self._rank)
+        if self._is_reserved:
+            admission.give_back_reserved()
+        else:
+            admission.give_back(self._rank)
 
 
 class Admission:
     """Hands out `places` places, one for each thread; all of it runs in one event loop.
 
     Searches may take every place, all other ranks together only half of them, so that slow pages
-    of the admin, model answers of agents and uploads leave threads for readers.
+    of the admin, model answers of agents and uploads leave threads for readers. Signing in and
+    administration have RESERVED places besides, so that readers leave a thread for staff.
 
     Threads share the processor: with n in use each takes n times as long. What is measured is the
     time of a search divided by the number of places in use, which is the time between two answers,
@@ -105,6 +94,8 @@ class Admission:
         self._waiting: list[_Waiting] = []
         self._numbers = count()
         self._each = 0.0  # seconds between two answers, 0 before the first
+        self._reserved = asyncio.Semaphore(RESERVED)
+        self._staff_waiting = 0
 
     @property
     def in_use(self) -> int:
@@ -127,11 +118,26 @@ class Admission:
         if is_free and (is_in_time or self.in_use < _ALWAYS):
             self._free -= 1
             self._free_for_others -= rank is not Rank.SEARCH
+        elif rank is Rank.STAFF:
+            return await self._enter_reserved()
         elif is_full or not is_in_time:
             raise Busy(self._retry_after())
         else:
             await self._wait(rank)
         return Place(self, rank, is_measured=is_measured)
+
+    async def _enter_reserved(self) -> Place:
+        if self._staff_waiting >= _STAFF_WAITING:
+            raise Busy(self._retry_after())
+        self._staff_waiting += 1
+        try:
+            async with asyncio.timeout(_STAFF_SECONDS):
+                await self._reserved.acquire()
+        except TimeoutError:
+            raise Busy(self._retry_after()) from None
+        finally:
+            self._staff_waiting -= 1
+        return Place(self, Rank.STAFF, is_measured=False, is_reserved=True)
 
     async def _wait(self, rank: Rank) -> None:
         mine = _Waiting(rank, next(self._numbers), asyncio.get_running_loop().create_future())
@@ -164,6 +170,10 @@ class Admission:
         self._free += 1
         self._free_for_others += rank is not Rank.SEARCH
         self._next()
+
+    def give_back_reserved(self) -> None:
+        """Free a place of the reserved share."""
+        self._reserved.release()
 
     def _next(self) -> None:
         """Give free places to those who wait, in their order."""

@@ -11,15 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import kombu.exceptions
 import psycopg
-from asgiref.sync import iscoroutinefunction
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import SimpleTemplateResponse
-from django.utils.decorators import sync_and_async_middleware
 from django.utils.translation import gettext as _
 from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
@@ -27,6 +24,7 @@ from redis.exceptions import RedisError
 from common.backoff import CircuitOpen
 from ingestion.errors import StorageUnavailable
 from kbsite.operations.probes import health
+from kbsite.serving import refusals
 
 logger = logging.getLogger(__name__)
 
@@ -80,27 +78,15 @@ class Outage:
 outage = Outage(health.database_answers)
 
 
-@sync_and_async_middleware
-def refuse_during_outage(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+def refuse_during_outage(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Answer 503 at once while the database is known to be unavailable."""
 
-    def refused(request: HttpRequest) -> HttpResponse | None:
-        # Under WSGI the health endpoint and the metrics are Django's views.
-        if outage.is_on and request.path_info not in (health.PATH, "/metrics"):
-            return unavailable(request)
-        return None
+    def middleware(request: HttpRequest) -> HttpResponse:
+        return unavailable(request) if outage.is_on else get_response(request)
 
-    if iscoroutinefunction(get_response):
-
-        async def asynchronous(request: HttpRequest) -> Any:
-            return refused(request) or await get_response(request)
-
-        return asynchronous
-
-    def synchronous(request: HttpRequest) -> Any:
-        return refused(request) or get_response(request)
-
-    return synchronous
+    return middleware
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -115,7 +101,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, StorageUnavailable):
         logger.warning("The originals are unavailable: %s", error.__cause__)
         return unavailable(request, sentence=str(error))
-    if (shaped := _as_json(request, "internal", _internal(), 500)) is not None:
+    if (shaped := refusals.as_json(request.path_info, "internal", _internal(), 500)) is not None:
         return shaped
     return django_server_error(request)
 
@@ -128,7 +114,7 @@ def unavailable(request: HttpRequest, *, redis: bool = False, sentence: str = ""
             "as soon as it is back."
         )
     sentence = sentence or _of_database(request)
-    response = _as_json(request, "unavailable", sentence, 503)
+    response = refusals.as_json(request.path_info, "unavailable", sentence, 503)
     if response is None:
         response = SimpleTemplateResponse("503.html", {"sentence": sentence}, status=503).render()
         if request.method == "GET":
@@ -148,20 +134,6 @@ def _of_database(request: HttpRequest) -> str:
         "The site's database is unavailable; nothing is lost, and this works again as soon as "
         "it is back, mostly within seconds."
     )
-
-
-def _as_json(request: HttpRequest, code: str, message: str, status: int) -> HttpResponse | None:
-    """The error as this site's API or OpenAI's states it; None for a page."""
-    # Imported here because the settings of the log name this module before any app is loaded.
-    if request.path_info.startswith("/api/"):
-        from common.api.errors import body
-
-        return JsonResponse(body(code, message), status=status)
-    if request.path_info.startswith("/v1/"):
-        from search.api.compatible.base import shaped
-
-        return JsonResponse(shaped(code, message, status), status=status)
-    return None
 
 
 def _internal() -> str:

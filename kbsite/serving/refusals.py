@@ -9,7 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.template.response import SimpleTemplateResponse
 from django.utils.translation import gettext as _
 
-from kbsite.serving import policy
+from kbsite.serving import middleware
 
 
 def refusal(
@@ -24,7 +24,7 @@ def refusal(
         context = {"status": status, "heading": heading, "sentence": sentence}
         context["is_passing"] = bool(retry_after)
         response = SimpleTemplateResponse("refused.html", context, status=status).render()
-        policy.protect(response)
+        middleware.protect(response)
     if retry_after:
         response["Retry-After"] = str(retry_after)
     response["Cache-Control"] = "no-store"
@@ -56,20 +56,6 @@ def too_large(path: str, most_bytes: int) -> HttpResponse:
             "stored. Send less, or sign in first to upload files."
         )
         % {"most": f"{most_bytes / 1e6:,.1f}".removesuffix(".0")},
-    )
-
-
-def too_slow(path: str) -> HttpResponse:
-    """Status 408: the body did not arrive in time."""
-    return refusal(
-        path,
-        status=408,
-        code="body_too_slow",
-        heading=_("Too slow"),
-        sentence=_(
-            "What was sent did not arrive in time, so none of it was stored. Try again over a "
-            "faster connection."
-        ),
     )
 
 

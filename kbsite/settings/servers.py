@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kombu.entity import Queue
@@ -10,7 +9,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from common.database import Bounded
+from common.database import Checked
+from kbsite import servers
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
 
@@ -26,9 +26,8 @@ _database: dict[str, Any] = (
 _options: dict[str, object] = dict(_database.get("OPTIONS", {}))
 # JIT compilation of a search takes longer than the search itself.
 _options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
-# Seconds to wait for the database: kbsite/asgi.py and wsgi.py set less than this default of workers
-# and commands, because a reader waits. Redis gets less still.
-_patience = max(0.1, env.float("SERVER_PATIENCE", default=10))
+# Seconds to wait for the database. Redis gets less still.
+_patience = servers.patience
 # A connection to a server that disappeared fails within a minute; the system's default is hours.
 _tcp = {
     "connect_timeout": max(2, round(_patience)),  # libpq takes 1 for 2
@@ -37,41 +36,27 @@ _tcp = {
 }
 _options = {**_tcp, "keepalives_count": 3, "tcp_user_timeout": 60_000, **_options}
 # Threads of a web process for all synchronous work, and the most connections of any process.
-WEB_THREADS = max(1, env.int("WEB_THREADS", default=8))
-# Seconds between a request and its answer beyond which the site plans no answer but refuses it.
-WEB_PATIENCE = env.float("WEB_PATIENCE", default=1.0) or float("inf")
+# Guesses: more than a process has cores, because a thread waits for the database, too.
+WEB_THREADS = 8
+# Seconds between a request and its answer beyond which the site plans no answer but refuses it: a
+# guess.
+WEB_PATIENCE = 1.0
 _pool_size = env.int("DATABASE_POOL", default=10)
 if _pool_size:
     # Attempts come less and less often: after `reconnect_timeout` the next request begins anew.
     _waits = {"timeout": _patience, "reconnect_timeout": _patience}
-    _options["pool"] = {"min_size": 0, "max_size": _pool_size, **_waits}
+    _size = {"min_size": 0, "max_size": _pool_size}
+    _options["pool"] = {**_size, **_waits, "connection_class": Checked}
 # Whether searches use prepared statements, which belong to one connection: not behind a pooler
 # that hands connections on after each transaction (PgBouncer's transaction mode).
 PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
-DATABASE_REPLICA_URLS = env.list("DATABASE_REPLICA_URLS", default=[])
-# Seconds that a search waits for a replica to have every change before it; then it takes another.
-DATABASE_REPLICA_WAIT = max(0.0, env.float("DATABASE_REPLICA_WAIT", default=0.1))
-
-
-def as_replica(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a standby that searches read from, within their time limits."""
-    own: dict[str, Any] = dict(found.get("OPTIONS", {}))
-    own["options"] = f"{own.get('options', '')} -c jit=off".strip()
-    # A search asks the primary rather than wait longer for a connection. A guess.
-    waits = {"timeout": 0.5, "reconnect_timeout": 0.5, "connection_class": Bounded}
-    pool = {"min_size": 0, "max_size": _pool_size or WEB_THREADS, **waits}
-    options = {**_tcp, **own, "connect_timeout": 2, "pool": pool}
-    return {**found, "CONN_HEALTH_CHECKS": True, "OPTIONS": options, "TEST": {"MIRROR": "default"}}
-
-
-for _number, _url in enumerate(DATABASE_REPLICA_URLS, start=1):
-    DATABASES[f"replica{_number}"] = as_replica(env.db_url_config(_url))
-DATABASE_ROUTERS = ["common.replicas.Router"] if DATABASE_REPLICA_URLS else []
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "socket://") or EMBEDDED.broker_url
+_is_socket = CELERY_BROKER_URL.startswith("socket:")
+CELERY_BROKER_TRANSPORT = f"kbsite.celery:{'SocketTransport' if _is_socket else 'Transport'}"
 # Redis answers within milliseconds, also over a network: a reader waits no longer for one that
 # hangs. A connection from before its restart is replaced without a word.
 _redis_patience = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}

@@ -57,8 +57,8 @@ AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "kbsite.operations.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
-    "kbsite.serving.middleware.StaticFiles",
-    "kbsite.serving.policy.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
     "kbsite.serving.outages.refuse_during_outage",
     "search.exporting.read_only.ReadOnly",
@@ -73,7 +73,6 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "kbsite.urls"
-WSGI_APPLICATION = "kbsite.wsgi.application"
 ASGI_APPLICATION = "kbsite.asgi.application"
 TEMPLATES = [
     {
@@ -85,7 +84,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "kbsite.serving.policy.nonce",
+                "kbsite.serving.middleware.nonce",
             ],
         },
     },
@@ -147,7 +146,7 @@ if env.bool("BEHIND_PROXY", default=False):
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # What pages may load and run: this site's files, and scripts that its templates name. Exceptions:
-# kbsite/serving/policy.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
+# kbsite/serving/middleware.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

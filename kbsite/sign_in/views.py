@@ -21,6 +21,7 @@ from django.contrib.auth.views import LoginView
 from django.http import Http404, HttpRequest, HttpResponse
 
 from common.accounts import guard
+from common.api.requests import Rank
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class SignIn(LoginView):
     """
 
     template_name = "registration/login.html"
+    rank = Rank.STAFF
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         # Not Django's login: allauth asks for the second factor first.

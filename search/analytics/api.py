@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api.requests import read_body
+from common.api.requests import Rank, read_body
 from common.api.serializers import ChoiceField, Parameters
 from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
 from search.analytics.models import Interaction
@@ -62,6 +62,7 @@ class InteractionView(APIView):
     """Interactions with the results of a search."""
 
     permission_classes = (AllowAny,)
+    rank = Rank.SEARCH
     needs_scope = "read"
 
     @extend_schema(

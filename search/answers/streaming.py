@@ -3,10 +3,10 @@
     AsyncGenerator of frames -> first frame -> StreamingHttpResponse
                                 (an error here is an ordinary error response)
 
-Under ASGI the generator runs in the server's event loop and holds no thread while it waits. Under
-WSGI it runs in an event loop in a thread of its own, and its database work in the request's thread.
-A proxy that hears nothing gives up after about a minute: a comment is sent in every silence. If the
-client leaves, the generator is cancelled and closed, and with it the request to a model.
+The generator runs in the server's event loop and holds no thread while it waits. Without a server
+(Django's test client) the response is made whole before it is returned. A proxy that hears nothing
+gives up after about a minute: a comment is sent in every silence. If the client leaves, the
+generator is cancelled and closed, and with it the request to a model.
 
 The first frame is produced in one task, all others in a second: a generator must not hold a task's
 scope, such as `asyncio.timeout`, while it yields its first frame.
@@ -18,13 +18,10 @@ import asyncio
 import contextlib
 import json
 import logging
-import queue
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from asgiref.sync import AsyncToSync, async_to_sync
+from asgiref.sync import async_to_sync
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
@@ -84,7 +81,7 @@ def stream(
     if _has_lasting_loop():
         async_to_sync(body.start)()
     else:
-        content = _InThread(body)
+        content = async_to_sync(body.whole)()
     return StreamingHttpResponse(content, content_type="text/event-stream", headers=HEADERS)
 
 
@@ -152,6 +149,11 @@ class _Body:
             await self._frames.aclose()
             raise
 
+    async def whole(self) -> list[bytes]:
+        """All of it. Raises what the generator raises before its first frame."""
+        await self.start()
+        return [each async for each in self]
+
     def __aiter__(self) -> _Body:
         return self
 
@@ -200,79 +202,6 @@ class _Body:
         if self._is_closed or self._loop is None or self._loop.is_closed():
             return
         self._closing = asyncio.run_coroutine_threadsafe(self.aclose(), self._loop)
-
-
-class _InThread:
-    """A body for a synchronous server, which asks for one piece after the other.
-
-    The event loop runs in a thread of its own. Its synchronous parts, such as queries, run in the
-    thread that asks for the next piece, as `async_to_sync` would run them.
-    """
-
-    def __init__(self, body: _Body) -> None:
-        self._body = body
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        executors: dict[asyncio.AbstractEventLoop, Any] = AsyncToSync.loop_thread_executors
-        executors[self._loop] = self
-        try:
-            self._wait(body.start())
-        except BaseException:
-            self._stop()
-            raise
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        if self._loop.is_closed():
-            raise StopIteration
-        piece = self._wait(_next_or_none(self._body))
-        if piece is None:
-            self.close()
-            raise StopIteration
-        return piece
-
-    def close(self) -> None:
-        if not self._loop.is_closed():
-            try:
-                self._wait(self._body.aclose())
-            finally:
-                self._stop()
-
-    def submit(self, call: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Have the waiting thread call it: what makes this an executor."""
-        future: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                future.set_result(call(*args, **kwargs))
-            except BaseException as error:  # the caller gets it
-                future.set_exception(error)
-
-        self._calls.put(run)
-        return future
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work` in the loop; meanwhile run what is submitted."""
-        done = asyncio.run_coroutine_threadsafe(work, self._loop)
-        done.add_done_callback(lambda _future: self._calls.put(None))
-        while (call := self._calls.get()) is not None:
-            call()
-        return done.result()
-
-    def _stop(self) -> None:
-        AsyncToSync.loop_thread_executors.pop(self._loop, None)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-
-async def _next_or_none(body: _Body) -> bytes | None:
-    return await anext(body, None)
 
 
 def _has_lasting_loop() -> bool:

@@ -25,7 +25,7 @@ from rest_framework.viewsets import ViewSet
 from common.accounts import rights, tokens
 from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
-from common.api.requests import actor, read_body
+from common.api.requests import Rank, actor, read_body
 from common.api.serializers import ChoiceField, Strict
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
@@ -107,6 +107,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     """Your own tokens. Tokens of other users are not accessible."""
 
     serializer_class = TokenSerializer
+    rank = Rank.SEARCH
     lookup_field = "token_key"
     lookup_url_kwarg = "key"
     lookup_value_converter = "slug"
@@ -171,6 +172,7 @@ class LogoutViewSet(ViewSet):
     """Revoke one token, or all."""
 
     permission_classes = (IsAuthenticated,)
+    rank = Rank.SEARCH
 
     @extend_schema(responses={204: OpenApiResponse(description="The token no longer works.")})
     @action(detail=False, methods=["post"])

@@ -39,5 +39,5 @@ urlpatterns = [
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),
-    re_path(r"^(?P<rest>.*)$", MissingView.as_view(), name="missing"),
+    re_path(r"(?P<rest>[\s\S]*)\Z", MissingView.as_view(), name="missing"),
 ]

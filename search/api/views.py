@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 
 from common.accounts import quotas
 from common.api.access import OPEN
-from common.api.requests import read_body, read_query
+from common.api.requests import Rank, read_body, read_query
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection, Document
 from search import pipeline
@@ -96,6 +96,7 @@ class SearchView(APIView):
 
     permission_classes = (AllowAny,)
     needs_scope = "read"  # also by POST
+    rank, is_search = Rank.SEARCH, True
     error_statuses = (503,)
 
     @extend_schema(

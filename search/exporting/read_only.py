@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
@@ -25,26 +24,13 @@ CLOSED = ("/admin/", "/accounts/", "/login/", "/logout/")
 class ReadOnly:
     """Refuses what would change something; not in use without READ_ONLY."""
 
-    sync_capable = True
-    async_capable = True
-
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         if not settings.READ_ONLY:
             raise MiddlewareNotUsed
         self._get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        # An awaitable in the asynchronous chain; a refusal is the same in both.
-        refusal = _refusal(request)
-        if refusal is None:
-            return self._get_response(request)
-        return _awaitable(refusal) if iscoroutinefunction(self) else refusal
-
-
-async def _awaitable(response: HttpResponseBase) -> HttpResponseBase:
-    return response
+        return _refusal(request) or self._get_response(request)
 
 
 def _refusal(request: HttpRequest) -> HttpResponseBase | None:

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.accounts import quotas
 from common.api.access import seconds_to_wait
+from common.api.requests import states
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
@@ -77,6 +78,7 @@ class _PageResponse(HttpResponse):
 # are not signed in have no cookie for a token.
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
+@states(is_search=True)
 def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
     """The results of a question; the documents, for filters alone or at the library's address."""
     whole = cache(lambda: facets_for(request.user))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
+from django.db import connection
 from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Value
 
-from common.replicas import connection
 from ingestion.metadata import read_value
 from ingestion.models import Document
 from search.domain import Comparison, MetadataFilter

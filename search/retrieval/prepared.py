@@ -22,10 +22,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from psycopg.errors import InvalidSqlStatementName
-
-from common.replicas import connection
 
 # Shapes in use are few: signals that run, boosts that match, profiles. Each plan
 # takes memory of its connection's server process. Guesses.

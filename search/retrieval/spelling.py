@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from common.replicas import connection
+from django.db import connection
+
 from ingestion.models.library import Viewer
 from search.query.expand import Neighbour, is_ordinary
 from search.retrieval.filters import Scope, readable_to

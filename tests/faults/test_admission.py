@@ -14,9 +14,11 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
+from common.api.requests import Rank
 from kbsite.serving import admission
-from kbsite.serving.admission import Admission, Busy, Rank, rank_of
+from kbsite.serving.admission import Admission, Busy
 from kbsite.serving.dispatch import Pages, Site
+from kbsite.serving.views import is_search, rank_of, view_of
 from tests.faults.asgi import response, scope
 
 
@@ -27,7 +29,11 @@ def run(check: Callable[[], Awaitable[Any]]) -> Any:
     return asyncio.run(checked())
 
 
-def test_searches_come_before_agents_uploads_and_the_admin() -> None:
+# Staff have a place of their own.
+RANKS = [rank for rank in Rank if rank is not Rank.STAFF]
+
+
+def test_searches_come_before_agents_uploads_and_changes() -> None:
     async def check() -> list[Rank]:
         gate = Admission(1, patience=math.inf)
         place = await gate.enter(Rank.SEARCH)
@@ -38,25 +44,25 @@ def test_searches_come_before_agents_uploads_and_the_admin() -> None:
             served.append(rank)
             mine.leave()
 
-        asked = [asyncio.create_task(ask(rank)) for rank in reversed(Rank)]
+        asked = [asyncio.create_task(ask(rank)) for rank in reversed(RANKS)]
         await asyncio.sleep(0)
         place.leave()
         await asyncio.gather(*asked)
         return served
 
-    assert run(check) == list(Rank)
+    assert run(check) == RANKS
 
 
 def test_other_work_leaves_half_of_the_places_for_searches() -> None:
     async def check() -> None:
         gate = Admission(4, patience=0.05)
-        slow = [await gate.enter(Rank.ADMIN), await gate.enter(Rank.UPLOAD)]
+        slow = [await gate.enter(Rank.CHANGE), await gate.enter(Rank.UPLOAD)]
         with pytest.raises(Busy):
-            await gate.enter(Rank.ADMIN)
+            await gate.enter(Rank.CHANGE)
         searches = [await gate.enter(Rank.SEARCH), await gate.enter(Rank.SEARCH)]
         slow[0].leave()
         slow[0].leave()  # a second time: nothing
-        await gate.enter(Rank.ADMIN)
+        await gate.enter(Rank.CHANGE)
         with pytest.raises(Busy):
             await gate.enter(Rank.SEARCH)
         searches[0].leave()
@@ -135,14 +141,48 @@ def test_the_queue_is_bounded_whatever_the_estimate() -> None:
         ("/api/v1/search/", "POST", Rank.SEARCH),
         ("/v1/chat/completions", "POST", Rank.SEARCH),
         ("/api/v1/collections/", "GET", Rank.SEARCH),
-        ("/api/v1/collections/", "POST", Rank.ADMIN),
-        ("/admin/", "GET", Rank.ADMIN),
+        ("/api/v1/answers/", "POST", Rank.SEARCH),
+        ("/api/v1/auth/token/", "POST", Rank.SEARCH),
+        ("/api/v1/collections/", "POST", Rank.CHANGE),
+        ("/api/v1/nowhere/", "POST", Rank.CHANGE),
+        ("/api/v1/documents/", "POST", Rank.UPLOAD),
+        ("/admin/ingestion/document/add/", "POST", Rank.UPLOAD),
+        ("/admin/ingestion/document/add/", "GET", Rank.STAFF),
+        ("/admin/", "GET", Rank.STAFF),
+        ("/admin/login/", "GET", Rank.STAFF),
+        ("/login/", "POST", Rank.STAFF),
+        ("/accounts/2fa/authenticate/", "POST", Rank.STAFF),
     ],
 )
 def test_ranks_of_addresses(given: str, method: str, expected: Rank) -> None:
-    assert rank_of(given, method) is expected
-    if method == "POST":
-        assert rank_of(given, method, takes_files=True) is Rank.UPLOAD
+    assert rank_of(view_of(given), method) is expected
+
+
+@pytest.mark.parametrize("given", ["/", "/library/", "/api/v1/search/"])
+def test_the_time_of_searches_is_measured(given: str) -> None:
+    assert is_search(view_of(given))
+    assert not is_search(view_of("/concepts/"))
+
+
+def test_readers_leave_a_place_for_staff_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "_STAFF_SECONDS", 0.05)
+
+    async def check() -> None:
+        gate = Admission(2, patience=0.05)
+        readers = [await gate.enter(Rank.SEARCH) for _ in range(2)]
+        with pytest.raises(Busy):
+            await gate.enter(Rank.SEARCH)
+        first = await gate.enter(Rank.STAFF)
+        with pytest.raises(Busy):
+            await gate.enter(Rank.STAFF)
+        waiting = asyncio.create_task(gate.enter(Rank.STAFF))
+        await asyncio.sleep(0)
+        first.leave()
+        (await waiting).leave()
+        readers[0].leave()
+        await gate.enter(Rank.SEARCH)
+
+    run(check)
 
 
 # --- in the application ---------------------------------------------------------------------------

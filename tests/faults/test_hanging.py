@@ -62,16 +62,14 @@ def _searched(address: str) -> tuple[int, int]:
     return found.status_code, found.json()["total"]
 
 
-def test_while_postgres_hangs_health_says_so_and_searches_wait_or_are_refused(
+def test_while_postgres_hangs_health_says_so_and_searches_are_refused(
     site: str, servers: EmbeddedServers
 ) -> None:
-    with ThreadPoolExecutor(12) as readers:
-        with hanging(servers.postgres.status().pid):
-            waiting = [readers.submit(_searched, site) for _ in range(12)]
-            health = requests.get(f"{site}/health/", timeout=60)
-            assert (health.status_code, health.json()["database"]) == (503, False)
-        answers = {each.result() for each in waiting}
-    assert answers <= {(200, 1), (503, 0)}
+    with ThreadPoolExecutor(12) as readers, hanging(servers.postgres.status().pid):
+        waiting = [readers.submit(_searched, site) for _ in range(12)]
+        health = requests.get(f"{site}/health/", timeout=60)
+        assert (health.status_code, health.json()["database"]) == (503, False)
+        assert {each.result() for each in waiting} == {(503, 0)}
     assert _recovered(site)
 
 

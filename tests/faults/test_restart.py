@@ -39,11 +39,17 @@ def web_server() -> Iterator[tuple[psutil.Process, str]]:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"),
-                *("--bind", f"fd://{listener.fileno()}", "--workers", "1"),
+                *(
+                    "--bind",
+                    f"fd://{listener.fileno()}",
+                    "--workers",
+                    "1",
+                    "benchmarks.unrefused:application",
+                ),
             ],
             cwd=ROOT,
             # However slow the machine of the tests: what is asked here is what a restart refuses.
-            env=environment(DATABASE_POOL="4", WEB_PATIENCE="0"),
+            env=environment(DATABASE_POOL="4"),
             pass_fds=(listener.fileno(),),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -58,6 +58,15 @@ def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
     }
 
 
+@pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
+@pytest.mark.parametrize(
+    "address",
+    ["/api/v1/threads/%C2%A2%0A/", "/api/v1/imports/%F2%B3%A0%93%0A/resume/", "/api/%0A/"],
+)
+def test_so_is_a_path_that_no_converter_matches(api: APIClient, method: str, address: str) -> None:
+    assert_shape(getattr(api, method)(address), 404, "not_found")
+
+
 def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
     response = api.get("/api/v1/search?q=x")
     assert (response.status_code, response.headers["Location"]) == (301, "/api/v1/search/?q=x")

@@ -9,18 +9,16 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import psycopg
 import pytest
 from celery import current_app
 from django.core.management import call_command
-from django.db import DataError, OperationalError, connection
+from django.db import DataError, connection
 from django.test import Client
 from rest_framework.test import APIClient
 from structlog import contextvars
 
 from common.accounts.models import User
 from common.observing import tracing
-from common.replicas import Replica
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
@@ -287,20 +285,6 @@ def test_a_failed_task_is_logged_without_its_error_s_words() -> None:
     assert CANARY not in text.replace("int(CANARY)", "")
     assert json.loads(text)["message"] == "Task t[1] failed"
     assert "ValueError" in json.loads(text)["exception"]
-
-
-def test_what_a_statement_failed_at_on_a_replica_is_logged_by_its_code(
-    written: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Replica, "_return", lambda self: None)
-    quoting = DataError(f'invalid input syntax for type bigint: "{CANARY}"\nLINE 1')
-    quoting.__cause__ = psycopg.errors.InvalidTextRepresentation()
-    gone = OperationalError("connection refused\nIs the server running?")
-    for error in (quoting, gone):
-        Replica("replica1").leave(error)
-    assert CANARY not in written.getvalue()
-    assert "replica1: error 22P02" in written.getvalue()
-    assert "replica1: connection refused" in written.getvalue()
 
 
 def test_an_unknown_form_is_reported(settings: Any) -> None:

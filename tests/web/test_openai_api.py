@@ -264,7 +264,10 @@ class TestKeys:
             told = chat(api)
             assert Answer.objects.get(public_id=told["steelyard"]["answer"]).user == reader
 
-    @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer sk-1-2", "Bearer", "Bearer a b"])
+    @pytest.mark.parametrize(
+        "header",
+        ["Bearer wrong", "Bearer sk-1-2", "Bearer", "Bearer a b", "Basic YTpi", "Digest x"],
+    )
     def test_a_wrong_key_is_a_401_in_openai_s_shape(self, api: APIClient, header: str) -> None:
         response = api.get(MODELS, headers={"authorization": header})
 

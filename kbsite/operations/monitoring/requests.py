@@ -1,7 +1,7 @@
 """Ids, metrics and spans of requests.
 
 `Site` gives a request its id before anything else sees it, for agents and for streams that go on
-after their view; under WSGI the middleware does.
+after their view; in Django's test client the middleware does.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest
-from django.utils.decorators import sync_and_async_middleware
 from opentelemetry.trace import Span
 
 from common.observing import metrics, tracing
@@ -62,22 +60,14 @@ def named(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
         yield sending
 
 
-@sync_and_async_middleware
-def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Give a request its id, count it and make its span. The first middleware of all."""
-    if iscoroutinefunction(get_response):
 
-        async def asynchronous(request: HttpRequest) -> Any:
-            with _observed(request) as ended:
-                return ended(await get_response(request))
-
-        return asynchronous
-
-    def synchronous(request: HttpRequest) -> Any:
+    def middleware(request: HttpRequest) -> Any:
         with _observed(request) as ended:
             return ended(get_response(request))
 
-    return synchronous
+    return middleware
 
 
 @contextmanager

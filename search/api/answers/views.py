@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, AnonymousAnswersThrottle, UserAnswersThrottle, requires
-from common.api.requests import location, read_body
+from common.api.requests import Rank, location, read_body
 from common.api.viewsets import ApiViewSet
 from search.analytics.privacy import visitor_of
 from search.answers import answering, feedback, recording
@@ -45,6 +45,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
 
     serializer_class = StoredAnswerSerializer
     content_negotiation_class = AnyNegotiation
+    rank = Rank.SEARCH
     permission = OPEN
     lookup_url_kwarg = "answer_id"
     lookup_value_converter = "uuid"

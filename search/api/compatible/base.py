@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
 from common.api.parsers import BoundedJSONParser
+from common.api.requests import Rank
 from search.api.answers.asking import AnyNegotiation
 from search.api.parameters import error_response
 from search.errors import SearchError
@@ -30,7 +31,12 @@ class KeyAuthentication(TokenAuthentication):
         parts = get_authorization_header(request).split()
         if parts[1:] == [NO_KEY]:
             return None
-        return super().authenticate(request)
+        result = super().authenticate(request)
+        if result is None and parts:  # not served as a visitor, who reads less without notice
+            raise exceptions.AuthenticationFailed(
+                "This kind of authorization is not accepted: send `Authorization: Bearer TOKEN`."
+            )
+        return result
 
     def authenticate_header(self, request: Request) -> str:
         given = get_authorization_header(request).split()[:1]
@@ -93,6 +99,7 @@ class CompatibleView(APIView):
     authentication_classes = (KeyAuthentication,)
     permission_classes: tuple[type[BasePermission], ...] = (AllowAny,)
     needs_scope = "read"  # also by POST: questions and embeddings
+    rank = Rank.SEARCH
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyNegotiation

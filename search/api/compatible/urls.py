@@ -16,5 +16,5 @@ urlpatterns = [
     path("models", ModelsView.as_view(), name="models"),
     path("models/<path:model_name>", ModelView.as_view(), name="model"),
     path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
-    re_path(r"^(?P<rest>.*)$", MissingView.as_view(), name="missing"),
+    re_path(r"(?P<rest>[\s\S]*)\Z", MissingView.as_view(), name="missing"),
 ]

@@ -25,6 +25,7 @@ from unfold.widgets import (
 )
 
 from common.admin.pages import ActionPages, ReadOnly, actor
+from common.api.requests import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError
 from search.tuning.golden import exchange, judging, queries
@@ -153,6 +154,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
             *super().get_urls(),
         ]
 
+    @states(most_bytes="MAX_UPLOAD_BYTES")
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Import a file of judgements, and show the rejected lines."""
         if not self.has_add_permission(request):

@@ -12,7 +12,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,6 +19,7 @@ from common.api.access import requires
 from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body, read_query
 from common.api.viewsets import ApiViewSet, ReadViewSet
+from ingestion.api.documents import UploadParser
 from ingestion.models import Document
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
@@ -224,7 +224,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         )
 
     @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)
-    @action(detail=False, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
+    @action(detail=False, methods=["post"], url_path="import", parser_classes=[UploadParser])
     @requires(ADD)
     def import_file(self, request: Request) -> Response:
         """Import judgements from a file."""

@@ -28,19 +28,7 @@ def no_database() -> Iterator[None]:
     request_finished.connect(close_old_connections)
 
 
-Read = Callable[[Callable[[], StreamingHttpResponse]], list[str]]
-
-
-def read_sync(make: Callable[[], StreamingHttpResponse]) -> list[str]:
-    """As a WSGI server reads."""
-    response = make()
-    try:
-        return [bytes(part).decode() for part in response]
-    finally:
-        response.close()
-
-
-def read_async(make: Callable[[], StreamingHttpResponse]) -> list[str]:
+def read(make: Callable[[], StreamingHttpResponse]) -> list[str]:
     """As Django's ASGI handler reads: the view in a thread, its response in the loop."""
 
     async def read() -> list[str]:
@@ -53,9 +41,6 @@ def read_async(make: Callable[[], StreamingHttpResponse]) -> list[str]:
     return async_to_sync(read)()
 
 
-servers = pytest.mark.parametrize("read", [read_sync, read_async], ids=["wsgi", "asgi"])
-
-
 async def three() -> AsyncIterator[Event]:
     yield StepTaken(Step("search", "tides", 12.0))
     yield Sources(Context())
@@ -66,8 +51,7 @@ def fields(frame: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in frame.strip().split("\n"))
 
 
-@servers
-def test_frames_have_a_number_a_name_and_json_on_one_line(read: Read) -> None:
+def test_frames_have_a_number_a_name_and_json_on_one_line() -> None:
     """S5-26: events as they come."""
     seen = [fields(frame) for frame in read(lambda: sse(three()))]
 
@@ -85,8 +69,7 @@ def test_no_proxy_keeps_compresses_or_buffers_it() -> None:
     response.close()
 
 
-@servers
-def test_an_error_before_the_first_event_is_raised(read: Read) -> None:
+def test_an_error_before_the_first_event_is_raised() -> None:
     closed = []
 
     async def broken() -> AsyncIterator[Event]:
@@ -101,8 +84,7 @@ def test_an_error_before_the_first_event_is_raised(read: Read) -> None:
     assert closed == [True]
 
 
-@servers
-def test_a_later_error_is_the_last_event(read: Read) -> None:
+def test_a_later_error_is_the_last_event() -> None:
     async def broken() -> AsyncIterator[Event]:
         yield Token("a")
         raise NoActiveProfile("No profile is active.")
@@ -116,10 +98,7 @@ def test_a_later_error_is_the_last_event(read: Read) -> None:
     }
 
 
-@servers
-def test_an_unexpected_error_is_logged_and_not_shown(
-    read: Read, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     async def broken() -> AsyncIterator[Event]:
         yield Token("a")
         raise RuntimeError("secret")
@@ -135,13 +114,12 @@ def test_an_event_of_failure_is_named_error() -> None:
     async def failed() -> AsyncIterator[Event]:
         yield Failed("model_unavailable", "Ask again.")
 
-    (only,) = read_sync(lambda: sse(failed()))
+    (only,) = read(lambda: sse(failed()))
 
     assert fields(only)["event"] == "error"
 
 
-@servers
-def test_a_silence_is_filled_with_comments(read: Read) -> None:
+def test_a_silence_is_filled_with_comments() -> None:
     async def slow(pause: threading.Event) -> AsyncIterator[Event]:
         yield Token("a")
         while not pause.is_set():
@@ -154,24 +132,15 @@ def test_a_silence_is_filled_with_comments(read: Read) -> None:
     def listen() -> StreamingHttpResponse:
         return sse(slow(heard), keepalive=0.01)
 
-    if read is read_sync:
-        response = listen()
-        for part in response:
+    async def listening() -> None:
+        response = await sync_to_async(listen)()
+        async for part in response:  # type: ignore[union-attr]
             parts.append(bytes(part).decode())
             if parts.count(KEEPALIVE) == 2:
                 heard.set()
         response.close()
-    else:
 
-        async def listening() -> None:
-            response = await sync_to_async(listen)()
-            async for part in response:  # type: ignore[union-attr]
-                parts.append(bytes(part).decode())
-                if parts.count(KEEPALIVE) == 2:
-                    heard.set()
-            response.close()
-
-        async_to_sync(listening)()
+    async_to_sync(listening)()
 
     assert parts[1:3] == [KEEPALIVE, KEEPALIVE]
     assert [fields(part)["id"] for part in parts if part != KEEPALIVE] == ["1", "2"]
@@ -221,18 +190,10 @@ def test_a_reader_who_leaves_closes_the_events(waits: bool) -> None:
     assert endless.closed.is_set()
 
 
-@pytest.mark.parametrize("parts", [0, 1, 3])
-def test_a_synchronous_server_that_stops_reading_closes_the_events(parts: int) -> None:
-    endless = Endless()
-    response = sse(endless.events())
-    content = iter(response)
-    for _ in range(parts):
-        next(content)
+def test_without_a_server_the_response_is_made_whole() -> None:
+    seen = [fields(bytes(part).decode()) for part in sse(three())]
 
-    response.close()
-
-    assert endless.closed.is_set()
-    assert [each.name for each in threading.enumerate() if "run_forever" in each.name] == []
+    assert [each["event"] for each in seen] == ["step", "sources", "token"]
 
 
 def test_a_response_that_nobody_reads_is_closed_under_asgi() -> None:
@@ -247,8 +208,7 @@ def test_a_response_that_nobody_reads_is_closed_under_asgi() -> None:
     async_to_sync(drop)()
 
 
-@servers
-def test_synchronous_parts_run_in_the_thread_of_the_request(read: Read) -> None:
+def test_synchronous_parts_run_in_the_thread_of_the_request() -> None:
     """A test's transaction, and a thread's connection, stay the same."""
     threads = set()
 

@@ -1,0 +1,106 @@
+"""What a view states of itself for the server: its rank, and the largest body that it accepts.
+
+A view, its class or its ModelAdmin states a `rank` and, if it accepts files, `most_bytes`: the name
+of the setting that bounds them. Views of the API have the latter on their parsers.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.core.handlers.asgi import ASGIRequest
+from django.urls import Resolver404, resolve
+from django.utils.module_loading import import_string
+from knox.auth import TokenAuthentication
+from rest_framework.exceptions import APIException
+
+from common.api.requests import FORM_BYTES, Rank
+
+View = Callable[..., Any]
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+def view_of(path: str) -> View | None:
+    """The view at this address; None if there is none."""
+    return _view_of(path, settings.ROOT_URLCONF)
+
+
+@lru_cache(maxsize=256)
+def _view_of(path: str, urlconf: str) -> View | None:
+    try:
+        return resolve(path, urlconf).func
+    except Resolver404:
+        return None
+
+
+def rank_of(view: View | None, method: str) -> Rank:
+    """The rank of a request: what the view states, by default SEARCH, and CHANGE of the API."""
+    if method not in _SAFE and most_bytes(view) is not None:
+        return Rank.UPLOAD
+    if (stated := _stated(view, "rank")) is not None:
+        return Rank(stated)
+    is_api = hasattr(view, "cls")
+    return Rank.CHANGE if is_api and method not in _SAFE else Rank.SEARCH
+
+
+def is_search(view: View | None) -> bool:
+    """Whether the view answers searches: their time says how fast the machine is."""
+    return bool(_stated(view, "is_search"))
+
+
+def most_bytes(view: View | None) -> int | None:
+    """The most bytes that a body for this view may have; None if it accepts no files."""
+    names = {str(_stated(view, "most_bytes") or "")}
+    names |= {getattr(parser, "most_bytes", "") for parser in _parsers(view)}
+    limits = [getattr(settings, name) for name in names if name]
+    return max(limits) + FORM_BYTES if limits else None
+
+
+def _stated(view: View | None, name: str) -> Any:
+    owners = (view, getattr(view, "view_class", None), getattr(view, "cls", None))
+    return next((getattr(each, name) for each in owners if hasattr(each, name)), None)
+
+
+def _parsers(view: View | None) -> Sequence[Any]:
+    """The parsers of a view of the API."""
+    owned = getattr(getattr(view, "cls", None), "parser_classes", ())
+    parsers: Sequence[Any] = getattr(view, "initkwargs", {}).get("parser_classes", owned)
+    return parsers
+
+
+async def is_known(scope: dict[str, Any]) -> bool:
+    """Whether a signed-in user sends the request, or one with a token."""
+    return await sync_to_async(_is_known)(scope)
+
+
+async def is_staff(scope: dict[str, Any]) -> bool:
+    """Whether the request has the session of an administrator; without a session at once."""
+    cookies = dict(scope["headers"]).get(b"cookie", b"")
+    has_session = settings.SESSION_COOKIE_NAME.encode() in cookies
+    return has_session and await sync_to_async(lambda: _user(_request(scope)).is_staff)()
+
+
+def _is_known(scope: dict[str, Any]) -> bool:
+    request = _request(scope)
+    if _user(request).is_authenticated:
+        return True
+    with suppress(APIException):
+        return TokenAuthentication().authenticate(request) is not None
+    return False
+
+
+def _request(scope: dict[str, Any]) -> Any:
+    return ASGIRequest(scope, io.BytesIO())
+
+
+def _user(request: Any) -> Any:
+    store = import_string(f"{settings.SESSION_ENGINE}.SessionStore")
+    request.session = store(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+    return get_user(request)
