@@ -19,17 +19,8 @@ RETRIEVAL_BACKEND = env.str("RETRIEVAL_BACKEND", default="postgres")
 # this process, for benchmarks.
 QDRANT_URL = env.str("QDRANT_URL", default="")
 QDRANT_API_KEY = env.str("QDRANT_API_KEY", default="")
-# Whole seconds, at least 1, that a search waits; then Postgres alone finds the keywords.
-QDRANT_TIMEOUT = env.float("QDRANT_TIMEOUT", default=1.0)
-# The names of its collections: this and a number.
-QDRANT_COLLECTION = env.str("QDRANT_COLLECTION", default="steelyard")
-# Of new collections: shards (0: as Qdrant chooses) and copies of each.
-QDRANT_SHARDS = env.int("QDRANT_SHARDS", default=0)
-QDRANT_REPLICAS = env.int("QDRANT_REPLICAS", default=1)
 # Whether Postgres indexes vectors, too. Without, only what Qdrant has is found by meaning.
 VECTOR_INDEX = env.bool("VECTOR_INDEX", default=True)
-# How long the collection before a switch is kept, in hours.
-QDRANT_KEEP_HOURS = env.float("QDRANT_KEEP_HOURS", default=24.0)
 
 # The share of questions that the library can answer, between 0 and 1. Confidences are fitted to
 # judged questions of which one half has an answer (docs/adr/0017-confidence.md).

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from common.probes import Finding
 from ingestion.models import Chunk, EmbeddingSpace
@@ -130,3 +131,12 @@ def label(signal: Signal) -> Any:
 def by_weight() -> Iterator[SignalPart]:
     """The installed signals, in the order of weights."""
     return (_parts[signal] for signal in Signal if signal in _parts)
+
+
+def problem_with(shares: Mapping[str, Any]) -> str:
+    """Why nobody should save these weights, by the signals' values; empty if nothing is wrong."""
+    missing = [each.value for each in Signal if shares.get(each.value) and each not in _parts]
+    if not missing:
+        return ""
+    text = gettext("Not installed, and so without effect: %(names)s. Set the weight to 0.")
+    return text % {"names": ", ".join(missing)}

@@ -117,6 +117,5 @@ def test_qdrant_keeps_two_copies_on_three_nodes_and_asks_one_at_a_time_to_leave(
 def test_every_part_of_ours_gets_the_same_engine() -> None:
     given = {name: QDRANT_COMPOSE["services"][name]["environment"] for name in OURS}
     assert len({tuple(sorted(each.items())) for each in given.values()}) == 1
-    assert given["web"]["QDRANT_REPLICAS"] == "2"
     wanted = QDRANT_COMPOSE["services"]["web"]["build"]["args"]["REQUIREMENTS"]
     assert (ROOT / wanted).exists()

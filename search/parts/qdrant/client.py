@@ -26,26 +26,22 @@ PAYLOAD = ("collection", "version", "stamp")
 
 
 class ClientEngine:
-    """A Qdrant server or cluster.
+    """A Qdrant server or cluster."""
 
-    `shards` and `replicas` are those of new collections; 0 shards: as many as Qdrant chooses.
-    """
-
-    def __init__(self, client: QdrantClient, *, shards: int = 0, replicas: int = 1) -> None:
+    def __init__(self, client: QdrantClient) -> None:
         self._client = client
-        self._shards, self._replicas = shards, replicas
 
     @classmethod
-    def at(
-        cls, url: str, *, key: str = "", seconds: float, shards: int = 0, replicas: int = 1
-    ) -> ClientEngine:
+    def at(cls, url: str, *, key: str = "", seconds: float) -> ClientEngine:
         """The engine at an address; a request may take so many seconds (whole ones, at least 1)."""
         client = QdrantClient(
             url=url, api_key=key or None, timeout=max(1, round(seconds)), check_compatibility=False
         )
-        return cls(client, shards=shards, replicas=replicas)
+        return cls(client)
 
-    def create(self, name: str, spaces: Mapping[str, int]) -> None:
+    def create(
+        self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
+    ) -> None:
         with _named_errors():
             if self._client.collection_exists(name):
                 return
@@ -63,8 +59,8 @@ class ClientEngine:
                         type=models.ScalarType.INT8, memory=models.Memory.PINNED
                     )
                 ),
-                shard_number=self._shards or None,
-                replication_factor=self._replicas,
+                shard_number=shards or None,
+                replication_factor=replicas,
             )
             # Before the first point: the graph gets its links within collections from the index.
             for key in ("collection", "version"):

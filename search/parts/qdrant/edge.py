@@ -39,7 +39,10 @@ class EdgeEngine:
         self._open: dict[str, edge.EdgeShard] = {}
         self._lock = threading.RLock()
 
-    def create(self, name: str, spaces: Mapping[str, int]) -> None:
+    def create(
+        self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
+    ) -> None:
+        """See the protocol; a folder is one shard without copies."""
         path = self._folder / name
         if path.exists():
             return

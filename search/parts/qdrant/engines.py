@@ -18,6 +18,8 @@ from search.retrieval import backends
 # Seconds that an engine is left alone after a failure: one search in so many waits for a time-out.
 # A guess, as for Redis.
 PAUSE = 5.0
+# Whole seconds that a search waits; then Postgres alone finds the keywords. A guess.
+TIMEOUT = 1.0
 EDGE = "edge:"
 breaker = CircuitBreaker(PAUSE)
 
@@ -44,9 +46,7 @@ def _engine(url: str, _process: int) -> Engine:
     return ClientEngine.at(
         url,
         key=settings.QDRANT_API_KEY,
-        seconds=settings.QDRANT_TIMEOUT,
-        shards=settings.QDRANT_SHARDS,
-        replicas=settings.QDRANT_REPLICAS,
+        seconds=TIMEOUT,
     )
 
 

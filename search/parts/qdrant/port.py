@@ -76,8 +76,13 @@ Scored = Sequence[tuple[int, float]]
 class Engine(Protocol):
     """A vector engine. Every method raises EngineError; all may be repeated without harm."""
 
-    def create(self, name: str, spaces: Mapping[str, int]) -> None:
-        """Create a collection with dense vectors of these dimensions; leave one that exists."""
+    def create(
+        self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
+    ) -> None:
+        """Create a collection with dense vectors of these dimensions; leave one that exists.
+
+        `replicas` are the copies of each shard; 0 `shards`: as many as the engine chooses.
+        """
 
     def drop(self, name: str) -> None:
         """Remove a collection, if it exists."""

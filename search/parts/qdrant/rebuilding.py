@@ -2,7 +2,7 @@
 
 begin    -> building: every change is written to both from now on
 fill     -> ready: a worker has written all chunks, and compared them
-switch   -> active; the one before is kept for QDRANT_KEEP_HOURS, and can be switched back to
+switch   -> active; the one before is kept for a day, and can be switched back to
 tidy     -> collections kept long enough are removed
 
 The same way leads to other shards, another version of Qdrant, and another embedding space.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -26,6 +25,10 @@ from search.parts.qdrant.port import EngineError, space_name
 from search.parts.qdrant.syncing import sync
 
 State = PointCollection.State
+# The alias of the collection in use; the names of all are this and a number.
+ALIAS = "steelyard"
+# How long the collection before a switch is kept. A guess.
+KEPT = timedelta(hours=24)
 PAUSE_AFTER_FAILURE = timedelta(seconds=10)
 
 
@@ -33,10 +36,10 @@ class NotReady(Exception):
     """A collection cannot be switched to; the message says why and what to do."""
 
 
-def begin() -> PointCollection:
+def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
     """Create the next collection, with vectors of all spaces in use. Raises EngineError.
 
-    A worker fills it. Another one that is being built is replaced.
+    A worker fills it. Another one that is being built is replaced. See `Engine.create`.
     """
     written = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).order_by("pk")
     sizes = {space_name(space.pk): space.dimensions for space in written}
@@ -45,10 +48,10 @@ def begin() -> PointCollection:
         for each in unfinished.select_for_update():
             _drop(each)
         last = PointCollection.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-        name = f"{settings.QDRANT_COLLECTION}_v{last + 1}"
+        name = f"{ALIAS}_v{last + 1}"
         while PointCollection.objects.filter(name=name).exists():
             name += "_"
-        engine().create(name, sizes)
+        engine().create(name, sizes, shards=shards, replicas=replicas)
         row = PointCollection.objects.create(name=name, spaces=[space.pk for space in written])
         enqueue(PointCollection, row.pk)
     return row
@@ -92,7 +95,7 @@ def switch(row: PointCollection) -> PointCollection | None:
     sync()
     if (waiting := PointChange.objects.count()) > checking.MOST_BEHIND:
         raise NotReady(f"{waiting} changes wait for the engine; switch when they are written.")
-    engine().switch(settings.QDRANT_COLLECTION, row.name)
+    engine().switch(ALIAS, row.name)
     with transaction.atomic():
         now = timezone.now()
         for old in PointCollection.objects.filter(state=State.PREVIOUS).exclude(pk=row.pk):
@@ -108,7 +111,7 @@ def switch(row: PointCollection) -> PointCollection | None:
 
 def tidy() -> int:
     """Have the collections removed that have been kept long enough; return how many."""
-    limit = timezone.now() - timedelta(hours=settings.QDRANT_KEEP_HOURS)
+    limit = timezone.now() - KEPT
     kept = PointCollection.objects.filter(state=State.PREVIOUS, left_at__lte=limit)
     for row in kept:
         _drop(row)

@@ -60,7 +60,10 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
             continue  # the field has an error of its own
         shares = [form.cleaned_data.get(name) or Decimal(0) for name in names]
         total = sum(shares, Decimal(0))
-        if total != 1:
+        by_name = {signal.value: share for signal, share in zip(Signal, shares, strict=True)}
+        if problem := registry.problem_with(by_name):
+            form.add_error(names[0], problem)
+        elif total != 1:
             away = f"{abs(1 - total):f}".rstrip("0")
             too_much, missing = gettext("%(amount)s too much"), gettext("%(amount)s is missing")
             what = (too_much if total > 1 else missing) % {"amount": away}
@@ -76,9 +79,7 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
                 },
             )
         else:
-            weights[query_class] = Weights(
-                **{signal.value: float(share) for signal, share in zip(Signal, shares, strict=True)}
-            )
+            weights[query_class] = Weights(**{name: float(each) for name, each in by_name.items()})
     return weights
 
 

@@ -16,6 +16,7 @@ from search.errors import UnknownProfile
 from search.models import SearchProfile
 from search.models.profiles import in_force_first
 from search.models.versions import NAME
+from search.signals import registry
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.evaluation.targets import NAMES as TARGETS
 from search.tuning.models import ProfileTargets
@@ -136,6 +137,8 @@ class SharesSerializer(Parameters):
     def validate(self, attrs: dict[str, Decimal]) -> dict[str, Decimal]:
         if sum(attrs.values()) != 1:
             raise serializers.ValidationError(f"The weights sum to {sum(attrs.values())}, not 1.")
+        if problem := registry.problem_with(attrs):
+            raise serializers.ValidationError(problem)
         return attrs
 
 

@@ -31,6 +31,12 @@ class Command(BaseCommand):
         parser.add_argument("action", choices=[*_ACTIONS])
         parser.add_argument("--here", action="store_true", help="rebuild: fill it in this process.")
         parser.add_argument(
+            "--shards", type=int, default=0, help="rebuild: 0 leaves the number to Qdrant."
+        )
+        parser.add_argument(
+            "--replicas", type=int, default=1, help="rebuild: copies of each shard, on other nodes."
+        )
+        parser.add_argument(
             "--ungated", action="store_true", help="switch: without measuring golden queries."
         )
 
@@ -58,7 +64,7 @@ def _status(options: dict[str, Any]) -> list[str]:
 
 
 def _rebuild(options: dict[str, Any]) -> list[str]:
-    row = rebuilding.begin()
+    row = rebuilding.begin(shards=options["shards"], replicas=options["replicas"])
     if not options["here"]:
         return [f"{row.name} is being filled; manage.py qdrant status says when it is."]
     rebuilding.advance(row.pk)
@@ -81,7 +87,7 @@ def _switch(options: dict[str, Any]) -> list[str]:
                 "\n".join([*lines, f"{row.name} is not used: it would rank worse than now."])
             )
     before = rebuilding.switch(row)
-    kept = f"; {before} is kept for {settings.QDRANT_KEEP_HOURS:g} hours" if before else ""
+    kept = f"; {before} is kept for a day" if before else ""
     return [*lines, f"Searches use {row.name}{kept}."]
 
 

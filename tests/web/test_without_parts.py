@@ -1,0 +1,101 @@
+"""A site without any part of the search: pages, API and workbench work, and say what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from ingestion.models import Document
+from search.engine import configuration
+from search.models import ClassWeights, SearchProfile
+from search.retrieval import backends
+from search.signals import registry
+from search.tuning.api.profile_serializers import SharesSerializer
+from tests.support.admin_client import signed_in, staff
+from tests.support.factories import make_collection, make_document
+
+TEXT = "# Pumps\n\nThe bearings of a pump are greased once a month."
+STARTED = """
+import sys
+import django
+django.setup()
+from search.signals import registry
+from search.retrieval import backends
+import kbsite.urls
+print(*sorted(part.signal.value for part in registry.installed()))
+print(*backends.names())
+print(*sorted({"qdrant_client", "qdrant_edge", "grpc"} & sys.modules.keys()))
+print(*[name for name in sys.modules if name.endswith("t.signal") or name.endswith("s.signal")])
+"""
+
+
+def test_a_site_without_parts_starts_and_loads_none_of_their_packages() -> None:
+    env = {**os.environ, "SEARCH_PARTS": "", "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED], env=env, capture_output=True, text=True, check=True
+    )
+    signals, engines, packages, modules = done.stdout.split("\n")[:4]
+    assert signals == "keyword recency synonym title vector"
+    assert engines == "postgres"
+    assert packages == modules == ""
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clean_cache")
+class TestSite:
+    @pytest.fixture(autouse=True)
+    def bare(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings.SEARCH_PARTS = []
+        core = {
+            part.signal: part
+            for part in registry.installed()
+            if type(part).__module__.startswith("search.signals")
+        }
+        monkeypatch.setattr(registry, "_parts", core)
+        monkeypatch.setattr(
+            backends, "_backends", {backends.POSTGRES: backends._backends[backends.POSTGRES]}
+        )
+
+    @pytest.fixture(autouse=True)
+    def pumps(self, bare: None) -> Document:
+        return make_document(make_collection(), TEXT)
+
+    @pytest.fixture
+    def weighs_wordnet(self) -> None:
+        rows = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
+        rows.update(vector="0.4", keyword="0.4", title=0, recency=0, synonym=0, concept="0.1",
+                    wordnet="0.1")  # fmt: skip
+        configuration.bump()
+
+    def test_the_page_and_the_api_find(self, client: Client) -> None:
+        page = client.get("/", {"q": "bearings of a pump"})
+        assert "Pumps" in page.content.decode()
+        answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
+        assert [each["document"]["title"] for each in answer["results"]] == ["Pumps"]
+        assert answer["degraded"] == []
+
+    @pytest.mark.usefixtures("weighs_wordnet")
+    def test_a_weight_without_its_part_has_no_effect_and_is_named(self, client: Client) -> None:
+        answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
+        assert [each["document"]["title"] for each in answer["results"]] == ["Pumps"]
+        assert sorted(answer["degraded"]) == ["concept", "wordnet"]
+        page = client.get("/", {"q": "bearings of a pump"}).content.decode()
+        assert "The signal “wordnet” is not installed" in page
+
+    @pytest.mark.usefixtures("weighs_wordnet")
+    def test_the_workbench_works(self) -> None:
+        tuner = signed_in(staff("tuner", "view_searchprofile", "change_searchprofile"))
+        answer = tuner.get(reverse("admin:search_workbench"), {"q": "bearings of a pump"})
+        assert answer.status_code == 200
+
+    def test_a_new_weight_for_it_is_refused(self) -> None:
+        shares = SharesSerializer(data={"keyword": "0.9", "wordnet": "0.1"})
+        assert not shares.is_valid()
+        assert "Not installed" in str(shares.errors)
+        assert SharesSerializer(data={"keyword": "0.9", "vector": "0.1"}).is_valid()
