@@ -136,7 +136,6 @@ class WatchedFolderSerializer(serializers.ModelSerializer[WatchedFolder]):
         read_only_fields = fields
 
 
-Kind = Import.Kind
 ACCEPTED = {202: ImportSerializer}
 
 
