@@ -31,8 +31,7 @@ from common.accounts import rights
 from common.accounts.models import User
 from common.admin.pages import OwnPages, ReadOnly, actor
 from common.audit.models import Event, Kind
-from common.audit.recording import record
-from common.audit.trail import lines
+from common.audit.trail import lines, record
 
 for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator):
     admin.site.unregister(model)

@@ -15,7 +15,7 @@ from knox.models import AuthToken
 
 from common.accounts.models import TokenGrant, User
 from common.audit.models import Kind
-from common.audit.recording import record
+from common.audit.trail import record
 
 # The fields of a user that say what they may do, or how they sign in.
 WATCHED = ("is_active", "is_staff", "is_superuser", "username", "email", "password")

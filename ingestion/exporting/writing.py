@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from common.accounts import quotas
 from common.audit.models import Kind
-from common.audit.recording import record
+from common.audit.trail import record
 from ingestion.errors import IngestionError
 from ingestion.exporting import format as written
 from ingestion.exporting.format import Row, attached, lines

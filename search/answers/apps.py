@@ -16,8 +16,18 @@ class AnswersConfig(AppConfig):
     verbose_name = _("Answers")
 
     def ready(self) -> None:
+        from common.audit import trail
+        from search.answers.models import AnswerProfileChange
+
+        trail.register(AnswerProfileChange, _entry, "profile")
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_text, sender="ingestion.Document")
+
+
+def _entry(change: Any) -> dict[str, Any]:
+    """A change of an answer profile as an entry of the audit trail."""
+    details = {"reason": change.reason, "changes": change.changes}
+    return {"kind": f"answers_{change.action}", "subject": change.profile, "details": details}
 
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:

@@ -15,15 +15,24 @@ class TuningConfig(AppConfig):
     verbose_name = _("Tuning")
 
     def ready(self) -> None:
+        from common.audit import trail
         from search.engine import configuration
         from search.tuning.experiments.outcomes import finish_running
         from search.tuning.experiments.running import running_experiment
+        from search.tuning.models import ProfileChange
         from search.tuning.publishing.activation import activated
 
         configuration.register_experiments(running_experiment)
         activated.connect(finish_running)
+        trail.register(ProfileChange, _entry, "profile")
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")
+
+
+def _entry(change: Any) -> dict[str, Any]:
+    """A change of a search profile as an entry of the audit trail."""
+    details = {"reason": change.reason, "changes": change.differences, "gate": change.findings}
+    return {"kind": f"profile_{change.action}", "subject": change.profile, "details": details}
 
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:

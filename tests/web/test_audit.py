@@ -15,8 +15,12 @@ from django.utils import timezone
 
 from common.accounts import tokens
 from common.accounts.models import User
-from common.audit import recording
+from common.audit import trail
 from common.audit.models import Event, Kind
+from search.analytics.models import Gap, GapStep
+from search.answers.models import AnswerProfile, AnswerProfileChange
+from search.models import SearchProfile
+from search.tuning.models import ProfileChange
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.factories import make_collection
 
@@ -143,7 +147,7 @@ class TestTheTrail:
     def test_a_command_writes_it_for_a_time(self, reader: User) -> None:
         old = Event.objects.create(kind=Kind.SIGNED_IN, username="old")
         Event.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=40))
-        recording.record(Kind.SIGNED_IN, user=reader)
+        trail.record(Kind.SIGNED_IN, user=reader)
         out = StringIO()
         call_command("audit_trail", "--since", str(timezone.localdate()), stdout=out)
         users = [json.loads(line)["user"] for line in out.getvalue().splitlines()]
@@ -152,9 +156,27 @@ class TestTheTrail:
         with pytest.raises(CommandError, match="is no time"):
             call_command("audit_trail", "--since", "yesterday")
 
+    def test_it_has_the_histories_of_profiles_and_gaps(self, administrator: User) -> None:
+        profile = SearchProfile.objects.first()
+        ProfileChange.objects.create(
+            profile=profile, action="published", user=administrator, reason="Better."
+        )
+        answers = AnswerProfile.objects.first()
+        AnswerProfileChange.objects.create(profile=answers, action="created", changes=["mode"])
+        gap = Gap.objects.create(note="Where is the canary?")
+        GapStep.objects.create(gap=gap, kind="closed", user=administrator)
+        text = "".join(trail.lines())
+        rows = {row["kind"]: row for row in map(json.loads, text.splitlines())}
+        published = rows["profile_published"]
+        assert (published["user"], published["subject"]) == ("administrator", str(profile))
+        assert published["details"]["reason"] == "Better."
+        assert rows["answers_created"]["details"]["changes"] == ["mode"]
+        assert rows["gap_closed"]["subject"] == f"gap {gap.pk}"
+        assert "canary" not in text
+
     def test_it_is_forgotten_in_time(self, settings: Any) -> None:
         settings.AUDIT_DAYS = 30
         now = timezone.now()
         for days in (29, 31):
             Event.objects.create(kind=Kind.SIGNED_IN, at=now - timedelta(days=days))
-        assert recording.forget(now=now) == 1
+        assert trail.forget(now=now) == 1

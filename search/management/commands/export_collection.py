@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Q
 
 from common.audit.models import Kind
-from common.audit.recording import record
+from common.audit.trail import record
 from ingestion.errors import IngestionError
 from ingestion.exporting.writing import export
 from ingestion.models import Collection

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.accounts import quotas, tokens
 from common.accounts.models import User
 from common.audit.models import Kind
-from common.audit.recording import record
+from common.audit.trail import record
 from ingestion.models import Document
 from search.answers import threads
 from search.pages.fields import PageField

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from common.audit.models import Kind
-from common.audit.recording import record
+from common.audit.trail import record
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import QueryClass

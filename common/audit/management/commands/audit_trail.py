@@ -10,8 +10,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from common.audit.models import Kind
-from common.audit.recording import record
-from common.audit.trail import lines
+from common.audit.trail import lines, record
 
 
 class Command(BaseCommand):
