@@ -28,7 +28,7 @@ def main() -> None:
     with site("large_files") as var, a_collection("large files") as collection:
         from ingestion.documents import steps
         from ingestion.models import DocumentVersion
-        from ingestion.parsing import forking
+        from ingestion.parsing.child import forking
 
         # Made by a process of its own: the peak measured here is the worker's work alone.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -40,7 +40,7 @@ from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
-from ingestion.parsing.titles import title_from_file_name, with_file_name
+from ingestion.parsing.protocol import title_from_file_name, with_file_name
 
 if TYPE_CHECKING:
     from common.accounts.models import User

@@ -75,7 +75,7 @@ class SiteConfig(AppConfig):
     name = "kbsite"
 
     def ready(self) -> None:
-        from ingestion.parsing.system_calls import hide_process
+        from ingestion.parsing.child.system_calls import hide_process
         from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
             database,
             deployment,

@@ -87,7 +87,7 @@ def close_files(**_signal: Any) -> None:
 @worker_ready.connect
 def warn_of_isolation(**_signal: Any) -> None:
     """Log what does not hold a parser on this machine: nothing is missing silently."""
-    from ingestion.parsing.isolation_report import isolation_report
+    from ingestion.parsing.child.isolation import isolation_report
 
     for is_held, text in isolation_report():
         if not is_held:

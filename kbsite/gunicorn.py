@@ -14,7 +14,7 @@ from typing import Any
 from environ import Env
 
 from ingestion.embedding.config import usable_cores
-from ingestion.parsing.system_calls import hide_process
+from ingestion.parsing.child.system_calls import hide_process
 
 # The master process loads no Django, and holds the same secrets as its workers.
 hide_process()

@@ -36,7 +36,7 @@ from ingestion.files.storage import display_name
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.library import Viewer, language_name
 from ingestion.models.versions import MAX_QUESTION_CHARS
-from ingestion.parsing.scratch import scratch_directory
+from ingestion.parsing.child.scratch import scratch_directory
 
 PER_PAGE = 50
 MAX_TEXT = 100_000

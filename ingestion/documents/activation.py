@@ -23,7 +23,7 @@ from ingestion.files import storage
 from ingestion.lexical import concepts, terms
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
-from ingestion.parsing.titles import with_file_name
+from ingestion.parsing.protocol import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
 from ingestion.spaces.filling import leave_to_backfill, store
 

@@ -25,7 +25,7 @@ from ingestion.lexical import terms
 from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
 from ingestion.models import Chunk, Collection, Document, DocumentMove, DocumentVersion
 from ingestion.models.versions import UNFINISHED
-from ingestion.parsing.titles import with_file_name
+from ingestion.parsing.protocol import with_file_name
 
 if TYPE_CHECKING:
     from common.accounts.models import User

@@ -22,8 +22,8 @@ from ingestion.domain import Part
 from ingestion.errors import RefusedUpload
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind
-from ingestion.parsing import ParseLimits
-from ingestion.parsing.titles import title_from_file_name
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import title_from_file_name
 
 DEEPEST = 3
 """The maximum nesting depth: an archive in a message in an archive. A guess."""

@@ -28,10 +28,10 @@ from ingestion.documents.previewing import ocr_of_settings
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
-from ingestion.parsing import ParseLimits, draw_page, recognise_page
-from ingestion.parsing.limits import MIB
-from ingestion.parsing.marks import Box, Word, places_of
-from ingestion.parsing.pictures import is_drawn, is_recognised
+from ingestion.parsing.child.sandbox import DrawnPage, draw_page, recognise_page
+from ingestion.parsing.limits import MIB, ParseLimits
+from ingestion.parsing.pages.marks import Box, Word, places_of
+from ingestion.parsing.pages.pictures import DECK_FILE, is_deck, is_drawn, is_recognised
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2
@@ -40,6 +40,8 @@ LOCK_SECONDS = 0.05
 MEMORY_BYTES = 1024 * MIB
 # A failure may have had a passing cause, such as a lack of memory.
 FAILED_SECONDS = 600
+# LibreOffice writes the PDF of all slides before the first is drawn. A guess.
+DECK_FACTOR = 3
 # The folder's size is looked at once for so many new pictures of a process.
 SWEEP_EVERY = 50
 # Room is made for more than one picture at a time.
@@ -189,9 +191,9 @@ def _busy() -> PicturesBusy:
     return PicturesBusy(gettext("Many pages are being drawn. Try again in some seconds."))
 
 
-def _limits() -> ParseLimits:
+def _limits(factor: int = 1) -> ParseLimits:
     limits = ParseLimits.of(settings.PARSE_LIMITS)
-    seconds = settings.PAGE_PICTURES_SECONDS
+    seconds = settings.PAGE_PICTURES_SECONDS * factor
     memory = min(limits.memory_bytes, MEMORY_BYTES)
     return replace(limits, wall_seconds=seconds, cpu_seconds=seconds, memory_bytes=memory)
 
@@ -199,8 +201,7 @@ def _limits() -> ParseLimits:
 def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
     """Draw the page in a child process and keep the outcome."""
     try:
-        with storage.local_copy(str(version.file.name)) as path:
-            drawn = draw_page(path, version.file_name, page, _limits())
+        drawn = _drawn_page(version, page, folder)
     except (ParseFailed, FileNotFoundError):
         error = gettext(
             "Page %(page)d cannot be shown as a picture: it is damaged, or too large to be drawn. "
@@ -215,6 +216,19 @@ def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
         forget(version.sha256)  # deleted meanwhile
     _sweep_now_and_then()
     return Picture(drawn.content, drawn.words)
+
+
+def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:
+    """Draw the page; of slides, from the cached PDF of them all, or cache that PDF."""
+    deck = folder / DECK_FILE
+    if is_deck(version.media_type) and deck.is_file():
+        return draw_page(deck, deck.name, page, _limits())
+    factor = DECK_FACTOR if is_deck(version.media_type) else 1
+    with storage.local_copy(str(version.file.name)) as path:
+        drawn = draw_page(path, version.file_name, page, _limits(factor))
+    if drawn.deck:
+        _write(deck, drawn.deck)
+    return drawn
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -15,9 +15,9 @@ from ingestion.chunking import ChunkingOptions, chunk_blocks
 from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
 from ingestion.embedding import Embedder
 from ingestion.lexical.languages import detect_language, primary_code
-from ingestion.parsing import Ocr, ParseLimits, parse_file
-from ingestion.parsing.ocr import SWITCHED_OFF, installed
-from ingestion.parsing.titles import title_from_file_name
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, installed, title_from_file_name
 
 
 def open_file(

@@ -55,8 +55,8 @@ from ingestion.models import (
     Identifier,
     State,
 )
-from ingestion.parsing.scratch import scratch_directory
-from ingestion.parsing.titles import with_file_name
+from ingestion.parsing.child.scratch import scratch_directory
+from ingestion.parsing.protocol import with_file_name
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES

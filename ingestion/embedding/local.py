@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ingestion.embedding import e5, minilm, use
+from ingestion.embedding import e5, minilm
 from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.encoders import encoder_of, ends_of_wordpiece, pad_id
@@ -91,7 +91,7 @@ class Rebuilt(Protocol):
     def write_model(self, target: Path) -> None: ...
 
 
-RECIPES: Mapping[str, Rebuilt] = {e5.E5.key: e5, use.USE.key: use}
+RECIPES: Mapping[str, Rebuilt] = {e5.E5.key: e5}
 
 
 def _rebuilt(model: PackagedModel, recipe: Rebuilt, models_dir: Path) -> LocalModel:

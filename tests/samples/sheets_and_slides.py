@@ -26,6 +26,7 @@ _ODF_SPACES = " ".join(
         ("draw", "drawing"),
         ("presentation", "presentation"),
         ("meta", "meta"),
+        ("svg", "svg-compatible"),
     )
 )
 
@@ -91,8 +92,9 @@ def make_odp(slides: Sequence[tuple[str, str, str]]) -> bytes:
     for title, text, notes in slides:
         pages += "<draw:page>"
         if title:
-            pages += f'<draw:frame presentation:class="title">{_box(title)}</draw:frame>'
-        pages += f"<draw:frame>{_box(text)}</draw:frame>" if text else ""
+            pages += f'<draw:frame presentation:class="title" {_place(1)}>'
+            pages += f"{_box(title)}</draw:frame>"
+        pages += f"<draw:frame {_place(5)}>{_box(text)}</draw:frame>" if text else ""
         if notes:
             pages += (
                 '<presentation:notes><draw:frame presentation:class="notes">'
@@ -100,6 +102,10 @@ def make_odp(slides: Sequence[tuple[str, str, str]]) -> bytes:
             )
         pages += "</draw:page>"
     return _odf("presentation", pages)
+
+
+def _place(top: int) -> str:
+    return f'svg:x="2cm" svg:y="{top}cm" svg:width="24cm" svg:height="3cm"'
 
 
 def _box(text: str) -> str:
@@ -143,7 +149,7 @@ def make_pptx(
             )
     presentation = (
         f'<p:presentation xmlns:p="{_SLIDES}" xmlns:r="{_RELATIONS}">'
-        f"<p:sldIdLst>{listed}</p:sldIdLst></p:presentation>"
+        f'<p:sldIdLst>{listed}</p:sldIdLst><p:sldSz cx="12192000" cy="6858000"/></p:presentation>'
     )
     main_type = f"{_OOXML}.presentationml.presentation.main+xml"
     return make_zip(
@@ -165,9 +171,12 @@ def _slide(kind: str, shapes: str) -> str:
 
 
 def _shape(number: int, text: str, kind: str) -> str:
+    top, height = (500_000, 1_000_000) if kind == "title" else (2_000_000, 4_000_000)
+    place = f'<a:off x="600000" y="{top}"/><a:ext cx="10800000" cy="{height}"/>'
     return (
         f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="{kind}"/><p:cNvSpPr/><p:nvPr>'
-        f'<p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:spPr/><p:txBody><a:bodyPr/>'
+        f'<p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:spPr><a:xfrm>{place}</a:xfrm></p:spPr>'
+        "<p:txBody><a:bodyPr/>"
         f"<a:p><a:pPr><a:buNone/></a:pPr><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
     )
 

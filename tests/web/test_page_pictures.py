@@ -176,8 +176,9 @@ def test_a_reader_does_not_wait_long_for_what_another_process_draws_of_the_file(
     assert client.get(pictured(handbook, 2)).status_code == 200
 
 
+@needs("soffice")
 def test_slides_are_pictures_with_the_passage_marked(
-    client: Client, settings: Any, tmp_path: Path
+    client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
     deck = sheets_and_slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
@@ -188,6 +189,10 @@ def test_slides_are_pictures_with_the_passage_marked(
     picture = client.get(pictured(document, 2))
     assert picture["Content-Type"] == "image/webp"
     assert Image.open(io.BytesIO(picture.content)).size == (1200, 675)
+    assert kept(tmp_path) == ["2.json", "2.webp", "deck.pdf"]
+    monkeypatch.setattr(
+        "ingestion.parsing.child.sandbox.is_deck", None
+    )  # the next one is a PDF's page
     assert b"<rect" in client.get(pictured(document, 1) + "mark/0/").content
 
 

@@ -42,7 +42,7 @@ from ingestion.intake.importing.protocol import (
     stored_response,
 )
 from ingestion.models import Import, ImportItem, SourceKind
-from ingestion.parsing.markup import decode_html
+from ingestion.parsing.formats.markup import decode_html
 
 MIB = 1024 * 1024
 MAX_DEPTH = 10

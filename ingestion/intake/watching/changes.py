@@ -22,7 +22,7 @@ from ingestion.events import log
 from ingestion.intake.walking import Seen, shown, walk
 from ingestion.lexical import terms
 from ingestion.models import Document, WatchedFolder
-from ingestion.parsing.titles import title_from_file_name, with_file_name
+from ingestion.parsing.protocol import title_from_file_name, with_file_name
 
 
 def wanted(path: str, include: str, exclude: str) -> bool:

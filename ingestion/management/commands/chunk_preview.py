@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from ingestion.documents.previewing import ChunkPreview, preview_chunks
 from ingestion.domain import ChunkDraft
 from ingestion.errors import IngestionError
-from ingestion.parsing.scratch import scratch_directory
+from ingestion.parsing.child.scratch import scratch_directory
 
 
 class Command(BaseCommand):

@@ -21,8 +21,9 @@ from prometheus_client.core import GaugeMetricFamily
 from common.probes import Finding, Scope, State, look, ok, register, wrong
 from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
-from ingestion.parsing import ParseLimits, parse_file
-from ingestion.parsing.isolation_report import isolation_report
+from ingestion.parsing.child.isolation import isolation_report
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
 from kbsite.operations.probes import health, system_checks
 
 # Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.

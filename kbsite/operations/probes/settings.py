@@ -14,7 +14,7 @@ from common.probes import Finding, Scope, look, register, wrong
 from ingestion.embedding.local import require_installed
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
-from ingestion.parsing.ocr import installed
+from ingestion.parsing.protocol import installed
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from ingestion.spaces.metering import origin
 from kbsite.operations.monitoring.logs import FORMATS

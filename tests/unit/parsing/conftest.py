@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingestion.domain import ParsedDocument
-from ingestion.parsing import ParseLimits, parse_file
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
 
 Parse = Callable[..., ParsedDocument]
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ingestion.parsing import forking
+from ingestion.parsing.child import forking
 
 BOOT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from ingestion.domain import Block, BlockKind
-from ingestion.parsing import child, fork_server, isolation, text
+from ingestion.parsing.child import child, fork_server, isolation
+from ingestion.parsing.formats import text
 from ingestion.parsing.protocol import Extraction
 {before}
 def attempt(source):

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ingestion.parsing import parse_file
+from ingestion.parsing.child.sandbox import parse_file
 
 from .intruders import intruding
 

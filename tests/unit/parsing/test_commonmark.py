@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ingestion.domain import Block
-from ingestion.parsing.child import clean_block
-from ingestion.parsing.commonmark import BeyondCommonMark, nodes_of
+from ingestion.parsing.child.child import clean_block
+from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
+from ingestion.parsing.formats.markup import MarkdownReader, pandoc_tree
+from ingestion.parsing.formats.syntax_tree import Node
 from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.markup import MarkdownReader, pandoc_tree
-from ingestion.parsing.syntax_tree import Node
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = ParseLimits()

@@ -9,9 +9,9 @@ import pytest
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import TypeMismatch
 from ingestion.files.filetypes import TEXT, sniff
-from ingestion.parsing.child import clean_block, clean_text
-from ingestion.parsing.encoding import decode
-from ingestion.parsing.markup import decode_html
+from ingestion.parsing.child.child import clean_block, clean_text
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.markup import decode_html
 
 GERMAN = "Die Größe der Waage beträgt für alle Ausführungen höchstens fünf Meter. " * 5
 RUSSIAN = "Безмен взвешивает груз, передвигая гирю по рычагу до равновесия. " * 5

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from ingestion.errors import DamagedFile, ParseLimitExceeded
-from ingestion.parsing import forking
+from ingestion.parsing.child import forking
 
 from .conftest import Parse
 from .intruders import intruding
@@ -215,7 +215,7 @@ time.sleep(60)"""
 
 
 def test_files_at_once_have_servers_of_their_own(parse: Parse, tmp_path: Path) -> None:
-    from ingestion.parsing import parse_file
+    from ingestion.parsing.child.sandbox import parse_file
 
     path = tmp_path / "a.txt"
     path.write_text("text")
@@ -248,7 +248,8 @@ def test_the_server_ends_with_a_killed_worker(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("text")
     script = (
-        "import sys, time; from pathlib import Path; from ingestion.parsing import parse_file; "
+        "import sys, time; from pathlib import Path; "
+        "from ingestion.parsing.child.sandbox import parse_file; "
         "parse_file(Path(sys.argv[1]), 'a.txt'); print('read', flush=True); time.sleep(60)"
     )
     worker = subprocess.Popen(

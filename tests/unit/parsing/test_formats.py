@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from ingestion.domain import Block
+from ingestion.files import filetypes
+from ingestion.parsing.child.child import outcome_of
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Source
 from tests.samples import builders
 from tests.samples.builders import CODE, TABLE
 
@@ -136,3 +143,17 @@ def test_the_only_top_heading_is_the_title(parse: Parse, source: str, title: str
 def test_bytes_are_the_same_every_time() -> None:
     for build in (builders.make_docx, builders.make_pdf, builders.make_epub, builders.make_odt):
         assert build() == build()
+
+
+@pytest.mark.parametrize(
+    ("package", "file_type"), [("liteparse", filetypes.PDF), ("anydoc", filetypes.DOCX)]
+)
+def test_a_missing_package_is_named(
+    package: str, file_type: filetypes.FileType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = builders.make_docx() if package == "anydoc" else builders.make_pdf([[("p", "A")]])
+    (tmp_path / "stored").write_bytes(content)
+    monkeypatch.setitem(sys.modules, package, None)
+    outcome = outcome_of(Source(tmp_path / "stored", file_type, ParseLimits(), tmp_path), 0)
+    assert outcome["error"] == "ParseFailed"
+    assert f"lacks the package {package}, which reads {file_type.label}" in str(outcome["message"])

@@ -20,7 +20,9 @@ import pytest
 from ingestion.domain import ParsedDocument
 from ingestion.errors import DamagedFile, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
-from ingestion.parsing import ParseLimits, parse_file, scratch
+from ingestion.parsing.child import scratch
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
 from tests.samples import builders
 
 from . import hostile
@@ -389,7 +391,7 @@ def test_each_layer_keeps_the_network_away_alone(
 def _may_make_a_network() -> bool:
     pid = os.fork()
     if pid == 0:
-        from ingestion.parsing import isolation
+        from ingestion.parsing.child import isolation
 
         os._exit(0 if isolation._enter_empty_network() else 1)
     return os.waitpid(pid, 0)[1] == 0

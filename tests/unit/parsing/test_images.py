@@ -13,9 +13,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ingestion.domain import ParsedDocument
 from ingestion.errors import DamagedFile, NoText, PageNotDrawn, ParseLimitExceeded
-from ingestion.parsing import Ocr, ParseLimits, draw_page, parse_file
-from ingestion.parsing.image import HOLDS_EXIF
-from ingestion.parsing.ocr import installed
+from ingestion.parsing.child.sandbox import draw_page, parse_file
+from ingestion.parsing.formats.image import HOLDS_EXIF
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Ocr, installed
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks

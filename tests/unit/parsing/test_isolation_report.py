@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from ingestion.parsing import isolation, isolation_report
+from ingestion.parsing.child import isolation
 from kbsite.celery import warn_of_isolation
 from tests.unit.parsing.test_probing_child import ROOT
 
@@ -23,12 +23,12 @@ NOTHING = [False, "hook"]
 @pytest.fixture
 def _nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = f"print({json.dumps(json.dumps(NOTHING))})"
-    monkeypatch.setattr(isolation_report, "_TRIAL", trial)
+    monkeypatch.setattr(isolation, "_TRIAL", trial)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="held by Linux")
 def test_the_walls_of_this_machine_are_tried() -> None:
-    lines = isolation_report.isolation_report()
+    lines = isolation.isolation_report()
     assert len(lines) == len(isolation.LAYERS)
     assert all(text.endswith(".") for _, text in lines)
     filtered = {text: is_held for is_held, text in lines}
@@ -36,8 +36,8 @@ def test_the_walls_of_this_machine_are_tried() -> None:
 
 
 def test_a_trial_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation_report, "_TRIAL", "raise SystemExit(1)")
-    ((is_held, text),) = isolation_report.isolation_report()
+    monkeypatch.setattr(isolation, "_TRIAL", "raise SystemExit(1)")
+    ((is_held, text),) = isolation.isolation_report()
     assert not is_held
     assert "could not be tried" in text
 

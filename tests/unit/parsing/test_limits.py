@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
-from ingestion.parsing import ParseLimits, parse_file
-from ingestion.parsing.archive import read_properties
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.formats.archive import read_properties
+from ingestion.parsing.limits import ParseLimits
 from tests.samples import builders
 
 from .conftest import Parse
@@ -84,7 +85,8 @@ def test_child_and_pandoc_die_with_the_worker(tmp_path: Path, scratch_root: Path
     path = tmp_path / "a.rst"
     path.write_text(HANGS_PANDOC)
     script = (
-        "import sys; from pathlib import Path; from ingestion.parsing import parse_file; "
+        "import sys; from pathlib import Path; "
+        "from ingestion.parsing.child.sandbox import parse_file; "
         "parse_file(Path(sys.argv[1]), 'a.rst')"
     )
     worker = subprocess.Popen(

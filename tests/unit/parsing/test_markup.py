@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingestion.domain import Block
-from ingestion.parsing.rst import prepared, role_text
+from ingestion.parsing.formats.rst import prepared, role_text
 
 from .conftest import Parse
 from .shorthand import code, h, li, p, table

@@ -11,8 +11,9 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.errors import NoText
-from ingestion.parsing import Ocr, ParseLimits, parse_file
-from ingestion.parsing.ocr import SWITCHED_OFF, installed
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, installed
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks

@@ -10,8 +10,9 @@ import pytest
 
 from ingestion.domain import ParsedDocument
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
-from ingestion.parsing import ParseLimits, parse_file
-from ingestion.parsing.parts import LONGEST_PATH, safe_path, unique_path
+from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.formats.parts import LONGEST_PATH, safe_path, unique_path
+from ingestion.parsing.limits import ParseLimits
 from tests.samples import builders
 from tests.samples.ole import make_ole
 from tests.samples.outlook import Attachment, Letter, make_msg

@@ -12,9 +12,9 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.errors import PageNotDrawn, ParseFailed, ParseLimitExceeded
-from ingestion.parsing import ParseLimits, draw_page
-from ingestion.parsing.marks import SCALE, Box, places_of, words_in
-from ingestion.parsing.sandbox import DrawnPage
+from ingestion.parsing.child.sandbox import DrawnPage, draw_page
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.pages.marks import SCALE, Box, places_of, words_in
 
 pytestmark = pytest.mark.forks
 

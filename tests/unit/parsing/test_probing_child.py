@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ingestion.errors import ParseLimitExceeded
-from ingestion.parsing import landlock
+from ingestion.parsing.child import system_calls
 
 from .conftest import Parse
 from .intruders import intruding
@@ -71,7 +71,7 @@ def _probe(house: Path, prefix: tuple[str, ...], forks: int) -> dict[str, Any]:
 def test_a_parser_taken_over_reaches_nothing(house: Path, prefix: tuple[str, ...]) -> None:
     if prefix and not _runs(prefix):
         pytest.skip("this system lets nobody make a user namespace")
-    if not landlock.holds_signals():
+    if not system_calls.holds_signals():
         pytest.skip("this kernel's Landlock is older than Linux 6.12")
     # The kernel counts no processes of the machine's own root, whatever it is called inside.
     is_counted = not prefix or os.getuid() != 0

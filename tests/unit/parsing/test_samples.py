@@ -19,7 +19,7 @@ from ingestion.errors import (
     TypeMismatch,
     UnsupportedType,
 )
-from ingestion.parsing import parse_file
+from ingestion.parsing.child.sandbox import parse_file
 
 pytestmark = pytest.mark.forks
 

@@ -8,7 +8,7 @@ from ingestion.domain import BlockKind
 from ingestion.errors import TypeMismatch
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED, sniff
 from ingestion.files.text_types import FAMILIES, LANGUAGES
-from ingestion.parsing.source_code import _PATTERNS, source_blocks
+from ingestion.parsing.formats.source_code import _PATTERNS, source_blocks
 
 from .conftest import Parse
 from .shorthand import code, h

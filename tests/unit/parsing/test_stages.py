@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ingestion.parsing import privileges, stages
+from ingestion.parsing.child import privileges, scratch
 
 # A moment of the past, the same in each of the processes that collect these tests.
 BEGAN = 1_795_000_000_000_000_000
@@ -20,7 +20,7 @@ CENTURY = 100 * 365 * 86_400 * 10**9
 
 def test_the_times_of_a_child_are_read(tmp_path: Path) -> None:
     (tmp_path / "stages.json").write_text(json.dumps([["extract", BEGAN, BEGAN + 5]]))
-    assert stages.read(tmp_path, BEGAN) == [("extract", BEGAN, BEGAN + 5)]
+    assert scratch.read_stages(tmp_path, BEGAN) == [("extract", BEGAN, BEGAN + 5)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_times_of_a_child_are_read(tmp_path: Path) -> None:
 def test_invented_ones_are_left_out(tmp_path: Path, left: Any) -> None:
     if left is not None:
         (tmp_path / "stages.json").write_text(json.dumps(left))
-    assert stages.read(tmp_path, BEGAN) == []
+    assert scratch.read_stages(tmp_path, BEGAN) == []
 
 
 @pytest.fixture

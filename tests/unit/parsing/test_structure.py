@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import Block, BlockKind
-from ingestion.parsing.contents import without_contents
-from ingestion.parsing.pdf_layout import Page, Placed, with_headings
-from ingestion.parsing.text import joined_across_pages, joined_in_line, joined_lines
+from ingestion.parsing.formats.parts import without_contents
+from ingestion.parsing.formats.pdf_layout import Page, Placed, with_headings
+from ingestion.parsing.formats.text import joined_across_pages, joined_in_line, joined_lines
 from tests.samples import builders
 
 from .conftest import Parse

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.errors import ParseLimitExceeded
-from ingestion.parsing.child import decode_blocks, encode_block
-from ingestion.parsing.tabular import delimiter_of, has_header_row, spread
-from ingestion.parsing.text import PARAGRAPH_CHARS, paragraph_blocks
+from ingestion.parsing.child.child import decode_blocks, encode_block
+from ingestion.parsing.formats.tabular import delimiter_of, has_header_row, spread
+from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 
 from .conftest import Parse
 from .shorthand import code, h, li, p, table

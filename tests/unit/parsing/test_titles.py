@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion.parsing.titles import title_from_file_name, with_file_name
+from ingestion.parsing.protocol import title_from_file_name, with_file_name
 
 
 @pytest.mark.parametrize(

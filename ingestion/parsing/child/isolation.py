@@ -1,0 +1,232 @@
+"""Isolation of a file's child process from files, other processes and the network.
+
+Several layers, since none is available everywhere: namespaces without a network, Landlock's rules
+on files, a user without rights, a filter of system calls, and a Python audit hook.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion.parsing.child import privileges
+from ingestion.parsing.child.system_calls import filter_calls, libc, restrict_files
+
+_CLONE_NEWUSER, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x40000000, 0x08000000
+_NETWORK_EVENTS = frozenset(
+    {
+        *("socket.__new__", "socket.bind", "socket.connect", "socket.sendto", "socket.sendmsg"),
+        *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
+    }
+)
+_CODE = Path(__file__).resolve().parents[2]
+# Libraries, fonts, time zones, and the devices and figures that libraries open when they start.
+_SYSTEM_FILES = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store"),
+    *("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/mime.types", "/etc/localtime"),
+    *("/etc/fonts", "/usr/share/fonts", "/usr/share/X11/fonts", "/usr/local/share/fonts"),
+    *("/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/pandoc"),
+    *("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
+    *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
+)
+_LOADERS = ("lib*/ld-*.so*", "lib/*/ld-*.so*")
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What one child may touch: files to read, the folder to write, programs to run.
+
+    `account`: the user and group to become, for a child of root.
+    """
+
+    reads: tuple[Path, ...] = ()
+    writes: Path | None = None
+    runs: tuple[Path, ...] = ()
+    account: int | None = None
+
+
+def cut_off(bounds: Confinement) -> tuple[str, ...]:
+    """Isolate this process; return the layers in effect, of LAYERS; "hook" at least.
+
+    Must run before the process starts a thread. Its children inherit all layers but the hook.
+    """
+    layers: tuple[tuple[str, Callable[[], bool]], ...] = (
+        ("namespace", _enter_empty_network),
+        ("landlock", lambda: _hold_files(bounds)),
+        ("account", lambda: _drop(bounds)),
+        ("filter", filter_calls),
+        ("hook", _hook),
+    )
+    return tuple(name for name, take in layers if take())
+
+
+LAYERS = ("namespace", "landlock", "account", "filter", "hook")
+
+
+def _enter_empty_network() -> bool:
+    """Enter an empty network namespace; True if no interface is up now, not even loopback."""
+    if sys.platform != "linux":
+        return False
+    user, group = os.getuid(), os.getgid()
+    if libc().unshare(_CLONE_NEWNET | _CLONE_NEWIPC) == 0:
+        return True
+    if libc().unshare(_CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC) != 0:
+        return False
+    # Keep the user and group ids in the new user namespace.
+    for name, line in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        try:
+            Path("/proc/self", name).write_text(line)
+        except OSError:
+            break
+    return True
+
+
+def _hold_files(bounds: Confinement) -> bool:
+    if bounds.writes is None:
+        return False
+    reads = (*code_paths(), *map(Path, _SYSTEM_FILES), *bounds.reads)
+    runs = bounds.runs
+    if not all(path.is_relative_to(sys.prefix) for path in runs):
+        # A program of the system is linked dynamically: its loader is run as well.
+        runs += tuple(found for pattern in _LOADERS for found in Path("/").glob(pattern))
+    return restrict_files(reads, (bounds.writes, Path("/dev/null")), runs)
+
+
+def code_paths() -> tuple[Path, ...]:
+    """The folders of Python, of the installed packages, and of this one.
+
+    Never the project's own folder, which may contain .env, the originals and the secret key.
+    """
+    libraries = Path(sys.base_prefix, "lib")
+    installed = [Path(entry) for entry in sys.path if entry]
+    kept = [path for path in installed if _is_packages(path) or not _CODE.is_relative_to(path)]
+    return (_CODE, libraries, *kept)
+
+
+def _is_packages(path: Path) -> bool:
+    return path.name in {"site-packages", "dist-packages"}
+
+
+def _drop(bounds: Confinement) -> bool:
+    """Give up root and all capabilities; one stays where root's own files hold the code."""
+    keeps_reading = False
+    if bounds.account is not None:
+        code = (Path(__file__), *code_paths(), *bounds.runs)
+        above = bounds.writes.parents if bounds.writes else ()
+        keeps_reading = not (
+            all(map(privileges.is_open_to_all, code)) and all(map(privileges.is_entered, above))
+        )
+    return privileges.drop(bounds.account, keeps_reading=keeps_reading)
+
+
+def _hook() -> bool:
+    def refuse(event: str, arguments: tuple[object, ...]) -> None:
+        if event in _NETWORK_EVENTS:
+            raise PermissionError(
+                errno.EPERM, "Network access is not allowed while a file is parsed"
+            )
+
+    sys.addaudithook(refuse)
+    return True
+
+
+_ROOT = Path(__file__).resolve().parents[3]
+_TRIAL = """
+import json, sys, tempfile
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from ingestion.parsing.child import isolation, privileges, system_calls
+with privileges.spare_account() as account:
+    signals = system_calls.holds_signals()
+    bounds = isolation.Confinement(writes=Path(tempfile.gettempdir()), account=account)
+    print(json.dumps([signals, *isolation.cut_off(bounds)]), flush=True)
+"""
+_SECONDS = 30
+
+
+def isolation_report() -> list[tuple[bool, str]]:
+    """A line for each wall around a parser: whether it stands here, and a sentence about it.
+
+    A process of its own tries them, as a file's child would. Nothing is written.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _TRIAL, str(_ROOT)],
+            capture_output=True,
+            check=True,
+            timeout=_SECONDS,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        )
+        signals, *layers = json.loads(done.stdout)
+    except (subprocess.SubprocessError, OSError, ValueError) as error:
+        return [(False, f"The isolation of parsers could not be tried: {error}.")]
+    return _lines(set(layers), holds_signals=signals)
+
+
+def _lines(layers: set[str], *, holds_signals: bool) -> list[tuple[bool, str]]:
+    return [
+        _files("landlock" in layers),
+        _processes("landlock" in layers and holds_signals),
+        _calls("filter" in layers),
+        _network(layers),
+        _account("account" in layers),
+    ]
+
+
+def _files(is_held: bool) -> tuple[bool, str]:
+    if is_held:
+        return True, "Parsers read their file and the code, and write their scratch directory."
+    return False, (
+        "Parsers can read and write every file that their user can: this system has no Landlock. "
+        "Use Linux 5.13 or newer with Landlock switched on (lsm=landlock,... at boot), and a "
+        "container engine that allows its calls."
+    )
+
+
+def _processes(is_held: bool) -> tuple[bool, str]:
+    if is_held:
+        return True, "Parsers can send no signal to other processes."
+    return False, (
+        "Parsers can send signals to other processes of their user: that needs Linux 6.12. "
+        "Until then run workers as a user of their own."
+    )
+
+
+def _calls(is_held: bool) -> tuple[bool, str]:
+    if is_held:
+        return True, "Parsers are refused sockets, mounts, namespaces and other processes' memory."
+    return False, (
+        "System calls of parsers are not filtered: that needs Linux on x86-64 or ARM, with seccomp."
+    )
+
+
+def _network(layers: set[str]) -> tuple[bool, str]:
+    if "namespace" in layers:
+        return True, "Parsers run in a network of their own, without an interface."
+    if "filter" in layers:
+        return True, "Parsers have no network: the filter of system calls refuses it."
+    return False, (
+        "Only Python keeps parsers from the network, not the system: it allows neither network "
+        "namespaces nor a filter of system calls. Run workers without a way to the network."
+    )
+
+
+def _account(is_held: bool) -> tuple[bool, str]:
+    if is_held and privileges.is_root():
+        return True, "This process is root; parsers run as a user without a name and rights."
+    if is_held:
+        return True, "Parsers do not run as root."
+    return False, (
+        "Parsers run as root, since this process is root and may not change its user. Run it as "
+        "another user (User= of systemd, user: of compose)."
+    )

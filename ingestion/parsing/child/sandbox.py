@@ -1,0 +1,308 @@
+"""Run the parser of one file in a child process, and read its result."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, astuple, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common.observing.tracing import past, span
+from ingestion import errors
+from ingestion.domain import ParsedDocument, Part
+from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
+from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
+from ingestion.parsing.child.forking import run_in_child
+from ingestion.parsing.child.privileges import spare_account
+from ingestion.parsing.child.scratch import (
+    STRANGE_RESULT,
+    death,
+    hand_over,
+    opened_result,
+    read_stages,
+    scratch_directory,
+)
+from ingestion.parsing.formats.parts import PARTS_FOLDER, safe_path, unique_path
+from ingestion.parsing.limits import MIB, ParseLimits
+from ingestion.parsing.pages.marks import Word
+from ingestion.parsing.pages.pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
+from ingestion.parsing.protocol import Ocr
+
+logger = logging.getLogger(__name__)
+
+# Title, author and warnings take far less.
+_LARGEST_OUTCOME = 16 * MIB
+# A picture of 1,200 by 4,000 pixels of noise.
+_LARGEST_PICTURE = 16 * MIB
+# A larger PDF of a deck is not cached. A guess.
+_LARGEST_DECK = 64 * MIB
+# Share of the time limits below which a child that was killed did not reach them. A guess.
+_EARLY = 0.5
+_KILLED = (
+    "This file could not be read: the system stopped its parser twice. The server may lack memory. "
+    "Process the document again when it is less busy, or split the file."
+)
+_PART_NAME = re.compile(r"\d{6,8}")
+_FAILURES = {
+    failure.__name__: failure
+    for failure in (
+        errors.ParseFailed,
+        errors.EncryptedFile,
+        errors.DamagedFile,
+        errors.TypeMismatch,
+        errors.NoText,
+        errors.ParseLimitExceeded,
+    )
+}
+
+
+def parse_file(
+    path: Path,
+    file_name: str,
+    limits: ParseLimits | None = None,
+    *,
+    ocr: Ocr | None = None,
+    parts_to: Path | None = None,
+    keeps_exif: bool = False,
+) -> ParsedDocument:
+    """The blocks and metadata of the file at `path`; `file_name` is its name at upload.
+
+    The files within it are copied to the folder `parts_to`, or dropped without one. Scanned pages
+    are read in a second run, with `ocr` and its longer limits. The child is killed at its time-out
+    and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
+    """
+    job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
+    with _place() as place:
+        scratch = place.scratch
+        _run_child(job, place)
+        scanned = _scanned(scratch) if job.ocr.languages else []
+        if not scanned:
+            return _collect(scratch, job.limits, parts_to)
+        try:
+            return _recognised(job, scanned, parts_to)
+        except errors.ParseFailed as error:
+            try:
+                document = _collect(scratch, job.limits, parts_to)
+            except errors.NoText:
+                # The pages that are not scans contain no text either: the scans say why.
+                raise error from None
+            warning = f"Its scanned pages could not be recognised: {error}"
+            return replace(document, warnings=(*document.warnings, warning))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """The picture of a page in WebP, its size in pixels, and its words with their places.
+
+    Of slides also the PDF of all of them, from which the next one is drawn sooner; else empty.
+    """
+
+    content: bytes
+    width: int
+    height: int
+    words: tuple[Word, ...]
+    deck: bytes = b""
+
+
+def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
+    """Page `page` (from 1), drawn in a child process. Raises ParseFailed."""
+    job = Job(path, _type_of(path, file_name), limits, page=page)
+    with _place() as place:
+        scratch = place.scratch
+        _run_child(job, place)
+        try:
+            outcome = _outcome(scratch)
+            if "error" in outcome:
+                raise errors.PageNotDrawn(outcome["message"])
+            with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
+                content = file.read()
+            size = int(outcome["width"]), int(outcome["height"])
+            return DrawnPage(content, *size, _words(scratch), _deck(job, scratch))
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _deck(job: Job, scratch: Path) -> bytes:
+    if not is_deck(job.file_type.media_type):
+        return b""
+    try:
+        with opened_result(scratch / DECK_FILE, _LARGEST_DECK) as file:
+            return file.read()
+    except errors.DamagedFile:
+        return b""
+
+
+def recognise_page(
+    path: Path, file_name: str, page: int, limits: ParseLimits, ocr: Ocr
+) -> tuple[Word, ...]:
+    """The words that OCR reads on page `page` (from 1), with their places. Raises ParseFailed.
+
+    It gets the longer limits of OCR.
+    """
+    ocr = ocr.wanting([page])
+    job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
+    with _place() as place:
+        _run_child(job, place)
+        try:
+            outcome = _outcome(place.scratch)
+            if "error" in outcome:
+                raise errors.PageNotDrawn(outcome["message"])
+            return _words(place.scratch)
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _words(scratch: Path) -> tuple[Word, ...]:
+    with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
+        return tuple(_checked(word) for word in json.load(file))
+
+
+def _checked(word: Any) -> Word:
+    text, *places = word
+    return [str(text), *map(int, places)]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work of one child: a file to parse, or with `page` a page of it to draw or recognise."""
+
+    path: Path
+    file_type: FileType
+    limits: ParseLimits
+    ocr: Ocr = field(default_factory=Ocr)
+    keeps_exif: bool = False
+    page: int = 0
+
+
+def _type_of(path: Path, file_name: str) -> FileType:
+    with path.open("rb") as file:
+        return sniff(file.read(HEAD_BYTES), file_name)
+
+
+def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDocument:
+    ocr = job.ocr.wanting(scanned)
+    job = replace(job, ocr=ocr, limits=ocr.allowing(job.limits))
+    with _place() as place:
+        _run_child(job, place)
+        return _collect(place.scratch, job.limits, parts_to)
+
+
+class _Place(NamedTuple):
+    """Where a child works, and as whom. Its account is free again when its directory is gone."""
+
+    scratch: Path
+    account: int | None
+
+
+@contextmanager
+def _place() -> Iterator[_Place]:
+    with spare_account() as account, scratch_directory() as scratch:
+        yield _Place(scratch, account)
+
+
+def _run_child(job: Job, place: _Place) -> None:
+    limits, file_type, (scratch, account) = job.limits, job.file_type, place
+    path, given = job.path.resolve(), 0
+    if account is not None:
+        path, given = hand_over(scratch, path, account)
+    wire = {
+        "path": str(path),
+        "account": account,
+        "given_bytes": given,
+        "file_type": astuple(file_type),
+        "limits": asdict(limits),
+        "ocr": asdict(job.ocr),
+        "keeps_exif": job.keeps_exif,
+        "page": job.page,
+        "scratch": str(scratch),
+    }
+    with span("parser", media_type=file_type.media_type) as current:
+        began = time.time_ns()
+        status = _status({**wire, "is_traced": current.is_recording()}, limits)
+        if current.is_recording():
+            for name, first, last in read_stages(scratch, began):
+                past(name, first, last)
+    if status is None:
+        raise errors.ParseLimitExceeded(
+            f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
+            "was stopped. Split it into smaller files, or export it again."
+        )
+    if status != 0 or not (scratch / OUTCOME_FILE).exists():
+        raise death(status, file_type, scratch)
+
+
+def _status(wire: dict[str, Any], limits: ParseLimits) -> int | None:
+    """The exit status of the job's child, tried again once if it was killed early.
+
+    The kernel kills what is largest when memory runs out, and an operator may kill a process: that
+    is no verdict on the file. Near a limit it is one.
+    """
+    started = time.monotonic()
+    status = run_in_child(wire, limits.wall_seconds)
+    is_early = time.monotonic() - started < _EARLY * min(limits.wall_seconds, limits.cpu_seconds)
+    if status == -signal.SIGKILL and is_early:
+        logger.warning("The parser of %s was killed: it is tried again", wire["file_type"][0])
+        status = run_in_child(wire, limits.wall_seconds)
+        if status == -signal.SIGKILL:
+            raise errors.ParseLimitExceeded(_KILLED)
+    return status
+
+
+def _outcome(scratch: Path) -> dict[str, Any]:
+    with opened_result(scratch / OUTCOME_FILE, _LARGEST_OUTCOME) as file:
+        outcome = json.load(file)
+    if not isinstance(outcome, dict):
+        raise TypeError
+    return outcome
+
+
+def _scanned(scratch: Path) -> list[int]:
+    """The numbers of the pages that the child reported as images of text."""
+    try:
+        found = _outcome(scratch).get("scanned")
+        return sorted(int(number) for number in found) if isinstance(found, list) else []
+    except (ValueError, TypeError) as error:
+        raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _collect(scratch: Path, limits: ParseLimits, parts_to: Path | None) -> ParsedDocument:
+    try:
+        outcome = _outcome(scratch)
+        if "error" in outcome:
+            raise _FAILURES.get(outcome["error"], errors.ParseFailed)(outcome["message"])
+        with (
+            opened_result(scratch / BLOCKS_FILE, limits.output_bytes) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="\n") as lines,
+        ):
+            blocks = tuple(decode_blocks(lines))
+        warnings = tuple(outcome.pop("warnings"))
+        outcome.pop("scanned")
+        parts = tuple(_parts(scratch, outcome.pop("parts"), limits, parts_to))
+        return ParsedDocument(blocks=blocks, warnings=warnings, parts=parts, **outcome)
+    except (ValueError, KeyError, TypeError) as error:
+        raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _parts(
+    scratch: Path, stated: list[Any], limits: ParseLimits, parts_to: Path | None
+) -> Iterator[Part]:
+    """The child's parts, copied out of the scratch directory, their paths sanitised again."""
+    taken: set[str] = set()
+    for path, name, _ in stated if parts_to is not None else ():
+        if parts_to is None or not _PART_NAME.fullmatch(name):
+            raise ValueError
+        label = unique_path(safe_path(path), taken)
+        taken.add(label)
+        with opened_result(scratch / PARTS_FOLDER / name, limits.archive_bytes) as file:
+            target = parts_to / name
+            with target.open("wb") as copy:
+                shutil.copyfileobj(file, copy)
+        yield Part(label, target, target.stat().st_size)

@@ -1,1 +1,0 @@
-"""Slides as pictures, drawn with Pillow: `slide` is read first. Runs in the child process."""

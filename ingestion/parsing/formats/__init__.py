@@ -1,0 +1,1 @@
+"""The parsers, one family of formats a module."""

@@ -1,0 +1,139 @@
+"""EPUB -> Blocks, with the title, author, language and date of its package file.
+
+pandoc reads the book. A book that it refuses, because a chapter is missing or in a legacy
+encoding, is read chapter by chapter.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+from xml.parsers import expat
+
+from ingestion.domain import Block
+from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
+from ingestion.parsing.formats.archive import UNREADABLE, check_archive, read_properties
+from ingestion.parsing.formats.markup import decode_html
+from ingestion.parsing.formats.pandoc import PandocUnreadable, extraction, read_tree
+from ingestion.parsing.formats.syntax_tree import TreeReader
+from ingestion.parsing.formats.xml_data import Element, read_elements
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+
+_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+_CHAPTERS = (".xhtml", ".html", ".htm", ".xml")
+_UNLISTED = (
+    "This book does not follow the EPUB format: its chapters were read one by one, and some may "
+    "be missing."
+)
+
+
+class EpubParser:
+    """A whole book as one document."""
+
+    name = "pandoc-epub"
+
+    def extract(self, source: Source) -> Extraction:
+        check_archive(source.path, source.limits)
+        if any(name.lower().endswith(_CHAPTERS) for name in _encrypted(source.path)):
+            raise EncryptedFile(
+                "This book is protected against copying (DRM): its text cannot be read. Ask the "
+                "publisher for a copy without protection."
+            )
+        try:
+            return extraction(read_tree(source.path, "epub", source.limits), TreeReader())
+        except PandocUnreadable as error:
+            chapters = _chapters(source.path)
+            if not chapters:
+                raise DamagedFile(
+                    "This book is damaged: it contains no chapters. Open it in an e-book program, "
+                    "save it again and upload the new file."
+                ) from error
+            blocks = _read(source.path, chapters, source.limits)
+            return Extraction(blocks, _metadata(source.path), [_UNLISTED])
+
+
+def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Block]:
+    for name in chapters:
+        page = decode_html(_member(path, name))
+        yield from TreeReader().blocks(read_tree(page, "html", limits).blocks)
+
+
+def _chapters(path: Path) -> list[str]:
+    """The names of the chapters present, in the order of the spine, else sorted by name."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    package = _package(path)
+    root = _elements(path, package) if package else None
+    files = {
+        item.attributes.get("id", ""): posixpath.normpath(
+            posixpath.join(posixpath.dirname(package), unquote(item.attributes.get("href", "")))
+        )
+        for item in _all(root, "item")
+    }
+    spine = [files.get(one.attributes.get("idref", ""), "") for one in _all(root, "itemref")]
+    listed = list(dict.fromkeys(name for name in spine if name in names))
+    return listed or sorted(name for name in names if _is_chapter(name))
+
+
+def _is_chapter(name: str) -> bool:
+    return name.lower().endswith(_CHAPTERS[:3]) and posixpath.basename(name) != "nav.xhtml"
+
+
+def _package(path: Path) -> str:
+    """The name of the package file, which lists the chapters; empty if there is none."""
+    stated = [one.attributes.get("full-path", "") for one in _all_in(path, _CONTAINER, "rootfile")]
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    candidates = [*stated, *(name for name in names if name.lower().endswith(".opf"))]
+    return next((name for name in candidates if name in names), "")
+
+
+def _metadata(path: Path) -> StatedMetadata:
+    found = read_properties(path, _package(path))
+    return StatedMetadata(
+        title=found.get("title", ""),
+        author=found.get("creator", ""),
+        language=found.get("language", ""),
+        created=found.get("date", ""),
+    )
+
+
+def _encrypted(path: Path) -> list[str]:
+    """The parts that the book states to be encrypted: mostly fonts; with DRM, everything."""
+    found = _all_in(path, _ENCRYPTION, "CipherReference")
+    return [unquote(one.attributes.get("URI", "")) for one in found]
+
+
+def _all_in(path: Path, member: str, name: str) -> list[Element]:
+    return list(_all(_elements(path, member), name))
+
+
+def _elements(path: Path, member: str) -> Element | None:
+    """The root element of a member; None if it is missing or not XML."""
+    try:
+        return read_elements(decode_html(_member(path, member)))
+    except (KeyError, expat.ExpatError, ParseFailed):
+        return None
+
+
+def _member(path: Path, name: str) -> bytes:
+    """The member's bytes; empty if it cannot be read. Raises KeyError if it does not exist."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.read(name)
+    except UNREADABLE:
+        return b""
+
+
+def _all(element: Element | None, name: str) -> Iterator[Element]:
+    for child in element.children() if element else ():
+        if child.name == name:
+            yield child
+        yield from _all(child, name)
+
+
+PARSER = EpubParser()

@@ -1,0 +1,281 @@
+"""E-mail (EML) -> subject as title, sender and date, the best body, attachments as parts."""
+
+from __future__ import annotations
+
+import codecs
+import email
+import io
+import mimetypes
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.utils import parsedate_to_datetime
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.markup import HtmlParser, decode_html
+from ingestion.parsing.formats.parts import PartKeeper
+from ingestion.parsing.formats.syntax_tree import strip_tags
+from ingestion.parsing.formats.text import paragraph_blocks
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+
+_SHOWN = ("From", "To", "Cc", "Date")
+_DEEPEST = 50
+_CONTEXT_BYTES = 20_000
+# 7-bit encodings look like ASCII, so their declaration must be trusted.
+_SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
+_SOFT_BREAK = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
+_ENCRYPTED = frozenset(
+    {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
+)
+
+
+_SIGNATURES = frozenset(
+    {
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+    }
+)
+
+
+class MailParser:
+    """One message; attached messages become sections, other attachments parts."""
+
+    name = "email"
+
+    def extract(self, source: Source) -> Extraction:
+        # A byte order mark before the first header would turn all headers into text.
+        data = source.path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        return read_message(email.message_from_bytes(data), source)
+
+
+def read_message(message: Message, source: Source) -> Extraction:
+    """The blocks, metadata and attachments of a parsed message."""
+    found = Extraction(iter(()), _metadata(message))
+    reader = _MessageReader(source, found)
+    found.blocks = reader.blocks(message)
+    return found
+
+
+def header(message: Message, name: str) -> str:
+    """A decoded header field in one line; empty if it is missing."""
+    for key, raw in message.raw_items():
+        if key.lower() == name.lower():
+            return " ".join(_decoded(str(raw), message).split())
+    return ""
+
+
+def _decoded(raw: str, message: Message) -> str:
+    data = raw.encode("utf-8", "surrogateescape")
+    if not data.isascii() or b"\x1b" in data:
+        return _undeclared(data.replace(b"\r", b" ").replace(b"\n", b" "), message)
+    try:
+        parts = decode_header(raw)
+    except (HeaderParseError, ValueError):
+        return raw
+    return "".join(
+        part if isinstance(part, str) else _text(part, charset or "") for part, charset in parts
+    )
+
+
+def _undeclared(data: bytes, message: Message) -> str:
+    """A header of raw non-ASCII bytes, decoded: a common violation of the standard.
+
+    A subject is too short for detection, so the message's text is taken as context.
+    """
+    if b"\x1b" not in data:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    texts = (part for part in message.walk() if part.get_content_maintype() == "text")
+    part = next(texts, message)
+    body = part.get_payload(decode=True)
+    context = body[:_CONTEXT_BYTES] if isinstance(body, bytes) else b""
+    return decode(data + b"\n" + context, part.get_content_charset("")).split("\n")[0]
+
+
+def _text(data: bytes, charset: str) -> str:
+    if codec := _SEVEN_BIT.get(charset.lower()):
+        return data.decode(codec, "replace").replace("\r\n", "\n")
+    return decode(data, charset)
+
+
+def _metadata(message: Message) -> StatedMetadata:
+    try:
+        created = parsedate_to_datetime(header(message, "Date")).isoformat()
+    except (TypeError, ValueError, OverflowError):
+        created = ""
+    return StatedMetadata(
+        title=header(message, "Subject"),
+        author=header(message, "From"),
+        language=header(message, "Content-Language").split(",")[0],
+        created=created,
+    )
+
+
+class _MessageReader:
+    """Walks the parts of a message in their order."""
+
+    def __init__(self, source: Source, found: Extraction) -> None:
+        self._source = source
+        self._limits: ParseLimits = source.limits
+        self._found = found
+        self._warnings = found.warnings
+        self._parts = 0
+        self._keeper = PartKeeper(source.scratch, source.limits)
+
+    def blocks(self, message: Message) -> Iterator[Block]:
+        """All blocks; attachments and warnings are complete after the last one."""
+        yield from self.message(message, 1)
+        self._found.parts += self._keeper.kept
+        self._warnings += self._keeper.warnings()
+
+    def message(self, message: Message, level: int) -> Iterator[Block]:
+        """Subject, header lines, body, attached messages, then the other attachments' names."""
+        subject = header(message, "Subject") or ("Attached message" if level > 1 else "")
+        if subject:
+            yield Block(BlockKind.HEADING, subject, level=min(level, 6))
+        lines = [f"{name}: {text}" for name in _SHOWN if (text := header(message, name))]
+        if lines:
+            yield Block(BlockKind.PARAGRAPH, "\n".join(lines))
+        attachments: list[str] = []
+        attached: list[Message] = []
+        yield from self._part(message, attachments, attached, level)
+        for inner in attached:
+            yield from self.message(inner, level + 1)
+        if attachments:
+            yield Block(BlockKind.PARAGRAPH, f"Attachments: {', '.join(attachments)}")
+
+    def _part(
+        self, part: Message, attachments: list[str], attached: list[Message], level: int
+    ) -> Iterator[Block]:
+        self._count(level)
+        kind = part.get_content_type()
+        if _is_encrypted(part):
+            self._warnings.append(
+                "The message is encrypted: only its headers and unencrypted parts were indexed. "
+                "Export it decrypted to make its text searchable."
+            )
+        if kind == "multipart/alternative" and _children(part):
+            yield from self._part(self._best(part), attachments, attached, level)
+        elif kind == "message/rfc822" and part.is_multipart():
+            attached += _children(part)
+        elif part.is_multipart():
+            for child in _children(part):
+                yield from self._part(child, attachments, attached, level)
+        elif name := _file_name(part):
+            attachments.append(name)
+            self._attached(part, name)
+        elif kind == "text/html":
+            yield from self._html(_payload(part), level)
+        elif kind.startswith(("text/", "multipart/")):
+            # A multipart without a boundary is read as plain text.
+            yield from paragraph_blocks(_plain(part))
+
+    def _attached(self, part: Message, name: str) -> None:
+        """Keep an attachment as a part, unless it only decorates or signs the text."""
+        path = self._keeper.place(_with_extension(part, name))
+        payload = part.get_payload(decode=True)
+        data = payload if isinstance(payload, bytes) else b""
+        if _is_decoration(part):
+            return
+        self._keeper.keep(path, io.BytesIO(data))
+
+    def _count(self, depth: int) -> None:
+        self._parts += 1
+        if depth > _DEEPEST or self._parts > self._limits.archive_entries:
+            raise ParseLimitExceeded(
+                "This message has too many parts, or they are nested too deeply. "
+                "Save the attached messages as separate files."
+            )
+
+    def _best(self, part: Message) -> Message:
+        """The plain text, unless it has less than half as many words as the HTML.
+
+        Plain text lacks the layout tables of HTML mail.
+        """
+        children = _children(part)
+        leaves = {child.get_content_type(): child for child in children}
+        plain = leaves.get("text/plain")
+        rich = leaves.get("text/html") or next((c for c in children if c.is_multipart()), None)
+        if plain is None or rich is None:
+            return plain or rich or children[0]
+        page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
+        said = len(strip_tags(decode_html(_payload(page))).split()) if page is not None else 0
+        return plain if 2 * len(_plain(plain).split()) >= said else rich
+
+    def _html(self, data: bytes, level: int) -> Iterator[Block]:
+        path = self._source.scratch / f"body-{self._parts}.html"
+        path.write_bytes(data)
+        source = Source(path, self._source.file_type, self._limits, self._source.scratch)
+        try:
+            body = HtmlParser().extract(source)
+            self._warnings += body.warnings
+            for block in body.blocks:
+                # Headings of the body are below the subject.
+                below = min(level + block.level, 6)
+                is_heading = block.kind is BlockKind.HEADING
+                yield replace(block, level=below) if is_heading else block
+        except ParseLimitExceeded:
+            raise
+        except ParseFailed:
+            yield from paragraph_blocks(strip_tags(decode_html(data)))
+
+
+def _children(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [one for one in payload if isinstance(one, Message)] if isinstance(payload, list) else []
+
+
+def _file_name(part: Message) -> str:
+    name = part.get_filename() or ""
+    if not name and part.get_content_disposition() == "attachment":
+        name = f"unnamed {part.get_content_type()}"
+    return " ".join(_decoded(name, part).split())
+
+
+def _with_extension(part: Message, name: str) -> str:
+    """The name; for an unnamed attachment, a name with the extension of its type."""
+    if not name.startswith("unnamed "):
+        return name
+    return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def _is_encrypted(part: Message) -> bool:
+    # Opaquely signed messages share the type of encrypted ones.
+    return part.get_content_type() in _ENCRYPTED and part.get_param("smime-type") != "signed-data"
+
+
+def _is_decoration(part: Message) -> bool:
+    """Whether a part is an inline picture, a signature, or encrypted (which has its warning)."""
+    kind = part.get_content_type()
+    if kind in _SIGNATURES or _is_encrypted(part):
+        return True
+    inline = part.get_content_disposition() == "inline" or part.get("Content-ID") is not None
+    return inline and part.get_content_maintype() == "image"
+
+
+def _payload(part: Message) -> bytes:
+    """The part's bytes; HTML is re-encoded from the header's charset to UTF-8."""
+    data = part.get_payload(decode=True)
+    data = data if isinstance(data, bytes) else b""
+    charset = part.get_content_charset("")
+    if part.get_content_type() == "text/html" and charset:
+        return _text(data, charset).encode("utf-8", "replace")
+    return data
+
+
+def _plain(part: Message) -> str:
+    text = _text(_payload(part), part.get_content_charset(""))
+    # Soft line breaks (RFC 3676): the paragraph continues on the next line.
+    return _SOFT_BREAK.sub(" ", text) if part.get_param("format") == "flowed" else text
+
+
+PARSER = MailParser()

@@ -1,0 +1,189 @@
+"""HTML, Markdown, AsciiDoc and Org -> Blocks, by pandoc; what is CommonMark without it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from ingestion.domain import Block
+from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.pandoc import (
+    TOO_DEEP_WARNING,
+    PandocUnreadable,
+    Tree,
+    extraction,
+    is_too_deep,
+    plain_text,
+    read_tree,
+)
+from ingestion.parsing.formats.syntax_tree import TreeReader, strip_tags
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+
+_DECLARED = re.compile(
+    rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w:.-]+)|<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w:.-]+)",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"<(?!(?:br|p|li|img|hr|input|meta|link)\b)[a-z]", re.IGNORECASE)
+_CLOSING = re.compile(r"</(?!p\b|li\b)[a-z]", re.IGNORECASE)
+# pandoc creates a cell for each spanned column; 1,000 is the maximum in browsers.
+_SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECASE)
+_NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
+_NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
+_HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
+_BODY_TEXT = re.compile(r"\w")
+_DEEPEST = 2_000
+
+
+class HtmlParser:
+    """Headings, lists, tables with their header rows; metadata from the head."""
+
+    name = "pandoc-html"
+
+    def extract(self, source: Source) -> Extraction:
+        text = decode_html(source.path.read_bytes())
+        if is_too_deep(text) or _nesting(text) > _DEEPEST:
+            return plain_text(strip_tags(text), TOO_DEEP_WARNING)
+        text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
+        return extraction(read_tree(text, "html", source.limits), TreeReader())
+
+
+def decode_html(data: bytes) -> str:
+    """The page as text; its declared encoding counts if it has no mark and is not UTF-8."""
+    declared = _DECLARED.search(data[:4_096])
+    name = next((group for group in declared.groups() if group), b"") if declared else b""
+    return decode(data, name.decode("ascii", "replace"))
+
+
+def _without_navigation(text: str) -> str:
+    """The page without its <nav> elements, unless nothing else would remain."""
+    kept: list[str] = []
+    position = 0
+    while opening := _NAVIGATION.search(text, position):
+        closing = _NAVIGATION_END.search(text, opening.end())
+        if closing is None:
+            break
+        kept.append(text[position : opening.start()])
+        position = closing.end()
+    rest = "".join([*kept, text[position:]])
+    return rest if kept and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
+
+
+def _nesting(text: str) -> int:
+    """The approximate number of unclosed elements; deep trees exceed pandoc and the JSON reader."""
+    return len(_OPENING.findall(text)) - len(_CLOSING.findall(text))
+
+
+HTML = HtmlParser()
+
+
+READER = "gfm+yaml_metadata_block"
+MOST_HTML_TABLES = 100
+"""Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
+READER_WITHOUT_METADATA = "gfm-yaml_metadata_block"
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
+
+
+class MarkdownParser:
+    """CommonMark with tables, footnotes, alerts; HTML tables as well."""
+
+    name = "pandoc-markdown"
+
+    def extract(self, source: Source) -> Extraction:
+        text, stated = _without_toml(decode(source.path.read_bytes()))
+        if is_too_deep(text):
+            return plain_text(text, TOO_DEEP_WARNING)
+        found = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
+        return replace(found, metadata=stated) if stated else found
+
+
+class MarkdownReader(TreeReader):
+    """Reads HTML tables, which pandoc leaves as raw HTML in Markdown, by a second run."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        super().__init__()
+        self._limits = limits
+        self._tables = 0
+
+    def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
+        markup, raw = content
+        if markup == "html" and "<table" in raw.lower() and self._tables < MOST_HTML_TABLES:
+            self._tables += 1
+            yield from self.blocks(read_tree(raw, "html", self._limits).blocks, depth)
+        else:
+            yield from super()._block_rawblock(content, depth)
+
+
+def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
+    """The text after its TOML front matter, and the metadata in it; None if there is none."""
+    front = _TOML.match(text)
+    try:
+        stated = tomllib.loads(front[1]) if front else {}
+    except (ValueError, RecursionError):
+        stated = {}
+    if front is None or not stated:
+        return text, None
+    authors = stated.get("author", stated.get("authors", ""))
+    metadata = StatedMetadata(
+        title=str(stated.get("title", "")),
+        author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
+        language=str(stated.get("language", stated.get("lang", ""))),
+        created=_moment(stated.get("date", "")),
+        modified=_moment(stated.get("lastmod", "")),
+    )
+    return text[front.end() :], metadata
+
+
+def _moment(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _tree(text: str, limits: ParseLimits) -> Tree:
+    with suppress(BeyondCommonMark):
+        return Tree({}, nodes_of(text, lambda odd: pandoc_tree(odd, limits).blocks))
+    return pandoc_tree(text, limits)
+
+
+def pandoc_tree(text: str, limits: ParseLimits) -> Tree:
+    """The syntax tree of Markdown by pandoc alone."""
+    try:
+        return read_tree(text, READER, limits)
+    except PandocUnreadable:
+        # Dashed lines around something other than YAML: the text itself is fine.
+        return read_tree(text, READER_WITHOUT_METADATA, limits)
+
+
+MARKDOWN = MarkdownParser()
+
+
+@dataclass(frozen=True)
+class MarkupParser:
+    """Sections, lists, tables, listings; title and author from the document's own header.
+
+    `reader` is pandoc's name of the format, `includes` matches the directives to remove.
+    """
+
+    reader: str
+    includes: re.Pattern[str]
+
+    @property
+    def name(self) -> str:
+        return f"pandoc-{self.reader}"
+
+    def extract(self, source: Source) -> Extraction:
+        text = self.includes.sub("", decode(source.path.read_bytes()))
+        if is_too_deep(text):
+            return plain_text(text, TOO_DEEP_WARNING)
+        return extraction(read_tree(text, self.reader, source.limits), TreeReader())
+
+
+ASCIIDOC = MarkupParser("asciidoc", re.compile(r"^include::\S*\[.*\]\s*$", re.MULTILINE))
+ORG = MarkupParser(
+    "org", re.compile(r"^#\+(?:include|setupfile):.*$", re.MULTILINE | re.IGNORECASE)
+)

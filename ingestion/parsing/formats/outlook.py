@@ -1,0 +1,245 @@
+"""Outlook's MSG -> an equivalent MIME message, which `mail` reads.
+
+python-oxmsg opens the container. Its convenience properties fail on a message whose encoding
+differs from the stated one, so the properties are read one by one here.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator
+from email.message import Message
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+from ingestion.errors import DamagedFile, ParseLimitExceeded
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.mail import read_message
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
+
+# MAPI's numbers of properties, [MS-OXPROPS].
+_SUBJECT, _BODY, _HTML, _HTML_STRING, _RTF = 0x0037, 0x1000, 0x1013, 0x1013, 0x1009
+_CLASS, _HEADERS, _SENT, _DELIVERED = 0x001A, 0x007D, 0x0039, 0x0E06
+_SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
+_ORIGINATOR_NAME, _ORIGINATOR_ADDRESS = 0x0042, 0x0065
+_NAME, _SMTP, _ADDRESS, _RECIPIENT_KIND = 0x3001, 0x39FE, 0x3003, 0x0C15
+_ATTACHMENT_DATA, _LONG_NAME, _SHORT_NAME, _MIME, _CONTENT_ID, _HIDDEN = (
+    *(0x3701, 0x3707, 0x3704, 0x370E, 0x3712, 0x7FFE),
+)
+_RECIPIENT_FIELDS = {1: "To", 2: "Cc"}
+# Offset of the properties in the top message, in an embedded one, in recipients and attachments.
+_TOP, _EMBEDDED, _HELD = 32, 24, 8
+_DEEPEST = 10
+_PROPERTIES = "__properties_version1.0"
+
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError),
+    *(struct.error, OverflowError, LookupError),
+)
+"""Errors of olefile and oxmsg for a damaged container."""
+
+
+class OutlookParser:
+    """The same blocks as for other e-mail: subject, header lines, the best body, attachments."""
+
+    name = "oxmsg"
+
+    def extract(self, source: Source) -> Extraction:
+        warnings: list[str] = []
+        try:
+            root = _root(source.path, warnings)
+            message = _message(_Properties(root, _TOP), source.limits, warnings, 1)
+        except _UNREADABLE as error:
+            raise DamagedFile(
+                "This Outlook message is damaged and cannot be opened. Open it in Outlook, save "
+                "it again and upload the new file."
+            ) from error
+        found = read_message(message, source)
+        found.warnings += warnings
+        return found
+
+
+def _root(path: Path, warnings: list[str]) -> Any:
+    from olefile import OleFileIO
+    from oxmsg.storage import Storage
+
+    with OleFileIO(str(path)) as container:
+        if not container.exists(_PROPERTIES) and not container.parsing_issues:
+            raise DamagedFile(
+                "This file has the extension of an Outlook message but is not one. Open it in the "
+                "program it was made with, and save it with the right extension."
+            )
+        if container.parsing_issues:
+            warnings.append(
+                "The message is damaged, probably cut off: some of it could not be read. Save it "
+                "again in Outlook and upload the new file."
+            )
+        return Storage.from_ole(container)
+
+
+class _Properties:
+    """The properties of a message, a recipient or an attachment; missing ones are empty."""
+
+    def __init__(self, storage: Any, offset: int) -> None:
+        from oxmsg.properties import Properties
+
+        self.storage = storage
+        self._properties = Properties(storage, properties_header_offset=offset)
+
+    def text(self, *numbers: int) -> str:
+        """The first of these properties that is a non-empty text."""
+        for number in numbers:
+            if (data := self._stream(number, 0x001F)) is not None:
+                found = data.decode("utf-16-le", "replace")
+            elif (data := self._stream(number, 0x001E)) is not None:
+                found = decode(data, self.encoding)
+            else:
+                continue
+            if found := found.rstrip("\x00"):
+                return found
+        return ""
+
+    def data(self, number: int) -> bytes:
+        return self._stream(number, 0x0102) or b""
+
+    def number(self, number: int) -> int:
+        try:
+            return int(self._properties.int_prop_value(number) or 0)
+        except _UNREADABLE:
+            return 0
+
+    def date(self, *numbers: int) -> str:
+        """The first of these dates in the format of mail headers."""
+        for number in numbers:
+            try:
+                if moment := self._properties.date_prop_value(number):
+                    return format_datetime(moment)
+            except _UNREADABLE:
+                continue
+        return ""
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of texts that are not Unicode; empty if unknown."""
+        try:
+            return str(self._properties.body_encoding)
+        except Exception:  # its errors share no narrower base class
+            return ""
+
+    def _stream(self, number: int, kind: int) -> bytes | None:
+        try:
+            data = self.storage.property_stream_bytes(number, kind)
+        except KeyError:
+            return None
+        return data if isinstance(data, bytes) else None
+
+
+def _message(
+    properties: _Properties, limits: ParseLimits, warnings: list[str], depth: int
+) -> Message:
+    if depth > _DEEPEST:
+        raise ParseLimitExceeded(
+            "Messages are nested too deeply in this one. Save them as separate files."
+        )
+    message = Message()
+    for name, value in _headers(properties):
+        message[name] = " ".join(value.split())
+    message["Content-Type"] = "multipart/mixed"
+    message.attach(_body(properties, warnings))
+    for storage in properties.storage.iter_attachment_storages():
+        attachment = _Properties(storage, _HELD)
+        message.attach(_attachment(attachment, limits, warnings, depth))
+    return message
+
+
+def _headers(properties: _Properties) -> Iterator[tuple[str, str]]:
+    yield "Subject", properties.text(_SUBJECT)
+    yield "From", _sender(properties)
+    recipients: dict[str, list[str]] = {}
+    for storage in properties.storage.iter_recipient_storages():
+        recipient = _Properties(storage, _HELD)
+        field = _RECIPIENT_FIELDS.get(recipient.number(_RECIPIENT_KIND))
+        if field:
+            address = _address(recipient.text(_NAME), recipient.text(_SMTP, _ADDRESS))
+            recipients.setdefault(field, []).append(address)
+    for field, addresses in sorted(recipients.items(), reverse=True):
+        yield field, ", ".join(addresses)
+    yield "Date", properties.date(_SENT, _DELIVERED)
+
+
+def _sender(properties: _Properties) -> str:
+    name = properties.text(_SENDER_NAME, _ORIGINATOR_NAME)
+    return _address(name, properties.text(_SENDER_SMTP, _SENDER_ADDRESS, _ORIGINATOR_ADDRESS))
+
+
+def _address(name: str, address: str) -> str:
+    """ "Ada Weigher <ada@example.org>", or the name alone for Exchange's "/O=…" addresses."""
+    if "@" not in address or address == name:
+        return name or address
+    return f"{name} <{address}>" if name else address
+
+
+def _body(properties: _Properties, warnings: list[str]) -> Message:
+    """The plain text and HTML that exist, as alternatives."""
+    if properties.text(_CLASS).upper().startswith("IPM.NOTE.SMIME"):
+        warnings.append(
+            "The message is encrypted, or signed in a way that hides its text: only its headers "
+            "were indexed. Save it decrypted to make its text searchable."
+        )
+    plain = properties.text(_BODY)
+    html = properties.data(_HTML)
+    body = Message()
+    body["Content-Type"] = "multipart/alternative"
+    if plain.strip():
+        body.attach(_leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
+    if html.strip():
+        body.attach(_leaf("text/html", html, properties.encoding))
+    elif marked_up := properties.text(_HTML_STRING):
+        body.attach(_leaf("text/html", marked_up.encode("utf-8", "replace"), "utf-8"))
+    if not body.get_payload():
+        body.attach(_leaf("text/plain", b"", "utf-8"))
+        if properties.data(_RTF):
+            warnings.append(
+                "The text of this message exists as rich text (RTF) only and was not read. In "
+                "Outlook, change its format to HTML or plain text and save it again."
+            )
+    return body
+
+
+def _attachment(
+    properties: _Properties, limits: ParseLimits, warnings: list[str], depth: int
+) -> Message:
+    """An attached message, or an attached file."""
+    for storage in properties.storage.storages:
+        if storage.name == f"__substg1.0_{_ATTACHMENT_DATA:04X}000D":
+            inner = _Properties(storage, _EMBEDDED)
+            if inner.text(_CLASS) or inner.text(_SUBJECT, _BODY):
+                wrapper = Message()
+                wrapper["Content-Type"] = "message/rfc822"
+                wrapper.set_payload([_message(inner, limits, warnings, depth + 1)])
+                return wrapper
+    kind = properties.text(_MIME) or "application/octet-stream"
+    part = _leaf(kind, properties.data(_ATTACHMENT_DATA), "")
+    name = properties.text(_LONG_NAME, _SHORT_NAME)
+    is_shown = properties.text(_CONTENT_ID) or properties.number(_HIDDEN)
+    disposition = "inline" if is_shown and kind.startswith("image/") else "attachment"
+    part.add_header("Content-Disposition", disposition)
+    if name:
+        part.set_param("filename", " ".join(name.split()), "Content-Disposition", charset="utf-8")
+    return part
+
+
+def _leaf(kind: str, data: bytes, charset: str) -> Message:
+    part = Message()
+    part["Content-Type"] = kind if kind.isascii() and kind.isprintable() else "text/plain"
+    if charset:
+        part.set_param("charset", charset)
+    part["Content-Transfer-Encoding"] = "base64"
+    part.set_payload(base64.b64encode(data).decode("ascii"))
+    return part
+
+
+PARSER = OutlookParser()

@@ -1,0 +1,301 @@
+"""PDF -> Blocks with page numbers: liteparse for the text, PDFium for the metadata."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile
+from ingestion.parsing.formats.parts import PartKeeper, without_contents
+from ingestion.parsing.formats.pdf_document import (
+    DAMAGED,
+    ENCRYPTED,
+    LONGEST_HEADING,
+    attached_files,
+    drawn_pages,
+    lines_of,
+    read_facts,
+    with_outline,
+    with_parted_titles,
+    without_repeats,
+)
+from ingestion.parsing.formats.pdf_layout import (
+    LetterSizes,
+    Page,
+    Placed,
+    found_headings,
+    indented,
+    with_headings,
+    without_furniture,
+)
+from ingestion.parsing.formats.tabular import has_header_row
+from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
+from ingestion.parsing.protocol import Extraction, Ocr, ScannedPages, Source
+
+if TYPE_CHECKING:
+    from liteparse import LayoutBlock, LiteParse, ParsedPage
+
+BATCH_PAGES = 25
+COVERAGE = 0.7
+"""Minimum share of a page's text in its blocks; measured on 74 filings, see ADR 8."""
+
+# liteparse writes emphasis as Markdown and escapes literal asterisks.
+_EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
+_PROGRAM_LIKE = re.compile(r"[(){}\[\]=;<>$#\\|]|::|->")
+
+
+class PdfParser:
+    """Headings, lists, tables, reading order of columns; running headers left out."""
+
+    name = "liteparse"
+
+    def extract(self, source: Source) -> Extraction:
+        facts = read_facts(source.path, source.limits)
+        # liteparse relies on the extension, which a stored file may lack.
+        named = source.scratch / "source.pdf"
+        named.symlink_to(source.path)
+        unreadable: list[int] = []
+        pages = list(_pages(named, unreadable))
+        if not pages:
+            raise DamagedFile(DAMAGED)
+        if wanted := set(source.ocr.wanted):
+            seen = {page.number: page for page in recognised(named, source.ocr)}
+            pages = [seen.get(page.number, page) for page in pages]
+        empty = [page.number for page in pages if not page.blocks]
+        scanned = [number for number in drawn_pages(named, empty) if number not in wanted]
+        if len(empty) == len(pages):
+            raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
+        warnings = _empty_pages(empty, scanned, source.ocr)
+        warnings += _named(unreadable, "damaged content that was left out")
+        parted = list(with_parted_titles(with_headings(pages), facts))
+        running = joined_across_pages(without_contents(without_furniture(parted)))
+        blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
+        keeper = PartKeeper(source.scratch, source.limits)
+        for name, data in attached_files(named, source.limits.archive_entries):
+            keeper.keep(keeper.place(name), io.BytesIO(data))
+        return Extraction(
+            blocks, facts.metadata, warnings + keeper.warnings(), keeper.kept, scanned
+        )
+
+
+def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
+    """The message about a PDF without text: why, and what to do."""
+    count = "one page" if pages == 1 else f"{pages:,} pages"
+    if not is_scanned and not ocr.wanted:
+        return (
+            f"This PDF contains no text: its {count} {'is' if pages == 1 else 'are'} blank. Check "
+            "that the right file was uploaded."
+        )
+    if ocr.languages:
+        return (
+            f"This PDF contains no text: OCR found none on its {count}. Scan the original again, "
+            "upright and at 300 dots per inch, or check OCR_LANGUAGES."
+        )
+    return f"This PDF of {count} contains no text; {ocr.lacking}."
+
+
+def _empty_pages(empty: list[int], scanned: list[int], ocr: Ocr) -> list[str]:
+    """Warnings about pages without text: those beyond the OCR limit, and the others."""
+    others = [number for number in empty if number not in scanned]
+    warnings = _named(others, "no text (blank, or images only)")
+    if ocr.wanted:
+        beyond = f"only images, which were not recognised: OCR_PAGES is {ocr.pages}"
+        return warnings + _named(scanned, beyond)
+    if scanned and not ocr.languages:
+        return warnings + _named(scanned, f"no text; {ocr.lacking}")
+    return warnings
+
+
+def _named(numbers: list[int], content: str) -> list[str]:
+    """One warning that lists the pages, or none."""
+    if not numbers:
+        return []
+    shown = ", ".join(str(number) for number in numbers[:10])
+    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+    contains = "Page {} contains" if len(numbers) == 1 else "Pages {} contain"
+    return [f"{contains.format(shown + more)} {content}."]
+
+
+def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
+    """The scanned pages as read by Tesseract, without those that it cannot read."""
+    for page in read_scans(path, ocr):
+        yield Page(page.page_num, page.height, _blocks(page))
+
+
+def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
+    """The scanned pages as liteparse reads them by Tesseract.
+
+    The folder of the language data is given, since liteparse would download missing data.
+    """
+    from liteparse import ParseError
+
+    parser = _parser(
+        ocr_enabled=True,
+        ocr_language="+".join(ocr.languages),
+        tessdata_path=ocr.data,
+        ocr_failure_fatal=False,
+        target_pages=",".join(map(str, ocr.wanted)),
+    )
+    try:
+        pages: Sequence[ParsedPage] = parser.parse(path).pages
+    except ParseError as error:
+        raise DamagedFile(DAMAGED) from error
+    return pages
+
+
+def _parser(**options: Any) -> LiteParse:
+    from liteparse import LiteParse
+
+    options = {"ocr_enabled": False, **options}
+    return LiteParse(
+        extract_blocks=True,
+        # liteparse would drop repeated lines near a page's edge, including a table's last row.
+        keep_headers_footers=True,
+        extract_links=False,
+        image_mode="off",
+        continue_on_page_error=True,
+        num_workers=1,
+        quiet=True,
+        **options,
+    )
+
+
+def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
+    """The pages in order; the numbers of unreadable pages are added to `unreadable`."""
+    from liteparse import ParseError
+
+    try:
+        # In batches: the boxes of all words of all pages would take 2.5 times the memory.
+        has_headings = False
+        for batch in _parser().parse_batches(path, BATCH_PAGES):
+            unreadable += [error.page_num for error in batch.result.page_errors]
+            for page in _batch(path, batch.result.pages, is_sized=not has_headings):
+                has_headings = has_headings or found_headings(page)
+                yield page
+    except ParseError as error:
+        if "password" in str(error).lower():
+            raise EncryptedFile(ENCRYPTED) from error
+        raise DamagedFile(DAMAGED) from error
+
+
+def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterator[Page]:
+    """The pages of a batch; pages with rotated text are read again, turned upright."""
+    upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
+    poor = [
+        page
+        for page in pages
+        if _held(upright[page.page_num]) < COVERAGE * _wanted(page) or _turn(page)
+    ]
+    for number, turned in _turned(path, poor).items():
+        if _held(turned) >= COVERAGE * _held(upright[number]):
+            upright[number] = turned
+    for page in poor:
+        if _held(upright[page.page_num]) < COVERAGE * _wanted(page):
+            upright[page.page_num] = _pdfium_text(path, page)
+    for page in pages:
+        yield Page(page.page_num, page.height, upright[page.page_num])
+
+
+def _wanted(page: ParsedPage) -> int:
+    return sum(_visible(item.text) for item in page.text_items)
+
+
+def _visible(text: str) -> int:
+    return len("".join(text.split()))
+
+
+def _held(blocks: list[Placed]) -> int:
+    return sum(_visible(placed.block.text) for placed in blocks)
+
+
+def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:
+    """The blocks of pages with mostly rotated text, read after turning them upright."""
+    turns = {page.page_num: turn for page in pages if (turn := _turn(page))}
+    if not turns:
+        return {}
+    parser = _parser(
+        page_orientation_corrections=list(turns.items()), target_pages=",".join(map(str, turns))
+    )
+    return {page.page_num: _blocks(page) for page in parser.parse(path).pages}
+
+
+def _turn(page: ParsedPage) -> int:
+    """The rotation of most of the page's text in degrees: 0, 90, 180 or 270."""
+    angles = Counter(round(item.rotation / 90) % 4 * 90 for item in page.text_items)
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
+    """The page's text in content order as one paragraph, without boxes."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(path)
+    try:
+        text = document[page.page_num - 1].get_textpage().get_text_range()
+    finally:
+        document.close()
+    lines = "\n".join(line.strip() for line in text.splitlines() if line.strip())
+    return [Placed(Block(BlockKind.PARAGRAPH, lines, page=page.page_num), 0, page.height)]
+
+
+def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
+    """The page's blocks; with the size of their letters if `is_sized`."""
+    out = []
+    sizes = LetterSizes(page.text_items if is_sized else ())
+    for layout in page.blocks or ():
+        block = _block(layout, page.page_num)
+        if block is not None and block.text.strip():
+            box = layout.bbox
+            if block.kind is BlockKind.CODE and box:
+                listing = indented(layout.lines or (), box, page.text_items)
+                block = replace(block, text="\n".join(listing))
+            top = box.y if box else 0.0
+            bottom = top + box.height if box else page.height
+            size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
+            is_heading = block.kind is BlockKind.HEADING
+            lines = lines_of(block.text, page.text_items) if is_heading else ()
+            out.append(Placed(block, top, bottom, size, lines))
+    return out
+
+
+def _block(layout: LayoutBlock, page: int) -> Block | None:
+    text = plain(layout.text or "")
+    if layout.kind == "heading":
+        if len(text) > LONGEST_HEADING:
+            return Block(BlockKind.PARAGRAPH, text, page=page)
+        return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
+    if layout.kind == "list_item":
+        label = f"{layout.marker} " if layout.ordered and layout.marker else ""
+        return Block(BlockKind.LIST_ITEM, label + text, level=layout.level or 0, page=page)
+    if layout.kind == "table":
+        return _table(layout, page)
+    if layout.kind in ("code", "grid_fallback"):
+        lines = "\n".join(layout.lines or ())
+        # A single line in a monospaced font is more often a product's name than code.
+        is_code = layout.kind == "code" and ("\n" in lines or _PROGRAM_LIKE.search(lines))
+        return Block(BlockKind.CODE if is_code else BlockKind.PARAGRAPH, lines, page=page)
+    return Block(BlockKind.PARAGRAPH, text, page=page) if text else None
+
+
+def _table(layout: LayoutBlock, page: int) -> Block:
+    header = [[plain(cell.text) for cell in layout.header]] if layout.header else []
+    rows = [*header, *([plain(cell.text) for cell in row] for row in layout.rows or ())]
+    if max((len(row) for row in rows), default=0) < 2:
+        return Block(BlockKind.PARAGRAPH, "\n".join(" ".join(row) for row in rows), page=page)
+    width = max(len(row) for row in rows)
+    full = [row + [""] * (width - len(row)) for row in rows]
+    return Block.table(full, has_header=bool(header) or has_header_row(full), page=page)
+
+
+def plain(text: str) -> str:
+    """liteparse's text without emphasis marks; words hyphenated at line ends are joined."""
+    return joined_in_line(_EMPHASIS.sub(lambda match: match[1] or "", text))
+
+
+PARSER = PdfParser()

@@ -1,0 +1,282 @@
+"""Metadata of a PDF: page count, information dictionary, language, outline, attachments."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
+from ingestion.parsing.formats.pdf_layout import Page, Placed
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import StatedMetadata, title_from_file_name
+
+ENCRYPTED = "This PDF is protected by a password. Remove the password and upload it again."
+DAMAGED = (
+    "This PDF is damaged and cannot be opened. Open it in a PDF reader, print it to a new PDF "
+    "and upload that."
+)
+MOST_OUTLINE_ITEMS = 20_000
+"""A hostile outline may be endless. A guess."""
+
+_NUMBERING = re.compile(r"^(?:\d+\.)*\d*")
+_DATE = re.compile(
+    r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?"
+)
+# Values that programs write when no title or author is given.
+_PLACEHOLDERS = frozenset({"untitled", "(untitled)", "anonymous", "(anonymous)", "unspecified"})
+_PROGRAM_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel)) - ", re.IGNORECASE)
+_FILE_NAME = re.compile(
+    r"\.(?:docx?|pdf|rtf|odt|tex|dvi|indd|qxd|pptx?|xlsx?|wpd|ps)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class PdfFacts:
+    """`outline` maps (page from 1, `outline_key` of a title) to a heading level."""
+
+    metadata: StatedMetadata
+    outline: dict[tuple[int, str], int] = field(default_factory=dict)
+
+
+def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
+    """The file's metadata and outline. Raises EncryptedFile, DamagedFile, ParseLimitExceeded."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise EncryptedFile(ENCRYPTED) from error
+        raise DamagedFile(DAMAGED) from error
+    try:
+        pages = len(document)
+        if pages > limits.pages:
+            raise ParseLimitExceeded(
+                f"This PDF has {pages:,} pages; at most {limits.pages:,} are read. "
+                "Split it into several files."
+            )
+        return PdfFacts(_metadata(document, pages), _outline(document))
+    finally:
+        document.close()
+
+
+def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
+    """The numbers (from 1) of those pages that are not blank."""
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    document = pypdfium2.PdfDocument(path) if numbers else None
+    if document is None:
+        return []
+    drawn = []
+    try:
+        for number in numbers:
+            try:
+                page = document[number - 1]
+            except pypdfium2.PdfiumError:
+                continue
+            if pdfium.FPDFPage_CountObjects(page) > 0:
+                drawn.append(number)
+            page.close()
+    finally:
+        document.close()
+    return drawn
+
+
+def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of the attached files; an unreadable one is empty."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(path)
+    try:
+        for index in range(min(document.count_attachments(), most + 1)):
+            attachment = document.get_attachment(index)
+            try:
+                yield attachment.get_name(), bytes(attachment.get_data())
+            except pypdfium2.PdfiumError:
+                yield attachment.get_name(), b""
+    finally:
+        document.close()
+
+
+def iso_date(value: str) -> str:
+    """A PDF date ("D:20240131120000+01'00'") in ISO 8601 with equal precision; else empty."""
+    match = _DATE.match(value.strip())
+    if match is None:
+        return ""
+    year, month, day, hour, minute, second, utc, sign, off_hours, off_minutes = match.groups()
+    date = "-".join(part for part in (year, month, day) if part)
+    if not (day and hour and minute):
+        return date
+    zone = "+00:00" if utc else f"{sign}{off_hours}:{off_minutes or '00'}" if sign else ""
+    return f"{date}T{hour}:{minute}:{second or '00'}{zone}"
+
+
+def stated_title(value: str) -> str:
+    """The stated title; empty for a placeholder; "Microsoft Word - a_b.doc" becomes "a b"."""
+    title = " ".join(_PROGRAM_PREFIX.sub("", value.strip()).split())
+    if title.lower() in _PLACEHOLDERS:
+        return ""
+    return title_from_file_name(title) if _FILE_NAME.search(title) else title
+
+
+def outline_key(title: str) -> str:
+    """A key for comparing titles of outline and page: without case, spaces and numbering."""
+    letters = "".join(title.split()).lower()
+    return _NUMBERING.sub("", letters) or letters
+
+
+def _metadata(document: object, pages: int) -> StatedMetadata:
+    info: dict[str, str] = document.get_metadata_dict()  # type: ignore[attr-defined]
+    author = " ".join(info.get("Author", "").split())
+    return StatedMetadata(
+        title=stated_title(info.get("Title", "")),
+        author="" if author.lower() in _PLACEHOLDERS else author,
+        language=_language(document),
+        created=iso_date(info.get("CreationDate", "")),
+        modified=iso_date(info.get("ModDate", "")),
+        page_count=pages,
+    )
+
+
+def _language(document: object) -> str:
+    import pypdfium2.raw as pdfium
+
+    length = pdfium.FPDFCatalog_GetLanguage(document, None, 0)
+    if not 2 < length < 200:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    pdfium.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, _wide_pointer()), length)
+    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
+
+
+def _wide_pointer() -> type:
+    import pypdfium2.raw as pdfium
+
+    pointer: type = ctypes.POINTER(pdfium.FPDF_WCHAR)
+    return pointer
+
+
+def _outline(document: object) -> dict[tuple[int, str], int]:
+    import pypdfium2
+
+    found: dict[tuple[int, str], int] = {}
+    try:
+        for number, item in enumerate(document.get_toc()):  # type: ignore[attr-defined]
+            if number == MOST_OUTLINE_ITEMS:
+                break
+            destination = item.get_dest()
+            page = destination.get_index() if destination else None
+            title = outline_key(item.get_title())
+            if page is not None and title:
+                found.setdefault((page + 1, title), min(item.level + 1, 6))
+    except pypdfium2.PdfiumError:
+        # A broken outline loses its headings, not the document.
+        return found
+    return found
+
+
+if TYPE_CHECKING:
+    from liteparse import TextItem
+
+LONGEST_HEADING = 200
+_TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+# A shorter paragraph may well be said twice. A guess.
+_LONG = 40
+
+
+def lines_of(heading: str, items: Iterable[TextItem]) -> tuple[str, ...]:
+    """The lines of a page that together are the heading; empty if there are not several."""
+    wanted = _letters(heading)
+    rows = [item.text.strip() for item in items if item.text.strip()]
+    for first, row in enumerate(rows):
+        if not wanted.startswith(_letters(row)):
+            continue
+        joined = ""
+        for last, following in enumerate(rows[first:], start=first + 1):
+            joined += _letters(following)
+            if joined == wanted:
+                return tuple(rows[first:last]) if last - first > 1 else ()
+            if not wanted.startswith(joined):
+                break
+    return ()
+
+
+def with_parted_titles(pages: Iterable[Page], facts: PdfFacts) -> Iterator[Page]:
+    """The pages; a heading that ends a line with the document's title, or with one of the titles
+    in the outline, and goes on with another, is two headings.
+    """
+    for page in pages:
+        if any(placed.lines for placed in page.blocks):
+            blocks = [part for placed in page.blocks for part in _parted(placed, facts)]
+            page = replace(page, blocks=blocks)
+        yield page
+
+
+def _parted(placed: Placed, facts: PdfFacts) -> list[Placed]:
+    for count in range(1, len(placed.lines)):
+        upper, lower = (" ".join(lines) for lines in (placed.lines[:count], placed.lines[count:]))
+        page = placed.block.page or 0
+        is_title = page == 1 and outline_key(upper) == outline_key(facts.metadata.title)
+        is_listed = all((page, outline_key(part)) in facts.outline for part in (upper, lower))
+        if (is_title or is_listed) and any(letter.isalpha() for letter in lower):
+            rest = replace(placed, block=replace(placed.block, text=lower), lines=())
+            return [replace(placed, block=replace(placed.block, text=upper), lines=()), rest]
+    return [placed]
+
+
+def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
+    """The blocks; titles in the file's outline become headings of the outline's level."""
+    for block in blocks:
+        level = None
+        if block.kind in _TITLE_KINDS and len(block.text) <= LONGEST_HEADING:
+            level = facts.outline.get((block.page or 0, outline_key(block.text)))
+        if level:
+            yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
+        else:
+            yield block
+
+
+def without_repeats(blocks: Iterable[Block], title: str) -> Iterator[Block]:
+    """The blocks; what stands twice in a row once, and no running title at the top of a page.
+
+    A title page and the first page say the title both; files with a hidden layer of text say all.
+    """
+    before: Block | None = None
+    for block in blocks:
+        is_running = (
+            before is not None
+            and block.page != before.page
+            and block.kind is BlockKind.PARAGRAPH
+            and outline_key(block.text) == outline_key(title)
+        )
+        if is_running:
+            continue
+        if before is not None and _is_same(before, block):
+            # Of a line and a heading, the heading is kept.
+            before = max((before, block), key=lambda one: one.kind is BlockKind.HEADING)
+            continue
+        if before is not None:
+            yield before
+        before = block
+    if before is not None:
+        yield before
+
+
+def _is_same(before: Block, block: Block) -> bool:
+    if block.text == before.text and block.kind is before.kind and block.page == before.page:
+        return block.kind is BlockKind.HEADING or len(block.text) >= _LONG
+    is_title = {before.kind, block.kind} <= _TITLE_KINDS and BlockKind.HEADING in (
+        before.kind,
+        block.kind,
+    )
+    return is_title and _letters(before.text) == _letters(block.text)
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split()).casefold()

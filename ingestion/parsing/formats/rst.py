@@ -1,0 +1,276 @@
+"""reStructuredText, including Sphinx's dialect -> Blocks: no directive loses its argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.pandoc import (
+    TOO_DEEP_WARNING,
+    Tree,
+    is_too_deep,
+    plain_text,
+    read_tree,
+    tree_metadata,
+)
+from ingestion.parsing.formats.syntax_tree import Attr, Node, TreeReader
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+
+# Directives with a verbatim body that pandoc would read as prose.
+_VERBATIM = {
+    "console": "console",
+    "doctest": "pycon",
+    "prompt": "console",
+    "snippet": "text",
+    "sourcecode": "text",
+    "testcode": "python",
+    "testoutput": "text",
+}
+# Directives that control Sphinx and have no text for a reader.
+_SILENT = frozenset(
+    {"contents", "currentmodule", "default-domain", "default-role", "highlight", "index"}
+    | {"module-info", "program", "py:currentmodule", "tabularcolumns", "toctree"}
+)
+_VERSIONS = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+_DOCINFO = {
+    "author": "author",
+    "authors": "author",
+    "date": "created",
+    "language": "language",
+    "lang": "language",
+    "updated": "modified",
+}
+
+_DIRECTIVE = re.compile(
+    r"^(?P<indent>[ \t]*)\.\. (?P<name>[A-Za-z][\w:.+-]*?)::(?P<rest>[ \t].*|)$"
+)
+_OBJECTS = re.compile(
+    r"(?:\w+:)?(?:attribute|class|classmethod|cmdoption|confval|data|decorator|describe|"
+    r"django-admin|django-admin-option|envvar|event|exception|fieldlookup|function|macro|member|"
+    r"method|module|object|option|property|setting|staticmethod|struct|templatefilter|templatetag|"
+    r"type|var|variable)"
+)
+_TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
+_FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):", re.MULTILINE)
+_DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
+_LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
+_LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
+_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
+_TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
+
+
+class RstParser:
+    """Sections, lists, tables, code; directives unknown to pandoc keep their text."""
+
+    name = "pandoc-rst"
+
+    def extract(self, source: Source) -> Extraction:
+        text = decode(source.path.read_bytes())
+        if is_too_deep(text):
+            return plain_text(text, TOO_DEEP_WARNING)
+        tree = read_tree(prepared(text), "rst", source.limits)
+        blocks = _without_announcements(RstReader().blocks(tree.blocks))
+        return Extraction(blocks, _metadata(tree, _has_top_title(text)))
+
+
+def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks without paragraphs that only repeat the heading after them.
+
+    `.. setting:: NAME` before the section NAME is an anchor, for which Sphinx prints nothing.
+    """
+    held: Block | None = None
+    for block in blocks:
+        is_announced = block.kind is BlockKind.HEADING and held is not None
+        if held is not None and not (is_announced and held.text == block.text):
+            yield held
+        held = block if block.kind is BlockKind.PARAGRAPH else None
+        if held is None:
+            yield block
+    if held is not None:
+        yield held
+
+
+def prepared(text: str) -> str:
+    """The source rewritten for pandoc: without includes; signatures and sessions verbatim."""
+    lines = text.expandtabs(8).split("\n")
+    out: list[str] = []
+    # The indentation of the paragraph or directive whose literal block the lines are in, if any.
+    literal: int | None = None
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if not line.strip() or (literal is not None and _indent(line) > literal):
+            end, rewritten = at + 1, [line]
+        elif match := _DIRECTIVE.match(line):
+            end = _header_end(lines, at, len(match["indent"]))
+            rewritten = _directive(match, lines[at:end])
+            literal = len(match["indent"]) if _is_literal(match["name"]) else None
+        elif _DOCTEST.match(line) and not (at and lines[at - 1].strip()):
+            end = next((n for n in range(at, len(lines)) if not lines[n].strip()), len(lines))
+            rewritten = _session(lines[at:end])
+        else:
+            end, rewritten = at + 1, [line]
+            literal = _text_indent(line) if _LITERAL_FOLLOWS.search(line) else None
+        out += rewritten
+        at = end
+    return "\n".join(out)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _text_indent(line: str) -> int:
+    """The column of a paragraph's text, behind the marker of a list item."""
+    marker = _LIST_MARKER.match(line)
+    return marker.end() if marker else _indent(line)
+
+
+def _is_literal(name: str) -> bool:
+    return name in _VERBATIM or name in _LITERAL
+
+
+def _session(lines: Sequence[str]) -> list[str]:
+    """An interactive session as code: pandoc would join its lines to a paragraph."""
+    indent = " " * _indent(lines[0])
+    body = [f"{indent}   {line[len(indent) :]}" for line in lines]
+    return [f"{indent}.. code-block:: pycon", "", *body]
+
+
+def _header_end(lines: Sequence[str], start: int, indent: int) -> int:
+    """The index of the line after a directive's arguments and options."""
+    end = start + 1
+    while end < len(lines):
+        line = lines[end]
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        end += 1
+    return end
+
+
+def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:
+    indent, name, argument = match["indent"], match["name"], match["rest"].strip()
+    if name in ("include", "literalinclude"):
+        return []
+    if name in ("raw", "csv-table") and _FILE_OPTION.search("\n".join(header)):
+        return [f"{indent}.. {name}::"] if name == "raw" else []
+    if name in _VERBATIM:
+        language = argument if name == "sourcecode" and argument else _VERBATIM[name]
+        return [f"{indent}.. code-block:: {language}", *header[1:]]
+    if _OBJECTS.fullmatch(name) and (name != "class" or _is_python_class(argument)):
+        return _object_description(indent, name, argument, header[1:])
+    return list(header)
+
+
+def _is_python_class(argument: str) -> bool:
+    """Whether `.. class::` documents a class (Sphinx) rather than naming a style (docutils)."""
+    return bool(re.search(r"[A-Z(.]", argument))
+
+
+def _object_description(
+    indent: str, name: str, argument: str, following: Sequence[str]
+) -> list[str]:
+    """The directive with each signature as a literal: `*args` must not become emphasis."""
+    signatures = [argument]
+    options: list[str] = []
+    for line in following:
+        if options or line.lstrip().startswith(":"):
+            options.append(line)
+        elif signatures[-1].endswith("\\"):
+            signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
+        else:
+            signatures.append(line.strip())
+    # pandoc reads `class` as docutils' directive, which has no text.
+    known = "py:class" if name == "class" else name
+    literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
+    body = indent + "   "
+    opening = [f"{indent}.. {known}::", *options, ""]
+    return [*opening, *(f"{body}| {literal}" for literal in literals), ""]
+
+
+class RstReader(TreeReader):
+    """Reads Sphinx's roles and directives the way Sphinx would print them."""
+
+    def _block_div(self, content: Any, depth: int) -> Iterator[Block]:
+        (_, classes, attributes), nodes = content
+        name = classes[0] if classes else ""
+        if name in _SILENT:
+            return
+        if name in _VERSIONS:
+            yield from self._version_note(name, nodes, depth)
+            return
+        yield from super()._block_div(content, depth)
+        for attribute, value in attributes:
+            if attribute == "synopsis":
+                yield Block(BlockKind.PARAGRAPH, value)
+
+    def _version_note(self, name: str, nodes: list[Node], depth: int) -> Iterator[Block]:
+        blocks = self.blocks(nodes, depth)
+        version = next(blocks, None)
+        if version is not None:
+            yield Block(BlockKind.PARAGRAPH, f"{_VERSIONS[name]} {version.text}")
+        yield from blocks
+
+    def _code(self, attr: Attr, code: str) -> str:
+        _, classes, attributes = attr
+        if "interpreted-text" not in classes:
+            return code
+        return role_text(dict(attributes).get("role", ""), code)
+
+
+def role_text(role: str, content: str) -> str:
+    """The visible text of an interpreted text: its label, or the name of its target."""
+    label = _TARGET.sub("", content)
+    if label != content and label:
+        return label
+    target = content.removeprefix("!")
+    if target.startswith("~"):
+        target = target[1:].rpartition(".")[2]
+    target = target.removeprefix(".")
+    kind = role.rpartition(":")[2]
+    if kind == "doc":
+        return target.strip("/")
+    if kind in ("func", "meth") and not target.endswith(")"):
+        return f"{target}()"
+    return target
+
+
+def _has_top_title(text: str) -> bool:
+    """Whether the file begins with a title between two lines, docutils' document title."""
+    return bool(_TOP_TITLE.match(text))
+
+
+def _metadata(tree: Tree, has_top_title: bool) -> StatedMetadata:
+    """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
+    known = tree_metadata(tree.meta)
+    reader = RstReader()
+    title = known.title
+    if has_top_title and tree.blocks and tree.blocks[0]["t"] == "Header":
+        title = reader.text(tree.blocks[0]["c"][2])
+    fields: dict[str, str] = {}
+    for node in tree.blocks[:2]:
+        if node["t"] != "DefinitionList":
+            continue
+        for term, definitions in node["c"]:
+            name = _DOCINFO.get(reader.text(term).strip().lower(), "")
+            text = " ".join(block.text for part in definitions for block in reader.blocks(part))
+            if name:
+                fields.setdefault(name, text)
+    return StatedMetadata(
+        title=title,
+        author=fields.get("author", known.author),
+        language=fields.get("language", known.language),
+        created=fields.get("created", known.created),
+        modified=fields.get("modified", known.modified),
+    )
+
+
+PARSER = RstParser()

@@ -1,0 +1,231 @@
+"""pandoc's syntax tree -> Blocks. Handles every node type; formats override some."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.tabular import spread
+
+Node = dict[str, Any]
+Attr = list[Any]
+
+_TAG = re.compile(
+    r"<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE
+)
+_SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
+
+
+def metadata_text(value: Node | None) -> str:
+    """A metadata value as one string; lists are joined by commas, maps are left out."""
+    if value is None:
+        return ""
+    kind: str = value["t"]
+    content: Any = value.get("c")
+    if kind == "MetaString":
+        return str(content)
+    if kind == "MetaInlines":
+        return TreeReader().text(content)
+    if kind == "MetaBlocks":
+        return " ".join(block.text for block in TreeReader().blocks(content))
+    if kind == "MetaList":
+        return ", ".join(text for item in content if (text := metadata_text(item)))
+    return ""
+
+
+def strip_tags(source: str) -> str:
+    """The text of an HTML fragment."""
+    return html.unescape(_TAG.sub(" ", source)).strip()
+
+
+class TreeReader:
+    """Turns one document's nodes into blocks. Footnotes follow the block that refers to them."""
+
+    def __init__(self) -> None:
+        self._notes: list[list[Node]] = []
+
+    def blocks(self, nodes: Sequence[Node], depth: int = 0) -> Iterator[Block]:
+        """The blocks of `nodes`; `depth` is their list nesting level."""
+        for node in nodes:
+            yield from self._block(node, depth)
+            while self._notes:
+                yield from self.blocks(self._notes.pop(0), depth)
+
+    def text(self, nodes: Sequence[Node]) -> str:
+        """The plain text of inline nodes."""
+        return "".join(self._inline(node) for node in nodes)
+
+    # Blocks
+
+    def _block(self, node: Node, depth: int) -> Iterator[Block]:
+        reader: Callable[[Any, int], Iterator[Block]] | None
+        reader = getattr(self, f"_block_{node['t'].lower()}", None)
+        if reader is not None:
+            yield from reader(node.get("c"), depth)
+
+    def _block_header(self, content: Any, depth: int) -> Iterator[Block]:
+        level, _, inlines = content
+        yield Block(BlockKind.HEADING, self.text(inlines), level=min(max(level, 1), 6))
+
+    def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
+        yield Block(BlockKind.PARAGRAPH, self.text(inlines))
+
+    _block_plain = _block_para
+
+    def _block_lineblock(self, lines: Any, depth: int) -> Iterator[Block]:
+        yield Block(BlockKind.PARAGRAPH, "\n".join(self.text(line) for line in lines))
+
+    def _block_codeblock(self, content: Any, depth: int) -> Iterator[Block]:
+        (_, _, attributes), code = content
+        for name, value in attributes:
+            if name in ("caption", "filename"):
+                yield Block(BlockKind.PARAGRAPH, value)
+        yield Block(BlockKind.CODE, code)
+
+    def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
+        markup, raw = content
+        if markup == "html":
+            yield Block(BlockKind.PARAGRAPH, strip_tags(raw))
+
+    def _block_blockquote(self, nodes: Any, depth: int) -> Iterator[Block]:
+        yield from self.blocks(nodes, depth)
+
+    def _block_bulletlist(self, items: Any, depth: int) -> Iterator[Block]:
+        for item in items:
+            yield from self._item(item, depth, "")
+
+    def _block_orderedlist(self, content: Any, depth: int) -> Iterator[Block]:
+        (start, style, _), items = content
+        for number, item in enumerate(items, start):
+            yield from self._item(item, depth, f"{ordinal(number, style['t'])}. ")
+
+    def _block_definitionlist(self, items: Any, depth: int) -> Iterator[Block]:
+        for term, definitions in items:
+            nodes = [node for definition in definitions for node in definition]
+            yield from self._item(nodes, depth, self.text(term), joint=": ")
+
+    def _item(self, nodes: list[Node], depth: int, label: str, joint: str = "") -> Iterator[Block]:
+        """A list item of its label and first paragraph, then the blocks nested in it."""
+        opening = ""
+        if nodes and nodes[0]["t"] in ("Para", "Plain"):
+            opening, nodes = self.text(nodes[0]["c"]), nodes[1:]
+        text = f"{label}{joint}{opening}" if opening else label.rstrip()
+        yield Block(BlockKind.LIST_ITEM, text, level=depth)
+        yield from self.blocks(nodes, depth + 1)
+
+    def _block_figure(self, content: Any, depth: int) -> Iterator[Block]:
+        _, (_, caption), nodes = content
+        captions = list(self.blocks(caption, depth))
+        seen = {block.text for block in captions}
+        # An image's alternative text usually repeats the caption.
+        yield from (block for block in self.blocks(nodes, depth) if block.text not in seen)
+        yield from captions
+
+    def _block_div(self, content: Any, depth: int) -> Iterator[Block]:
+        (_, classes, _), nodes = content
+        if "title" in classes:
+            return
+        yield from self._labelled(self._div_title(nodes), self.blocks(nodes, depth))
+
+    def _div_title(self, nodes: Sequence[Node]) -> str:
+        """The title of an admonition: "Note", "Warning" in the language of the file."""
+        for node in nodes[:1]:
+            if node["t"] == "Div" and "title" in node["c"][0][1]:
+                return " ".join(block.text for block in self.blocks(node["c"][1]))
+        return ""
+
+    def _labelled(self, label: str, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks, with the label before the text of the first paragraph, or as a paragraph."""
+        if not label:
+            yield from blocks
+            return
+        first = next(blocks, None)
+        if first is not None and first.kind is BlockKind.PARAGRAPH:
+            yield Block(BlockKind.PARAGRAPH, f"{label}: {first.text}")
+        else:
+            yield Block(BlockKind.PARAGRAPH, label)
+            if first is not None:
+                yield first
+        yield from blocks
+
+    def _block_table(self, content: Any, depth: int) -> Iterator[Block]:
+        _, (_, caption), columns, (_, head), bodies, (_, foot) = content
+        yield from self.blocks(caption, depth)
+        rows = [*head]
+        for _, _, inner_head, body in bodies:
+            rows += [*inner_head, *body]
+        rows += foot
+        cells = [[(cell[4], cell[2], cell[3]) for cell in row[1]] for row in rows]
+        if self._is_layout(cells, len(columns), has_head=bool(head)):
+            for row in cells:
+                for nodes, _, _ in row:
+                    yield from self.blocks(nodes, depth)
+            return
+        texts = [
+            [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
+        ]
+        yield Block.table(spread(texts), has_header=bool(head) and len(rows) > 1)
+
+    def _is_layout(
+        self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool
+    ) -> bool:
+        """Whether the table only arranges content on a page: one column, or sections in cells."""
+        kinds = {node["t"] for row in rows for nodes, _, _ in row for node in nodes}
+        return (columns < 2 and not has_head) or bool(kinds & {"Header", "Table"})
+
+    def _cell_text(self, nodes: Sequence[Node]) -> str:
+        return " ".join(block.text for block in self.blocks(nodes))
+
+    # Inlines
+
+    def _inline(self, node: Node) -> str:
+        kind: str = node["t"]
+        content: Any = node.get("c")
+        if kind == "Str":
+            return str(content)
+        if kind in ("Space", "SoftBreak"):
+            return " "
+        if kind == "LineBreak":
+            return "\n"
+        if kind in ("Emph", "Strong", "Strikeout", "SmallCaps", "Underline"):
+            return self.text(content)
+        if kind == "Superscript":
+            return self.text(content).translate(_SUPERSCRIPTS)
+        if kind == "Subscript":
+            return self.text(content).translate(_SUBSCRIPTS)
+        if kind in ("Span", "Cite", "Quoted"):
+            text = self.text(content[1])
+            if kind != "Quoted":
+                return text
+            return f"‘{text}’" if content[0]["t"] == "SingleQuote" else f"“{text}”"
+        return self._leaf(kind, content)
+
+    def _leaf(self, kind: str, content: Any) -> str:
+        if kind == "Code":
+            return self._code(content[0], content[1])
+        if kind == "Math":
+            return str(content[1])
+        if kind == "Link":
+            return self.text(content[1]) or str(content[2][0])
+        if kind == "Image":
+            return self.text(content[1])
+        if kind == "Note":
+            self._notes.append(content)
+        elif kind == "RawInline" and content[0] == "html":
+            return "\n" if content[1].lower().startswith("<br") else ""
+        return ""
+
+    def _code(self, attr: Attr, code: str) -> str:
+        return code
+
+
+def ordinal(number: int, style: str) -> str:
+    """A list item's number in its style; Roman numerals as digits."""
+    if style in ("LowerAlpha", "UpperAlpha") and 1 <= number <= 26:
+        letter = chr(ord("a") + number - 1)
+        return letter if style == "LowerAlpha" else letter.upper()
+    return str(number)

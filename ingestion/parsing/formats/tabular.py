@@ -1,0 +1,167 @@
+"""CSV and TSV -> one table block; header rows and merged cells of all formats with tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import ParseLimitExceeded
+from ingestion.files import filetypes
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
+
+Row = list[str]
+
+_SAMPLE_CHARS = 20_000
+_SAMPLE_ROWS = 200
+_NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
+_LONGEST_HEADER = 60
+_YEAR = re.compile(r"(?:19|20)\d\d")
+# Excel's first line with the delimiter, which Excel does not display.
+_STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
+
+MOST_CELLS = 2_000_000
+"""Maximum number of cells of one grid: a hostile span demands billions. A guess."""
+
+
+class TabularParser:
+    """One table; a title line above it becomes a paragraph."""
+
+    name = "csv"
+
+    def extract(self, source: Source) -> Extraction:
+        text = decode(source.path.read_bytes()).replace("\x00", "")
+        preferred = "\t" if source.file_type == filetypes.TSV else ","
+        if stated := _STATED_DELIMITER.match(text):
+            rows = _read(text[stated.end() :], stated[1], source.limits)
+        else:
+            rows = _read(text, delimiter_of(text, preferred), source.limits)
+        return Extraction(_blocks(rows))
+
+
+def delimiter_of(text: str, preferred: str = ",") -> str:
+    """The delimiter by which most rows of a sample have the same number of cells, above 1.
+
+    `preferred` wins a tie, then the one with more columns. csv.Sniffer was tried and chooses
+    letters as delimiters.
+    """
+    sample = text[:_SAMPLE_CHARS]
+    if len(text) > len(sample):
+        sample = sample[: sample.rfind("\n") + 1] or sample
+
+    def vote(delimiter: str) -> tuple[float, bool, int]:
+        rows = _rows(sample, delimiter)[:_SAMPLE_ROWS]
+        widths = Counter(len(row) for row in rows if row)
+        wide = [(count, width) for width, count in widths.items() if width > 1]
+        if not wide:
+            return 0.0, False, 0
+        count, width = max(wide)
+        return count / widths.total(), delimiter == preferred, width
+
+    best = max(",;\t|", key=vote)
+    return best if vote(best)[0] > 0 else preferred
+
+
+def has_header_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns: short distinct labels, none of them a number.
+
+    Years are accepted above figures, and the corner above row names may be empty.
+    """
+    if len(rows) < 2:
+        return False
+    first = [cell.strip() for cell in rows[0]]
+    has_corner = len(first) > 2 and not first[0] and bool("".join(rows[1][:1]).strip())
+    labels = first[1:] if has_corner else first
+    years = _years(first)
+    if len(years) > 1 and not _years(rows[1]):
+        labels = [label for label in labels if label not in years]
+    return (
+        len(first) > 1
+        and all(labels)
+        and len(set(labels)) == len(labels)
+        and all(len(cell) <= _LONGEST_HEADER and not _NUMBER.fullmatch(cell) for cell in labels)
+    )
+
+
+def _years(row: Sequence[str]) -> set[str]:
+    return {cell.strip() for cell in row if _YEAR.fullmatch(cell.strip())}
+
+
+def _rows(text: str, delimiter: str) -> list[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    return [row for row in reader if any(cell.strip() for cell in row)]
+
+
+def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
+    csv.field_size_limit(max(len(text), 1))
+    rows: list[Row] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(rows) == limits.table_rows:
+            raise ParseLimitExceeded(
+                f"This table has more than {limits.table_rows:,} rows. Split it into several files."
+            )
+        if len(row) > limits.table_columns:
+            raise ParseLimitExceeded(
+                f"This table has more than {limits.table_columns:,} columns. Split it up."
+            )
+        rows.append(row)
+    return rows
+
+
+def _blocks(rows: list[Row]) -> Iterator[Block]:
+    width = max((len(row) for row in rows), default=0)
+    first = 0
+    # "Stanley Cups,," above the header row is the table's title.
+    while width > 1 and first + 1 < len(rows) and lone_cell(rows[first]):
+        yield Block(BlockKind.PARAGRAPH, lone_cell(rows[first]))
+        first += 1
+    table = rows[first:]
+    if table:
+        yield Block.table(table, has_header=has_header_row(table))
+
+
+def lone_cell(row: Row) -> str:
+    """The row's first cell if it is the only non-empty one; else empty."""
+    return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
+
+
+def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
+    """The full grid of cells given as (text, row span, column span), all rows of one width.
+
+    A merged cell's text is in its first position; the other positions are empty.
+    Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
+    """
+    grid: list[list[str]] = []
+    covered: dict[int, int] = {}
+    width = 0
+    for row in rows:
+        out: list[str] = []
+        left = covered
+        covered = {column: down - 1 for column, down in left.items() if down > 1}
+        for text, down, across in row:
+            while len(out) in left:
+                out.append("")
+            across = min(max(across, 1), 1_000)
+            if down > 1:
+                covered.update(dict.fromkeys(range(len(out), len(out) + across), down - 1))
+            out += [text, *[""] * (across - 1)]
+        while len(out) in left:
+            out.append("")
+        grid.append(out)
+        width = max(width, len(out))
+        if width * len(grid) > MOST_CELLS:
+            raise ParseLimitExceeded(
+                f"A table of this file has more than {MOST_CELLS:,} cells. Split it up."
+            )
+    return [row + [""] * (width - len(row)) for row in grid]
+
+
+PARSER = TabularParser()

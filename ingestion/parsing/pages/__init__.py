@@ -1,0 +1,1 @@
+"""Pictures of pages, and the places of a passage on them."""

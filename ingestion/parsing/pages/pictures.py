@@ -1,0 +1,202 @@
+"""One page of a PDF, an image or a deck of slides as a picture, its words with their places.
+
+Runs in the child process: a page is drawn by the same hostile bytes that are parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingestion.errors import DamagedFile, PageNotDrawn
+from ingestion.files import filetypes
+from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame, saved_for_ocr
+from ingestion.parsing.pages.libreoffice import library, write_pdf
+from ingestion.parsing.pages.marks import SCALE, Word, is_apart, normal, words_in
+from ingestion.parsing.protocol import Ocr, Source
+
+PICTURE_FILE, WORDS_FILE, DECK_FILE = "picture.webp", "words.json", "deck.pdf"
+WIDTH = 1200
+"""Pixels: three for each of a phone's 390 points, two for each of half a wide window."""
+MOST_HEIGHT = 4_000
+_QUALITY = 80
+# A page of a telephone book has 5,000 words. A guess.
+_MOST_CHARACTERS = 60_000
+_PAGED = IMAGE_TYPES | {filetypes.PDF.media_type}
+# Not PPT, whose slides are not counted.
+_DECKS = frozenset({filetypes.PPTX.media_type, filetypes.ODP.media_type})
+# PDFium's mark of a hyphen that parts a word at a line's end.
+_PARTED = "\x02"
+_SEEN_WORD = re.compile(r"\S+")
+
+
+def is_drawn(media_type: str) -> bool:
+    """Whether documents of this type have pictures of their pages."""
+    return media_type in _PAGED or (media_type in _DECKS and library() is not None)
+
+
+def is_deck(media_type: str) -> bool:
+    """Whether this type is slides, which are drawn by way of a PDF of them all."""
+    return media_type in _DECKS
+
+
+def is_recognised(media_type: str) -> bool:
+    """Whether a page of this type without words may be a scan, whose words OCR reads."""
+    return media_type in _PAGED
+
+
+def load() -> None:
+    """Import the libraries."""
+    import pypdfium2  # noqa: F401
+
+
+def draw(source: Source, page: int) -> dict[str, object]:
+    """Write the picture of page `page` (from 1) and its words; return the picture's size.
+
+    Raises ParseFailed.
+    """
+    if is_deck(source.file_type.media_type):
+        picture, words = _pdf_page(_pdf_of_deck(source), page)
+    elif source.file_type.media_type in IMAGE_TYPES:
+        picture, words = _image(source, page)
+    else:
+        picture, words = _pdf_page(source.path, page)
+    picture.save(source.scratch / PICTURE_FILE, "WEBP", quality=_QUALITY, method=2)
+    _write_words(source, words)
+    return {"width": picture.width, "height": picture.height}
+
+
+def recognise(source: Source, page: int) -> dict[str, object]:
+    """Write the words that OCR reads on page `page` (from 1); return nothing.
+
+    Raises ParseFailed.
+    """
+    if source.file_type.media_type in IMAGE_TYPES:
+        path, ocr = saved_for_ocr(source, page), source.ocr.wanting([1])
+    else:
+        # liteparse relies on the extension, which a stored file may lack.
+        path, ocr = source.scratch / "source.pdf", source.ocr.wanting([page])
+        path.symlink_to(source.path)
+    _write_words(source, list(_recognised_words(path, ocr)))
+    return {}
+
+
+def _recognised_words(path: Path, ocr: Ocr) -> Iterator[Word]:
+    """The words of the scanned pages as read by Tesseract, with their places on the page.
+
+    It reports runs of words: within one, each letter is taken to be as wide as the others.
+    """
+    from ingestion.parsing.formats.pdf import read_scans
+
+    for page in read_scans(path, ocr):
+        across, down = SCALE / page.width, SCALE / page.height
+        for item in page.text_items:
+            top, bottom = item.y * down, (item.y + item.height) * down
+            share = item.width / max(len(item.text), 1)
+            for match in _SEEN_WORD.finditer(item.text):
+                sides = (item.x + share * match.start(), item.x + share * match.end())
+                left, right = (side * across for side in sides)
+                places = [round(min(max(at, 0), SCALE)) for at in (left, top, right, bottom)]
+                yield from ([word, *places] for word in words_in(match[0]))
+
+
+def _write_words(source: Source, words: list[Word]) -> None:
+    with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
+        json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
+
+
+def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
+    """The frame, fitted into the picture's size. Its words are `recognise`'s, which take longer."""
+    frame = opened_frame(source, page, (WIDTH, MOST_HEIGHT))
+    frame.thumbnail((WIDTH, MOST_HEIGHT))
+    return frame, []
+
+
+def _pdf_of_deck(source: Source) -> Path:
+    deck = source.scratch / f"source{source.file_type.extension}"
+    deck.symlink_to(source.path)  # a stored file may lack the extension
+    write_pdf(deck, source.scratch / DECK_FILE, source.scratch / "profile")
+    return source.scratch / DECK_FILE
+
+
+def _pdf_page(path: Path, number: int) -> tuple[Any, list[Word]]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+        page = document[number - 1]
+        width, height = page.get_size()
+        if width <= 0 or height <= 0:
+            raise DamagedFile("The page has no size.")
+        # Of a page of any size, a picture of the same.
+        scale = min(WIDTH / width, MOST_HEIGHT / height)
+        bitmap = page.render(scale=scale, may_draw_forms=False)
+        words = list(_words(page, bitmap))
+        return bitmap.to_pil().convert("RGB"), words
+    except (pypdfium2.PdfiumError, IndexError) as error:
+        raise PageNotDrawn(str(error)) from error
+
+
+@dataclass(slots=True)
+class _Letters:
+    """The letters of a word so far, and the boxes of its pieces, one a line."""
+
+    text: str = ""
+    boxes: list[list[float]] = field(default_factory=list)
+    is_parted: bool = False
+
+    def add(self, letter: str, box: list[float]) -> None:
+        if not self.boxes or self.is_parted:
+            self.boxes.append(box)
+        else:
+            last = self.boxes[-1]
+            last[:2] = map(min, last[:2], box[:2])
+            last[2:] = map(max, last[2:], box[2:])
+        self.text, self.is_parted = self.text + letter, False
+
+    def word(self) -> Word:
+        places = [round(min(max(side, 0.0), SCALE)) for box in self.boxes for side in box]
+        return [normal(self.text), *places]
+
+
+def _words(page: Any, bitmap: Any) -> Iterator[Word]:
+    """The words in the order of the file's text, with the places of their letters."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    text = page.get_textpage()
+    placed = bitmap.get_posconv(page)
+    across, down = SCALE / bitmap.width, SCALE / bitmap.height
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    letters = _Letters()
+    for at in range(min(text.count_chars(), _MOST_CHARACTERS)):
+        letter = chr(pdfium.FPDFText_GetUnicode(text, at))
+        if letter == _PARTED:
+            letters.is_parted = bool(letters.text)
+            continue
+        if not letter.isalnum():
+            if letters.text and not (letters.is_parted and letter.isspace()):
+                yield letters.word()
+                letters = _Letters()
+            continue
+        if letters.text and is_apart(letter):
+            yield letters.word()
+            letters = _Letters()
+        pdfium.FPDFText_GetCharBox(text, at, left, right, bottom, top)
+        ends = (
+            placed.to_bitmap(left.value, top.value),
+            placed.to_bitmap(right.value, bottom.value),
+        )
+        # Of a turned page, the corners change places.
+        (x1, x2), (y1, y2) = (sorted(side) for side in zip(*ends, strict=True))
+        letters.add(letter, [x1 * across, y1 * down, x2 * across, y2 * down])
+        if is_apart(letter):
+            yield letters.word()
+            letters = _Letters()
+    if letters.text:
+        yield letters.word()
