@@ -190,9 +190,7 @@ def test_slides_are_pictures_with_the_passage_marked(
     assert picture["Content-Type"] == "image/webp"
     assert Image.open(io.BytesIO(picture.content)).size == (1200, 675)
     assert kept(tmp_path) == ["2.json", "2.webp", "deck.pdf"]
-    monkeypatch.setattr(
-        "ingestion.parsing.child.sandbox.is_deck", None
-    )  # the next one is a PDF's page
+    monkeypatch.setattr(pictures, "storage", None)  # the next one is a page of that PDF
     assert b"<rect" in client.get(pictured(document, 1) + "mark/0/").content
 
 
