@@ -53,8 +53,9 @@ def main() -> None:
 def synthetic(queries: int, candidates: int) -> None:
     """Prints the times over random pools, whatever the machine's database holds."""
     from search.domain import Fusion, QueryClass, Weights
-    from search.engine.rank import ranking_of
-    from search.engine.settle import Choices, settle
+    from search.engine.rankings import ranking_of
+    from search.engine.request import Choices
+    from search.engine.settle import settle
     from search.presets.default import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
     from tests.support.random_pools import configuration, random_case

@@ -13,7 +13,8 @@ from ingestion.models import Chunk, Collection, Document
 from ingestion.models.library import Viewer
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.settle import read
+from search.engine.read import read_query
+from search.engine.request import Purpose
 from search.errors import SearchError
 from search.models import Hide, Pin, Synonym
 from search.models.curated import hides_by_query, pins_by_query
@@ -104,7 +105,7 @@ def of_synonym(synonym: Synonym) -> Conflicts:
 def _excluded(pin: Pin) -> Iterator[str]:
     """An error if the filters and exact phrases of the question exclude the document."""
     try:
-        query = read(pin.query, configuration.current())
+        query = read_query(pin.query, configuration.current())
     except SearchError as error:
         yield gettext("The question is not valid: %(error)s") % {"error": error}
         return
@@ -198,7 +199,13 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
     """The results for `viewer` with and without the row. Raises SearchError."""
     configured = configuration.current()
     before, after = (
-        search(text, viewer=viewer, page_size=SHOWN, configured=_with(configured, row, counts))
+        search(
+            text,
+            viewer=viewer,
+            page_size=SHOWN,
+            purpose=Purpose.TUNER,
+            configuration=_with(configured, row, counts),
+        )
         for counts in (False, True)
     )
     places = {result.document_id: rank for rank, result in enumerate(before.results, start=1)}

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
-from common import backoff
+from common import guarded
 from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
@@ -59,9 +59,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def _redis_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def _redis_is_asked() -> None:
     """A test that breaks Redis does not keep the next one from asking it."""
-    monkeypatch.setattr(backoff.REDIS, "_until", 0.0)
+    guarded.REDIS.reset()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from common.backoff import REDIS
+from common.guarded import REDIS
 from common.jobs.leases import J, due, free
 from common.jobs.models import Job
 

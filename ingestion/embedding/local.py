@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from common.guarded import PerProcess
 from ingestion.embedding import e5, minilm
-from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.encoders import encoder_of, ends_of_wordpiece, pad_id
 from ingestion.embedding.folder import read_folder

@@ -10,9 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotInTime
-from contextvars import copy_context
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +19,7 @@ import numpy.typing as npt
 import openai
 
 from common.backoff import retry_after
-from ingestion.embedding.cache import PerProcess
+from common.guarded import PerProcess, TimedOut, TimeLimited
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.protocol import (
     EstimatedTokenizer,
@@ -74,7 +72,7 @@ class OpenAIEmbedder:
         self._no_answer: tuple[float, EmbeddingUnavailable] | None = None
         self._asking_card = threading.Lock()
         self._client = PerProcess(self._connect)
-        self._queries = PerProcess(lambda: ThreadPoolExecutor(WAITING_QUERIES, "query-embedding"))
+        self._queries = TimeLimited("query-embedding", WAITING_QUERIES)
 
     @property
     def card(self) -> ModelCard:
@@ -110,13 +108,9 @@ class OpenAIEmbedder:
             return self._query(text, self._config.deadline)
         # HTTP timeouts restart with each byte and name look-ups have none, so only a separate
         # thread can guarantee the limit.
-        # It takes the context along: the ids of the request stand in what is logged there.
-        run = copy_context().run
-        waiting = self._queries.get().submit(run, self._query, text, timeout)
         try:
-            return waiting.result(timeout)
-        except NotInTime as error:
-            waiting.cancel()
+            return self._queries.call(partial(self._query, text), timeout)
+        except TimedOut as error:
             raise EmbeddingUnavailable(
                 f"The embedding server did not answer within {timeout:g} seconds."
             ) from error

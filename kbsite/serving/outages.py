@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
 
-from common.backoff import CircuitOpen
+from common.guarded import CircuitOpen
 from ingestion.errors import StorageUnavailable
 from kbsite.operations.probes import health
 from kbsite.serving import refusals

@@ -8,9 +8,8 @@ from kbsite.settings.environment import env
 # The longest question in characters, at most the 4,000 that the tables hold.
 SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 # The dotted path of a class that classifies questions which no rule matches; empty: they are
-# general. And how many seconds a search waits for it.
+# general.
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
-QUERY_CLASSIFIER_TIMEOUT = 0.2  # a guess
 
 # --- who finds the candidates ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).

@@ -17,7 +17,7 @@ from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.analytics.models import Gap, GapSign, GapStep, GapWording, Sign
 from search.errors import GapError
-from search.pipeline import search
+from search.pipeline import Purpose, search
 from search.retrieval import Filters
 
 if TYPE_CHECKING:
@@ -147,7 +147,9 @@ class Snapshot:
 def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> Snapshot:
     """The current search result of `query` for `viewer`. Raises SearchError."""
     narrowed = Filters(collections=tuple(collections))
-    response = search(query, viewer=viewer, filters=narrowed, page_size=SHOWN)
+    response = search(
+        query, viewer=viewer, filters=narrowed, page_size=SHOWN, purpose=Purpose.TUNER
+    )
     return Snapshot(
         # Results of a spelling correction do not answer the question as asked.
         total=0 if response.corrected_from else response.total,

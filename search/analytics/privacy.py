@@ -47,6 +47,11 @@ def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
     return Visitor(None, _hashed(f"{day} {address_of(request)} {browser}"))
 
 
+def recorded_visitor(request: HttpRequest) -> str:
+    """The key of the visitor behind a request that may be recorded; empty for any other."""
+    return visitor_of(request).key if is_recorded(request) else ""
+
+
 def budget_key(request: HttpRequest) -> str:
     """The key under which a visitor's model calls of one local day count; empty for users.
 

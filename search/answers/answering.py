@@ -38,7 +38,7 @@ from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.work import Work
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.settle import read
+from search.engine.read import read_query
 from search.errors import (
     AnswerFailed,
     BudgetExceeded,
@@ -247,7 +247,7 @@ def _follow(work: Work) -> None:
     if asked.thread is None and not asked.earlier and not asked.searched_for:
         return  # the search reads the question
     configured = configuration.current()
-    query = read(asked.question, configured)
+    query = read_query(asked.question, configured)
     if asked.searched_for:
         return
     earlier = asked.earlier[-MOST_EARLIER:]
@@ -263,7 +263,7 @@ def _follow(work: Work) -> None:
 def _joined(asked: Asked, previous: str, configured: Configuration) -> str:
     """The question with the rare words of the previous one; empty if that cannot be read."""
     try:
-        before = read(previous, configured)
+        before = read_query(previous, configured)
     except SearchError:
         return ""
     words = content_words(before.text)

@@ -16,7 +16,7 @@ from typing import Any
 import openai
 
 from common.backoff import retry_after
-from ingestion.embedding.cache import PerProcess
+from common.guarded import PerProcess
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import by_place
 from search.reranking import Passage, RerankerConfig

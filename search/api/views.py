@@ -26,13 +26,13 @@ from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection, Document
 from search import pipeline
 from search.analytics.models import SearchEvent
+from search.analytics.privacy import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.parameters import SearchParameters
 from search.api.serializers.results import wants_legacy
 from search.api.serializers.searches import SearchResponseSerializer
 from search.presentation.sections import section_around
-from search.tuning.experiments.running import participant
 
 
 class SectionSerializer(serializers.Serializer[Any]):
@@ -138,7 +138,7 @@ class SearchView(APIView):
             group=given["group"],
             page=given["page"],
             page_size=given["page_size"],
-            takes_part=participant(request),
+            visitor=recorded_visitor(request),
             mark_folded=True,
         )
         search_id = new_search_id(request, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
@@ -78,7 +78,7 @@ class Profile:
     identifiers and pins; the others score them. `short_lean`, in [0, 1], is the share of the
     keywords' weight that moves to meaning for a query of few known words whose keyword scores are
     close together (`ranking.evidence`). `wordnet_cap`, in [0, 1], is the most that WordNet may
-    weigh if its weight depends on the query; 0 if it does not (`engine.settle.widened`). `feedback`
+    weigh if its weight depends on the query; 0 if it does not (`engine.adjust.widen`). `feedback`
     is the weight of relevance feedback as a share of the best score; 0 for none. `rerank`, in
     [0, 1], is the reranker's share of the first results' scores; 0 for none
     (`ranking.reranking`). `recency_half_life` is in days. Below `confidence_threshold`, in [0, 1],
@@ -147,9 +147,6 @@ def columns_about(*groups: About) -> tuple[str, ...]:
     return tuple(column for name in chosen for column in columns_of(name))
 
 
-Mix = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
-"""Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""
-
 # The arm of a search that shows both rankings interleaved.
 MIXED = "mixed"
 
@@ -168,17 +165,7 @@ class RunningExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A search's part in an experiment: one arm's ranking, or with `mix` both interleaved.
-
-    `profiles` are the arm's alone, or A's and B's. `named` is the one named in the response.
-    """
+    """A search's part in an experiment: it shows one arm's ranking, or both interleaved."""
 
     experiment: int
     arm: str
-    profiles: tuple[Profile, ...]
-    named: Profile
-    mix: Mix | None = None
-
-
-TakesPart = Callable[[RunningExperiment, str, Profile | None], Trial | None]
-"""Assigns the trial of a search from the experiment, the question and the active profile."""

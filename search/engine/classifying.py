@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
+from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from search.domain import Classification, Query, QueryClass, Weights
 from search.query.classifiers import QueryModel
 from search.query.rule_classifier import FALLBACK_CONFIDENCE, FALLBACK_RULE
@@ -28,11 +25,12 @@ logger = logging.getLogger(__name__)
 
 # After a failure the model is not asked for so long, so that searches do not all wait; a guess.
 PAUSE_SECONDS = 30.0
-# The what-if classifies the golden queries at every move of a slider: answers are kept; a guess.
-KEPT_ANSWERS = 5_000
+# The what-if classifies the golden queries at every move of a slider: answers are cached; a guess.
+CACHED_ANSWERS = 5_000
 
-# Bounds the threads that a hanging model can occupy.
-_pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="query-model")
+# Seconds that a search waits for the model. A guess.
+SECONDS = 0.2
+_calls = TimeLimited("query-model", workers=4)
 
 
 class ModelFailed(Exception):
@@ -40,7 +38,7 @@ class ModelFailed(Exception):
 
 
 class PluggedIn:
-    """The model of QUERY_CLASSIFIER, with the time limit, the pause and the kept answers.
+    """The model of QUERY_CLASSIFIER, with the time limit, the pause and the cached answers.
 
     It is made at the first question, in a thread: while it loads, searches go on without it.
     """
@@ -49,54 +47,51 @@ class PluggedIn:
         self.path = path
         self._model: QueryModel | None = None
         self._making = threading.Lock()
-        self._paused_until = float("-inf")
-        self._kept = lru_cache(maxsize=KEPT_ANSWERS)(self._asked)
+        self._circuit = CircuitBreaker(PAUSE_SECONDS)
+        self._cached = lru_cache(maxsize=CACHED_ANSWERS)(self._ask)
 
     def classify(self, query: Query) -> Classification | None:
         """The model's class; None: undecided. Raises ModelFailed."""
-        return self._kept(query)
+        return self._cached(query)
 
-    def _asked(self, query: Query) -> Classification | None:
-        if time.monotonic() < self._paused_until:
+    def _ask(self, query: Query) -> Classification | None:
+        if self._circuit.is_open:
             raise ModelFailed(gettext("it failed just before"))
         try:
-            # With the context: the ids of the request stand in what the model logs.
-            future = _pool.submit(copy_context().run, self._answer, query)
-            found: Any = future.result(timeout=settings.QUERY_CLASSIFIER_TIMEOUT)
-        except FutureTimeout:
+            answer = _calls.call(partial(self._classify, query), SECONDS)
+        except TimedOut:
             text = gettext("it took over %(seconds)s s")
-            told = text % {"seconds": settings.QUERY_CLASSIFIER_TIMEOUT}
-            raise self._failed(told) from None
+            raise self._failed(text % {"seconds": SECONDS}) from None
         except Exception as error:  # other people's code: anything
             name = type(error).__name__
             raise self._failed(f"{name}: {error}", logged=name) from error
-        if found is None or _is_classification(found):
-            answer: Classification | None = found
-            return answer
+        if answer is None or _is_classification(answer):
+            classification: Classification | None = answer
+            return classification
         raise self._failed(gettext("its answer is no classification"))
 
-    def _answer(self, query: Query) -> Any:
+    def _classify(self, query: Query, _seconds: float) -> Any:
         with self._making:
             if self._model is None:
                 self._model = import_string(self.path)()
         return self._model.classify(query)
 
     def _failed(self, reason: str, logged: str = "") -> ModelFailed:
-        self._paused_until = time.monotonic() + PAUSE_SECONDS
+        self._circuit.trip()
         # A classifier's own error may quote the question.
         logger.warning("The query classifier %s was not used: %s", self.path, logged or reason)
         return ModelFailed(reason)
 
 
-def _is_classification(found: Any) -> bool:
-    if not isinstance(found, Classification):
+def _is_classification(answer: Any) -> bool:
+    if not isinstance(answer, Classification):
         return False
-    given: Any = found  # its types are those that somebody else's code has put into it
-    if not isinstance(given.query_class, QueryClass) or not isinstance(given.rule, str):
+    fields: Any = answer  # its types are those that somebody else's code has put into it
+    if not isinstance(fields.query_class, QueryClass) or not isinstance(fields.rule, str):
         return False
-    if not isinstance(given.note, str) or not isinstance(given.weights, Weights | None):
+    if not isinstance(fields.note, str) or not isinstance(fields.weights, Weights | None):
         return False
-    return isinstance(given.confidence, int | float) and 0 <= given.confidence <= 1
+    return isinstance(fields.confidence, int | float) and 0 <= fields.confidence <= 1
 
 
 @dataclass(frozen=True, slots=True)

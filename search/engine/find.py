@@ -8,24 +8,23 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextvars import copy_context
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
-from common.backoff import patience
+from common.guarded import TimedOut, TimeLimited
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages import language_odds
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.library import Viewer
-from search.domain import OPTIONAL, WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
-from search.engine.configuration import Configuration
-from search.engine.settle import Settled, read
+from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
+from search.engine.read import Question
+from search.engine.settle import Settled
 from search.query.expand import correctable, hidden_from, is_ordinary, pins_for
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
@@ -35,8 +34,8 @@ from search.signals import registry
 
 logger = logging.getLogger(__name__)
 
-# Bounds the threads that a slow provider can occupy; a full pool counts as slow.
-_pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="embed-query")
+# A full pool counts as slow. A guess.
+_calls = TimeLimited("embed-query", workers=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +51,19 @@ class QueryVector:
     unread: int = 0
 
 
-def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
-    """The vector of `text` in `space`; degraded if the model fails or is slow."""
+def embed_query(text: str, space: EmbeddingSpace, patience: float | None = None) -> QueryVector:
+    """The vector of `text` in `space`; degraded if the model fails or is slow.
+
+    `patience` are the seconds to wait, instead of those of the settings.
+    """
     started = time.perf_counter()
-    limit = patience() or settings.QUERY_EMBEDDING_TIMEOUT
+    limit = patience or settings.QUERY_EMBEDDING_TIMEOUT
     values: Sequence[float] | None = None
     unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
-        # With the context: the trace and the ids of the request go on in the thread.
-        work = copy_context().run
-        future = _pool.submit(work, _embed, text, spaces.resolve(space), limit)
-        values, unread = future.result(timeout=limit)
-    except FutureTimeout:
+        values, unread = _calls.call(partial(_embed, text, spaces.resolve(space)), limit)
+    except TimedOut:
         logger.warning("The query's embedding took over %s s", limit)
     except EmbeddingError as error:
         logger.warning("The query could not be embedded: %s", error)
@@ -72,11 +71,11 @@ def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
 
 
-def _embed(text: str, space: EmbeddingSpace, limit: float) -> tuple[Sequence[float], int]:
+def _embed(text: str, space: EmbeddingSpace, seconds: float) -> tuple[Sequence[float], int]:
     """The vector, and the number of words at the end that it does not cover."""
     # Only the space's own embedder: vectors of different models are not comparable.
     embedder = spaces.query_embedder(space)
-    vector = embedder.embed_query(text, timeout=limit)
+    vector = embedder.embed_query(text, timeout=seconds)
     return vector.tolist(), count_words(embedder.left_out(text))
 
 
@@ -96,131 +95,92 @@ def warm_up() -> None:
         logger.warning("The embedding model is not available: %s", error)
 
 
-MAY_HIDE = "search.change_hide"
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a candidate set has to cover: the ranking under one profile, or under several.
 
-
-def find(
-    settled: Settled, viewer: Viewer, filters: Filters, configured: Configuration
-) -> Candidates:
-    """The candidate set of the settled question."""
-    query, profile = settled.query, settled.profile
-    wanted = Wanted(
-        signals=settled.signals & set(OPTIONAL),
-        embeddings=profile.feedback > 0,
-        boosts=by_sought(applicable(profile.boosts, settled.classification.query_class)),
-        pins=settled.pins,
-        words=tuple(word.text for word in correctable(query)),
-    )
-    scope = Scope.of(viewer, filters).without(settled.hidden)
-    vector = _vector(query, configured, asked=Signal.VECTOR in settled.signals)
-    return _found(scope, query, profile, configured, vector, wanted, _lacking(settled.signals))
-
-
-def find_for_both(
-    settled: Sequence[Settled], viewer: Viewer, filters: Filters, configured: Configuration
-) -> Candidates:
-    """A wide candidate set for one question under several profiles with the same scorers.
-
-    The ranking reduces it to the candidate set of a search under each.
+    `profile` has the scorers and the depth. A wide set (`is_wide`) records the candidate generators
+    of each candidate, so that a ranking can reduce it to the candidate set of a search under one.
+    Of the `signals` that run, `degraded` names those `required` that cannot.
     """
-    profiles = [each.profile for each in settled]
-    signals = frozenset[Signal]().union(*(each.signals for each in settled))
-    boosts = by_sought([boost for each in profiles for boost in each.boosts])
-    query = settled[0].query
-    widest = replace(profiles[0], depth=max(each.depth for each in profiles))
-    wanted = Wanted(
-        signals=signals & set(OPTIONAL),
-        embeddings=any(each.feedback > 0 for each in profiles),
-        boosts=boosts,
-        pins=settled[0].pins,
-        words=tuple(word.text for word in correctable(query)),
-        places=True,
-    )
-    scope = Scope.of(viewer, filters).without(settled[0].hidden)
-    vector = _vector(query, configured, asked=Signal.VECTOR in signals)
-    return _found(scope, query, widest, configured, vector, wanted, _lacking(signals))
+
+    profile: Profile
+    signals: frozenset[Signal]
+    required: frozenset[Signal] = frozenset()
+    boosts: tuple[Boost, ...] = ()
+    embeddings: bool = False
+    is_wide: bool = False
+
+    @classmethod
+    def everything(cls, profile: Profile) -> Self:
+        """For any profile with the same scorers, no greater depth, and boosts that this one has."""
+        boosts = by_sought(profile.boosts)
+        signals = frozenset(Signal)
+        return cls(profile, signals, boosts=boosts, embeddings=True, is_wide=True)
+
+    @classmethod
+    def of(cls, settled: Settled) -> Self:
+        """For a ranking under the profile of the settled question alone."""
+        profile = settled.profile
+        boosts = by_sought(applicable(profile.boosts, settled.classification.query_class))
+        signals = settled.signals
+        return cls(profile, signals, signals, boosts, profile.feedback > 0)
+
+    @classmethod
+    def joint(cls, settled: Sequence[Settled]) -> Self:
+        """For rankings under several profiles with the same scorers."""
+        profiles = [each.profile for each in settled]
+        signals = frozenset[Signal]().union(*(each.signals for each in settled))
+        return cls(
+            replace(profiles[0], depth=max(each.depth for each in profiles)),
+            signals,
+            signals,
+            by_sought([boost for each in profiles for boost in each.boosts]),
+            embeddings=any(each.feedback > 0 for each in profiles),
+            is_wide=True,
+        )
 
 
-def find_wide(
-    text: str,
-    configured: Configuration,
-    profile: Profile,
-    *,
-    viewer: Viewer,
-    filters: Filters | None = None,
-) -> Candidates:
-    """A wide candidate set for `text`, for profiles that go no deeper than this one.
+def coverages_of(question: Question) -> list[Coverage]:
+    """The coverage of each candidate set that the question's plan needs.
 
-    Every signal runs, and the candidate generators of each candidate are recorded. Any profile with
-    the same scorers, a depth no greater, and boosts whose patterns this one has can rank it.
-    Raises QueryTooLong, InvalidFilter, NothingAsked.
+    One for all profiles that give the same raw scores, else one for each.
     """
-    query = read(text, configured)
+    settled = question.settled
+    if len(settled) > 1 and len({_scorers(each.profile) for each in settled}) == 1:
+        return [Coverage.joint(settled)]
+    return [Coverage.of(each) for each in settled]
+
+
+def _scorers(profile: Profile) -> tuple[str, int, str]:
+    return profile.keyword_scorer, profile.keyword_budget, profile.title_scorer
+
+
+def find(question: Question, coverage: Coverage) -> Candidates:
+    """The candidate set with this coverage; empty for an empty query.
+
+    If nothing is found although the scope is not empty, its `query` is relaxed: its phrases and
+    exclusions do not bind. Raises InvalidFilter, NothingAsked.
+    """
+    query, space = question.query, question.configuration.space
     if query.is_empty:
         return Candidates(query)
-    pins: tuple[Pinned, ...] = pins_for(query.original, configured.pins)
-    boosts = by_sought(profile.boosts)
-    wanted = Wanted(
-        frozenset(OPTIONAL),
-        embeddings=True,
-        boosts=boosts,
-        pins=pins,
-        words=tuple(word.text for word in correctable(query)),
-        places=True,
-    )
-    hidden = hidden_from(query.original, configured.hides)
-    scope = Scope.of(viewer, filters or Filters()).without(hidden)
-    vector = _vector(query, configured, asked=True)
-    return _found(scope, query, profile, configured, vector, wanted)
-
-
-def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[int]) -> Scope:
-    """The scope of the question, without the documents hidden from it."""
-    return Scope.of(viewer, filters).narrowed_by(query).without(hidden)
-
-
-def _vector(query: Query, configured: Configuration, *, asked: bool) -> QueryVector:
-    """The query's vector; empty if the vector signal does not run or there is no space yet."""
-    if configured.space is None or not asked:
-        return QueryVector()
-    return embed_query(query.text, configured.space)
-
-
-def _lacking(signals: Collection[Signal]) -> tuple[Signal, ...]:
-    """The signals that cannot run because their part or its data is not installed."""
-    return tuple(each for each in OPTIONAL if each in signals and not registry.is_available(each))
-
-
-def _found(
-    scope: Scope,
-    query: Query,
-    profile: Profile,
-    configured: Configuration,
-    vector: QueryVector,
-    wanted: Wanted,
-    lacking: tuple[Signal, ...] = (),
-) -> Candidates:
-    """The candidate set that the database returns for the query within the scope.
-
-    If that is empty although the scope is not, its `query` is relaxed: its phrases and exclusions
-    do not bind. `lacking` are signals that should have run and cannot.
-    """
-    if wanted.places:
-        # A wide set records what every signal generates; its rankings leave out what theirs do not.
-        profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
+    vector = QueryVector()
+    if space is not None and Signal.VECTOR in coverage.signals:
+        vector = embed_query(query.text, space, question.request.purpose.patience)
     for part in registry.installed():
-        if part.signal in wanted.signals:
+        if part.signal in coverage.signals:
             query = part.prepare(query)
-    found = _retrieved(scope, query, profile, configured, vector, wanted)
-    spent = found.milliseconds["retrieve"]
+    candidates = _retrieved(query, question, coverage, vector)
+    spent = candidates.milliseconds["retrieve"]
     looser = relaxed(query)
-    if not len(found) and looser is not query:
-        other = _retrieved(scope, looser, profile, configured, vector, wanted)
-        spent += other.milliseconds["retrieve"]
-        found = replace(other, unchecked=found.unchecked) if len(other) else found
+    if not len(candidates) and looser is not query:
+        others = _retrieved(looser, question, coverage, vector)
+        spent += others.milliseconds["retrieve"]
+        candidates = replace(others, unchecked=candidates.unchecked) if len(others) else candidates
     return replace(
-        found,
-        degraded=(*vector.degraded, *found.degraded, *lacking),
+        candidates,
+        degraded=(*vector.degraded, *candidates.degraded, *_unavailable(coverage.required)),
         unread=vector.unread,
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},
@@ -228,41 +188,43 @@ def _found(
 
 
 def _retrieved(
-    scope: Scope,
-    query: Query,
-    profile: Profile,
-    configured: Configuration,
-    vector: QueryVector,
-    wanted: Wanted,
+    query: Query, question: Question, coverage: Coverage, vector: QueryVector
 ) -> Candidates:
-    """One retrieval; counts the phrases that the query wishes for, besides the boosts."""
-    if query.wished:
-        wanted = replace(wanted, boosts=(*wanted.boosts, *by_sought([WISHED])))
+    """One retrieval; the phrases that the query wishes for count as boosts."""
+    configuration, request, profile = question.configuration, question.request, coverage.profile
+    if coverage.is_wide:
+        # A wide set records what every signal generates; its rankings leave out what theirs do not.
+        profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
+    wanted = Wanted(
+        signals=coverage.signals & set(OPTIONAL),
+        embeddings=coverage.embeddings,
+        boosts=(*coverage.boosts, *by_sought([WISHED])) if query.wished else coverage.boosts,
+        pins=pins_for(query.original, configuration.pins),
+        words=tuple(word.text for word in correctable(question.query)),
+        places=coverage.is_wide,
+    )
+    hidden = hidden_from(query.original, configuration.hides)
     return retrieve(
         query,
-        scope.narrowed_by(query),
+        scope_of(query, request.viewer, request.filters, hidden),
         profile,
-        space=configured.space,
+        space=configuration.space,
         embedding=vector.values,
         wanted=wanted,
     )
 
 
-def score_alike(one: Profile, other: Profile) -> bool:
-    """Whether both profiles give the same raw scores, so that they can share a candidate set."""
-    return _scorers(one) == _scorers(other)
+def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[int]) -> Scope:
+    """The scope of the question, without the documents hidden from it."""
+    return Scope.of(viewer, filters).without(hidden).narrowed_by(query)
 
 
-def _scorers(profile: Profile) -> tuple[str, int, str]:
-    return profile.keyword_scorer, profile.keyword_budget, profile.title_scorer
+def _unavailable(signals: frozenset[Signal]) -> tuple[Signal, ...]:
+    """The signals that cannot run because their part or its data is not installed."""
+    return tuple(each for each in OPTIONAL if each in signals and not registry.is_available(each))
 
 
-def together(found: Sequence[Candidates]) -> Candidates:
-    """The first of several candidate sets for one query, with all their times and degradations."""
-    first = found[0]
-    steps = {step: sum(each.milliseconds[step] for each in found) for step in first.milliseconds}
-    lacking = dict.fromkeys(signal for each in found for signal in each.degraded)
-    return replace(first, degraded=tuple(lacking), milliseconds=steps)
+MAY_HIDE = "search.change_hide"
 
 
 def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:

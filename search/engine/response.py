@@ -1,9 +1,11 @@
-"""Q7: the response of a search: one page of a ranking, with the settings that produced it."""
+"""Q7: ranking -> SearchResponse: one page of it, with everything that shaped it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
@@ -20,11 +22,18 @@ from search.domain import (
     Trial,
     Weights,
 )
-from search.engine.rank import Ranking, is_low
-from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
-from search.presentation.results import Result
+from search.engine.find import hiding_notes
+from search.engine.rankings import Ranking, is_low
+from search.engine.read import Question
+from search.engine.request import DEFAULT_PAGE_SIZE
+from search.engine.settle import Settled
+from search.presentation.exact import with_exact_words
+from search.presentation.nearest import with_nearest
+from search.presentation.results import Result, newest_first, results_for
 from search.ranking.grouping import Group
 from search.retrieval.phrases import MOST_CHECKED
+
+PlaceT = TypeVar("PlaceT")
 
 MOST_NAMED = 3
 MOST_NAMED_CHARS = 60
@@ -207,3 +216,55 @@ class SearchResponse:
     @property
     def pages(self) -> int:
         return max(1, -(-self.total // self.page_size))
+
+
+def respond(ranking: Ranking, question: Question) -> SearchResponse:
+    """The response with the requested page of the ranking; two queries at most, none if empty."""
+    request, candidates = question.request, ranking.candidates
+    if question.query.is_empty:
+        return SearchResponse(ranking, page_size=request.page_size)
+    started = time.perf_counter()
+    spent = dict(candidates.milliseconds)
+    to_rank = 1000 * (started - question.started) - sum(spent.values())
+    groups = newest_first(ranking.groups) if request.newest_first else ranking.groups
+    page = _page_of(groups, request.page, request.page_size)
+    results = results_for(
+        page,
+        viewer=request.viewer,
+        terms=candidates.terms,
+        question=candidates.query.text,
+        mark_folded=request.mark_folded,
+    )
+    results = with_exact_words(results, candidates.query)
+    results = with_nearest(results, candidates.query.text, question.configuration.space)
+    hidden = hiding_notes(ranking.settled.hidden, request.viewer)
+    return SearchResponse(
+        ranking,
+        results,
+        grouped=request.group,
+        page=request.page,
+        page_size=request.page_size,
+        degraded=candidates.degraded,
+        notes=(*left_out(candidates), *question.plan.notes, *ranking.settled.notes, *hidden),
+        trial=question.plan.trial,
+        teams=_teams_of(results, page, _page_of(ranking.teams, request.page, request.page_size)),
+        terms=candidates.terms,
+        unknown=candidates.unknown,
+        milliseconds={**spent, "rank": to_rank, "show": 1000 * (time.perf_counter() - started)},
+    )
+
+
+def _page_of(places: Sequence[PlaceT], page: int, page_size: int) -> Sequence[PlaceT]:
+    """The slice of `places` on page `page`, counted from 1; empty beyond the last page."""
+    first = (page - 1) * page_size
+    return places[first : first + page_size]
+
+
+def _teams_of(
+    results: Sequence[Result], groups: Sequence[Group[Hit]], teams: Sequence[str]
+) -> tuple[str, ...]:
+    """Each result's team; empty if no rankings were mixed."""
+    if not teams:
+        return ()
+    by_group = {id(group): team for group, team in zip(groups, teams, strict=True)}
+    return tuple(by_group[id(result.group)] for result in results)

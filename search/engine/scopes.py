@@ -1,7 +1,6 @@
 """Q2: the profile that the searched collection or document type names for itself (ADR 42).
 
-The caller's profile comes first, then that of the one collection or type that the search names,
-then an experiment's, then the site's.
+The collection's goes before the type's. How it stands to other choices is in `read`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ingestion.models import Collection, Visibility
 from ingestion.models.library import Viewer
 from search.domain import Profile, Query
 from search.engine.configuration import Configuration
-from search.engine.settle import Request
+from search.engine.request import Request
 from search.errors import UnknownProfile
 from search.models.scopes import NamedProfile, Scopes
 from search.retrieval import Filters
@@ -37,34 +36,34 @@ class OfScope:
 SITES = OfScope()
 
 
-def of_scope(query: Query, asked: Request, configured: Configuration) -> OfScope:
+def of_scope(query: Query, request: Request, configuration: Configuration) -> OfScope:
     """The profile that the one searched collection or type names; the collection's goes first.
 
     A search over several uses the site's, with a note if one of them names another. What the
     reader may not see is treated as unknown. One query for a collection of chosen groups that
     names a profile, otherwise none.
     """
-    scopes, choices = configured.scopes, asked.choices
+    scopes, choices = configuration.scopes, request.choices
     if scopes.is_empty or choices.profile or choices.snapshot or query.is_empty:
         return SITES
-    collections = _collections(query, asked.filters, scopes)
-    types = _types(query, asked.filters)
+    collections = _collections(query, request.filters, scopes)
+    types = _types(query, request.filters)
     named = (_only(collections, scopes.collections), _only(types, scopes.types))
-    for one in _known([each for each in named if each], asked.viewer, ask=True):
-        return _used(one, configured)
+    for one in _known([each for each in named if each], request.viewer, ask=True):
+        return _used(one, configuration)
     covered = [
         *_covered(collections, scopes.collections),
         *_covered(types, scopes.types),
     ]
-    others = [one for one in covered if _differs(one, configured)]
+    others = [one for one in covered if _differs(one, configuration)]
     # Whole libraries are searched most: no query for them, so restricted collections stay unnamed.
-    several = _known(others, asked.viewer, ask=collections is not None)
+    several = _known(others, request.viewer, ask=collections is not None)
     return OfScope(notes=(_over_several(several),)) if several else SITES
 
 
-def _used(one: NamedProfile, configured: Configuration) -> OfScope:
+def _used(one: NamedProfile, configuration: Configuration) -> OfScope:
     try:
-        profile = configured.profile(one.profile)
+        profile = configuration.profile(one.profile)
     except UnknownProfile:
         text = gettext(
             "%(scope)s names the profile “%(profile)s”, which is not published: ranked by the "
@@ -128,10 +127,10 @@ def _covered(
     return held.values() if found is None else (held[key] for key in held if key in found)
 
 
-def _differs(one: NamedProfile, configured: Configuration) -> bool:
+def _differs(one: NamedProfile, configuration: Configuration) -> bool:
     """Whether it names a published profile other than the site's."""
     try:
-        return configured.profile(one.profile) != configured.active
+        return configuration.profile(one.profile) != configuration.active
     except UnknownProfile:
         return False
 

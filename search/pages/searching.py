@@ -25,6 +25,7 @@ from common.api.access import seconds_to_wait
 from common.api.requests import states
 from search import pipeline
 from search.analytics.models import SearchEvent
+from search.analytics.privacy import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.domain import QueryFilters
 from search.engine.response import left_out
@@ -47,7 +48,6 @@ from search.pipeline import Choices, SearchResponse
 from search.presentation.labels import unavailable
 from search.readers.saving import starred_among
 from search.retrieval.filters import documents_of, searchable
-from search.tuning.experiments.running import participant
 
 # The best documents of a search, of which the shared concepts are offered as filters.
 MOST_EXAMINED = 100
@@ -138,7 +138,7 @@ def _found(request: HttpRequest, form: SearchForm) -> SearchResponse:
         group=form.groups,
         page=cleaned["page"],
         # An experiment compares rankings, which another order hides.
-        takes_part=None if form.newest_first else participant(request),
+        visitor="" if form.newest_first else recorded_visitor(request),
         newest_first=form.newest_first,
     )
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextvars import copy_context
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
 
-from common.backoff import patience
+from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
-from ingestion.embedding.cache import PerProcess
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import Scale
 from search.reranking.http import HttpReranker
@@ -35,49 +29,6 @@ MAX_FAILURES = 3
 LONGEST_PAUSE = 300.0
 
 
-class Circuit:
-    """Whether to ask a server that may be down. Thread-safe.
-
-    After MAX_FAILURES failures in a row it is not asked for `pause` seconds; then a single request
-    tries, and the others wait for its outcome.
-    """
-
-    def __init__(self, pause: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pause, self._clock = pause, clock
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._open_until = 0.0
-
-    def enter(self) -> None:
-        """Raise RerankerUnavailable while the server is not asked."""
-        with self._lock:
-            now = self._clock()
-            if now < self._open_until:
-                raise RerankerUnavailable(
-                    f"The reranker failed and is asked again in {self._open_until - now:.0f} s."
-                )
-            if self._failures >= MAX_FAILURES:
-                self._open_until = now + self._pause  # this request is the one that tries
-
-    def succeeded(self) -> None:
-        with self._lock:
-            self._failures, self._open_until = 0, 0.0
-
-    def failed(self, error: RerankerUnavailable) -> None:
-        with self._lock:
-            self._failures = MAX_FAILURES if error.is_final else self._failures + 1
-            pause = min(error.retry_after or 0.0, LONGEST_PAUSE)
-            if self._failures >= MAX_FAILURES:
-                pause = max(pause, self._pause)
-            if pause:
-                self._failures = max(self._failures, MAX_FAILURES)
-                self._open_until = self._clock() + pause
-
-
-class _Crowded(RerankerUnavailable):
-    """The question was not sent; the server has not failed."""
-
-
 class GuardedReranker:
     """A reranker that never takes longer than its time limit, and is not asked twice.
 
@@ -87,15 +38,20 @@ class GuardedReranker:
     def __init__(self, config: RerankerConfig, reranker: Reranker) -> None:
         self.fingerprint = config.fingerprint
         self._config, self._reranker = config, reranker
-        self._circuit = Circuit(config.pause)
-        self._pool = PerProcess(lambda: ThreadPoolExecutor(WORKERS, "reranker"))
+        self._circuit = CircuitBreaker(config.pause, MAX_FAILURES)
+        self._calls = TimeLimited("reranker", WORKERS)
 
-    def strengths(self, query: str, passages: Sequence[Passage]) -> dict[int, float]:
-        """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable."""
+    def strengths(
+        self, query: str, passages: Sequence[Passage], patience: float | None = None
+    ) -> dict[int, float]:
+        """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
+
+        `patience`: the seconds to wait in place of the time limit, for a measurement.
+        """
         keys = self._keys(query, passages)
         # Measured latencies are those of questions that nobody has asked before.
-        held = _kept(list(keys.values())) if patience() is None else {}
-        known = {chunk: held[key] for chunk, key in keys.items() if key in held}
+        cached = _kept(list(keys.values())) if patience is None else {}
+        known = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
         missing = [passage for passage in passages if passage.chunk not in known]
         for result, number in (("hit", len(known)), ("miss", len(missing))):
             metrics.count(metrics.CACHE, number, cache="reranker", result=result)
@@ -104,43 +60,41 @@ class GuardedReranker:
         if not self._reranker.is_pointwise:
             missing = list(passages)
         with metrics.timed(metrics.RERANKER_SECONDS, outcome="failed") as labels:
-            found = self._asked(query, missing, patience() or self._config.timeout)
+            found = self._read(query, missing, patience or self._config.timeout)
             labels["outcome"] = "ok"
         given = {passage.chunk: each for passage, each in zip(missing, found, strict=True)}
         _keep({keys[chunk]: strength for chunk, strength in given.items()}, self._config.ttl)
         return known | given
 
-    def _asked(self, query: str, passages: Sequence[Passage], seconds: float) -> Sequence[float]:
-        self._circuit.enter()
-        end = time.monotonic() + seconds
+    def _read(self, query: str, passages: Sequence[Passage], seconds: float) -> Sequence[float]:
+        """The strengths by the reranker, unless it is left alone for a while."""
+        if wait := self._circuit.enter():
+            raise RerankerUnavailable(f"The reranker failed and is asked again in {wait:.0f} s.")
 
-        def ask() -> Sequence[float]:
-            left = end - time.monotonic()
-            if left < seconds / 2:  # it waited for a thread: an answer would hardly be in time
-                raise _Crowded("The reranker has too many questions before this one.")
+        def send(left: float) -> Sequence[float]:
             return self._reranker.strengths(query, passages, seconds=left)
 
-        # With the context: the trace and the ids of the request go on in the thread.
-        future = self._pool.get().submit(copy_context().run, ask)
         try:
-            found = future.result(timeout=seconds)
-        except FutureTimeout as late:
+            strengths = self._calls.call(send, seconds)
+        except TimedOut as late:
+            if not late.was_sent:  # the server has not failed
+                raise RerankerUnavailable("The reranker has too many questions before.") from late
             error = RerankerUnavailable(f"The reranker did not answer within {seconds:g} s.")
-            if not future.cancel():  # one that waits for a thread is never sent
-                self._circuit.failed(error)
+            self._failed(error)
             raise error from late
-        except _Crowded:
-            raise
         except RerankerUnavailable as error:
-            self._circuit.failed(error)
+            self._failed(error)
             raise
         except Exception as error:  # a client's own, as for a key that no header may hold
             logger.warning("The reranker's client failed", exc_info=True)
             failure = RerankerUnavailable(f"The reranker could not be asked: {error!r}.")
-            self._circuit.failed(failure)
+            self._failed(failure)
             raise failure from error
-        self._circuit.succeeded()
-        return found
+        self._circuit.reset()
+        return strengths
+
+    def _failed(self, error: RerankerUnavailable) -> None:
+        self._circuit.trip(min(error.retry_after or 0.0, LONGEST_PAUSE), is_final=error.is_final)
 
     def _keys(self, query: str, passages: Sequence[Passage]) -> dict[int, str]:
         """The cache key of each passage, by chunk: with the whole list unless pointwise."""

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from common.backoff import retry_after
-from ingestion.embedding.cache import PerProcess
+from common.guarded import PerProcess
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import strengths_of
 from search.reranking.protocol import Kind, Passage, RerankerConfig

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from common.backoff import REDIS
+from common.guarded import REDIS
 from common.jobs import INTERACTIVE, enqueue, sweep, waiting
 from ingestion import services
 from ingestion.documents import steps

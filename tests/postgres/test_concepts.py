@@ -333,7 +333,7 @@ class TestStrict:
         assert response.degraded == (Signal.VECTOR,)
 
 
-def _fails(text: str, space: object) -> Any:
+def _fails(*_: object) -> Any:
     from search.engine.find import QueryVector
 
     return QueryVector(degraded=(Signal.VECTOR,))

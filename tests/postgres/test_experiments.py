@@ -16,7 +16,7 @@ from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.privacy import visitor_of
+from search.analytics.privacy import recorded_visitor, visitor_of
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
@@ -24,7 +24,6 @@ from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.experiments import outcomes, planning, running
 from search.tuning.experiments.assignment import A, B, arm
-from search.tuning.experiments.running import participant
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications
 from tests.support.events import make_event
@@ -69,12 +68,12 @@ def request_of(browser: str, **headers: str) -> Any:
 
 
 def searched(text: str, browser: str = "browser", **options: Any) -> SearchResponse:
-    return search(text, viewer=None, takes_part=participant(request_of(browser)), **options)
+    return search(text, viewer=None, visitor=recorded_visitor(request_of(browser)), **options)
 
 
 def recorded(text: str, browser: str = "browser") -> tuple[SearchResponse, SearchEvent]:
     request = request_of(browser)
-    response = search(text, viewer=None, takes_part=participant(request))
+    response = search(text, viewer=None, visitor=recorded_visitor(request))
     search_id = recording.new_search_id(request, response)
     recording.record_search(request, response, search_id, channel="page")
     return response, SearchEvent.objects.get(search_id=search_id)
@@ -188,8 +187,8 @@ class TestWhoSeesWhat:
     def test_who_takes_no_part(self, harbour: dict[str, Document]) -> None:
         started(published(KEYWORDS_ONLY), Kind.SPLIT)
         for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
-            asks = participant(request_of("browser", **headers))
-            assert search(RISE, viewer=None, takes_part=asks).trial is None
+            asks = recorded_visitor(request_of("browser", **headers))
+            assert search(RISE, viewer=None, visitor=asks).trial is None
         for choices in (
             Choices(profile="default"),
             Choices(query_class=QueryClass.CODE),

@@ -9,12 +9,12 @@ import pytest
 from common.accounts.models import User
 from ingestion.models import Document
 from search.engine import configuration
-from search.engine.find import find_wide
 from search.models import Hide, Pin
 from search.pages.facets import examples_for
 from search.pipeline import Choices, search
 from search.tuning.workbench.pool_spec import Width
 from tests.support.golden_library import active_profile
+from tests.support.ranking import wide_candidates
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -73,5 +73,5 @@ def test_pools_know_what_is_hidden(harbour: dict[str, Document]) -> None:
     Hide.objects.create(query="ferry", document=harbour["ferry"])
     configured = configuration.current()
     assert Width.of(profile).key(configured) != before
-    found = find_wide("ferry", configured, profile, viewer=None)
+    found = wide_candidates("ferry", configured, profile, viewer=None)
     assert harbour["ferry"].pk not in found.rows["document"].tolist()

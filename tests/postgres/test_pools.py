@@ -24,7 +24,7 @@ from search.domain import (
     Weights,
 )
 from search.engine import configuration
-from search.engine.find import QueryVector, find_wide
+from search.engine.find import QueryVector
 from search.errors import PoolError
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
@@ -38,6 +38,7 @@ from search.tuning.workbench.pool_building import build, wanted
 from search.tuning.workbench.pool_spec import Width
 from tests.support.factories import make_document
 from tests.support.library import lasting_library
+from tests.support.ranking import wide_candidates
 
 pytestmark = pytest.mark.django_db
 
@@ -237,7 +238,7 @@ class TestCoverage:
 def test_a_question_that_nothing_can_answer_has_an_empty_candidate_set(
     library: SimpleNamespace,
 ) -> None:
-    found = find_wide(
+    found = wide_candidates(
         "title:zanzibarquux barometer", configuration.current(), active(), viewer=None
     )
     assert len(found) == 0

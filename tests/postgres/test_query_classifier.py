@@ -91,10 +91,14 @@ class TestOnesOwn:
 
     @pytest.mark.parametrize("name", ["Slow", "Failing", "Nonsense", "Unmakeable", "NoSuch"])
     def test_a_failure_falls_back_aloud(
-        self, settings: Any, name: str, caplog: pytest.LogCaptureFixture
+        self,
+        settings: Any,
+        name: str,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.{name}"
-        settings.QUERY_CLASSIFIER_TIMEOUT = 0.05
+        monkeypatch.setattr(classifying, "SECONDS", 0.05)
         started = time.monotonic()
         response = found()
         assert response.classification.query_class is QueryClass.GENERAL
@@ -107,8 +111,8 @@ class TestOnesOwn:
         assert len(caplog.records) == logged
         assert time.monotonic() - started < 10
 
-    def test_the_limit_is_kept(self, settings: Any) -> None:
-        settings.QUERY_CLASSIFIER_TIMEOUT = 0.05
+    def test_the_limit_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(classifying, "SECONDS", 0.05)
         model = classifying.plugged_in(f"{HERE}.Slow")
         started = time.monotonic()
         with pytest.raises(classifying.ModelFailed):

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
 from search.domain import Hit, Query, Weights
 from search.engine import configuration
-from search.engine.find import find_wide
-from search.engine.rank import ranking_of
+from search.engine.rankings import ranking_of
 from search.engine.settle import settle
 from search.errors import InvalidFilter, NothingAsked, SearchError
 from search.models import SearchProfile
@@ -29,7 +28,7 @@ from search.query.parse import clean_text
 from search.retrieval import Filters, Scope, retrieve
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
-from tests.support.ranking import objects
+from tests.support.ranking import objects, wide_candidates
 from tests.support.shelf import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -322,7 +321,7 @@ class TestRelaxed:
     def test_what_if_ranks_the_same_passages(self) -> None:
         configured = configuration.current()
         profile = configured.profile()
-        wide = find_wide(PASTED, configured, profile, viewer=NOBODY)
+        wide = wide_candidates(PASTED, configured, profile, viewer=NOBODY)
         live = search(PASTED, viewer=NOBODY, group=False)
         settled = settle(wide.query, configured, profile)
         whatif = ranking_of(wide, settled, configured, group=False)

@@ -23,9 +23,9 @@ from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
 from kbsite.operations.probes import settings as probes
-from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
+from search.domain import Profile, QueryClass, RunningExperiment, Stage, Weights
 from search.engine import configuration
-from search.engine.rerank import PASSAGE_CHARS
+from search.engine.rank import PASSAGE_CHARS
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
@@ -298,24 +298,15 @@ class TestFailures:
         assert len(server.requests) <= 4
 
 
-def interleaved(a: Any, b: Any) -> list[tuple[int, str]]:
-    keys = list(dict.fromkeys([*a, *b]))
-    return [(key, "a" if key in a else "b") for key in keys]
-
-
 def test_an_experiment_asks_for_each_ranking_and_names_a_failure(
     library: SimpleNamespace, server: FakeReranker
 ) -> None:
     plain, reranked = profile(0.0), profile(0.5)
-    mix: Mix = interleaved
-    trial = Trial(1, "mixed", (plain, reranked), plain, mix)
     running = RunningExperiment(1, True, "salt", 1.0, plain, reranked)
     configured = replace(configuration.current(), experiment=running)
 
     def ask_in_trial() -> SearchResponse:
-        return search(
-            QUESTION, viewer=evaluator(), takes_part=lambda *_: trial, configured=configured
-        )
+        return search(QUESTION, viewer=evaluator(), visitor="visitor", configuration=configured)
 
     response = ask_in_trial()
     assert (len(server.requests), response.degraded) == (1, ())

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from common.accounts.models import User
 from ingestion.documents import deletion
 from ingestion.models import Collection
-from search.domain import QueryClass, RunningExperiment, Trial, Weights
+from search.domain import QueryClass, RunningExperiment, Weights
 from search.engine import configuration
 from search.models import ScopeProfile, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
@@ -233,7 +233,7 @@ class TestExperiments:
     def test_include_only_searches_that_the_sites_profile_ranks(self) -> None:
         names_own("Recipes")
         arm = SearchProfile.objects.get(name=OTHER).as_profile()
-        running = RunningExperiment(1, False, "salt", 1.0, active_profile().as_profile(), arm)
+        running = RunningExperiment(1, False, "salt", 1.0, arm, arm)
         configured = replace(configuration.current(), experiment=running)
 
         def found(*slugs: str) -> SearchResponse:
@@ -241,8 +241,8 @@ class TestExperiments:
                 "pump",
                 viewer=None,
                 filters=Filters(collections=slugs),
-                takes_part=lambda experiment, _text, _active: Trial(1, "b", (arm,), experiment.b),
-                configured=configured,
+                visitor="visitor",
+                configuration=configured,
             )
 
         assert (found("manuals").profile.name, found("manuals").trial is None) == (OTHER, False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ingestion.models.library import Viewer
 from search.domain import (
     ABSENT,
     GENERATORS,
@@ -22,7 +23,11 @@ from search.domain import (
     row_type,
     stacked,
 )
-from search.engine.rank import hits_of
+from search.engine.configuration import Configuration
+from search.engine.find import Coverage, find
+from search.engine.rankings import hits_of
+from search.engine.read import Question, read_query
+from search.engine.request import Request
 from search.ranking import Batch, Prepared, prepare
 from search.ranking import rank as rank_batch
 
@@ -106,3 +111,11 @@ def rank(
 def objects(candidates: Candidates) -> list[Candidate]:
     """The candidates as objects, by chunk id."""
     return [candidates.candidate(row) for row in range(len(candidates))]
+
+
+def wide_candidates(
+    text: str, configuration: Configuration, profile: Profile, *, viewer: Viewer
+) -> Candidates:
+    """The candidate set of a pool, in all documents that the viewer may read."""
+    question = Question(read_query(text, configuration), Request(viewer), configuration)
+    return find(question, Coverage.everything(profile))

@@ -20,12 +20,12 @@ from search.domain import (
     QueryClass,
     Weights,
 )
-from search.engine.experiment import mixed
-from search.engine.rank import Ranking
+from search.engine.rankings import Ranking
 from search.engine.settle import Settled
 from search.ranking.grouping import Group
 from search.tuning.experiments.assignment import team_draft
 from search.tuning.experiments.conclusion import of_interleaving, of_split
+from search.tuning.experiments.mixing import mixed
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])
@@ -74,12 +74,12 @@ class TestMixing:
     @given(orders, orders)
     def test_each_place_once_and_nothing_lost(self, a: list[int], b: list[int]) -> None:
         both = mixed(ranking(a), ranking(b), by_seed, grouped=True)
-        found = [group.best.document_id for group in both.ranking.groups]
+        found = [group.best.document_id for group in both.groups]
         assert len(found) == len(set(found)) == len(both.teams)
         assert set(found) == set(a) | set(b)
-        ranks = [group.best.rank for group in both.ranking.groups]
+        ranks = [group.best.rank for group in both.groups]
         assert ranks == sorted(ranks)
-        assert [hit.rank for hit in both.ranking.hits] == list(range(1, len(found) + 1))
+        assert [hit.rank for hit in both.hits] == list(range(1, len(found) + 1))
 
     def test_a_copy_that_the_other_folds_away_is_the_same_place(self) -> None:
         one, copy, other = hit(1, 1), hit(2, 2), hit(3, 3)
@@ -87,17 +87,17 @@ class TestMixing:
         mine, folded = hit(2, 1), hit(1, 2)
         b = of((mine, folded), (Group(mine, (), (folded,)),))
         both = mixed(a, b, by_seed, grouped=True)
-        assert len(both.ranking.groups) == 2
+        assert len(both.groups) == 2
 
     def test_two_that_the_other_folds_together_keep_their_places(self) -> None:
         one, copy, second = hit(1, 1), hit(2, 2), hit(3, 3)
         a = of((one, copy, second), (Group(one, (), (copy, second)),))
         both = mixed(a, ranking([2, 3]), by_seed, grouped=True)
-        assert len(both.ranking.groups) == 2
+        assert len(both.groups) == 2
 
     def test_its_confidence_is_the_lower_one(self) -> None:
         both = mixed(ranking([1], 0.9), ranking([1], 0.4), by_seed, grouped=True)
-        assert both.ranking.confidence == 0.4
+        assert both.confidence == 0.4
         assert both.teams == ("",)
 
 

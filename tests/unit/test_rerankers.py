@@ -13,7 +13,6 @@ from search.answers.listwise import ListwiseReranker, messages, read_order
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import Scale
 from search.reranking import Passage, RerankerConfig
-from search.reranking.guarded import MAX_FAILURES, Circuit
 from search.reranking.http import HttpReranker, read_answer
 from search.reranking.protocol import Kind
 from tests.support.fake_reranker import (
@@ -154,63 +153,6 @@ def test_the_key_is_in_no_message() -> None:
 
 def test_scores_of_nothing() -> None:
     assert read_answer(b"[]", 0) == []
-
-
-class TestCircuit:
-    def test_asks_no_more_after_failures_until_a_pause_is_over(self) -> None:
-        now = [0.0]
-        circuit = Circuit(30, clock=lambda: now[0])
-        for _ in range(MAX_FAILURES):
-            circuit.enter()
-            circuit.failed(RerankerUnavailable("slow"))
-        with pytest.raises(RerankerUnavailable, match="again in 30 s"):
-            circuit.enter()
-        now[0] = 30
-        circuit.enter()  # this one tries
-        with pytest.raises(RerankerUnavailable):
-            circuit.enter()  # the others wait for its outcome
-        circuit.succeeded()
-        circuit.enter()
-        circuit.enter()
-
-    def test_one_failure_between_successes_pauses_nothing(self) -> None:
-        circuit = Circuit(30)
-        for _ in range(5):
-            circuit.enter()
-            circuit.failed(RerankerUnavailable("slow"))
-            circuit.enter()
-            circuit.succeeded()
-
-    @pytest.mark.parametrize(
-        ("error", "pause"),
-        [
-            pytest.param(RerankerUnavailable("", 45.0), 45, id="its Retry-After"),
-            pytest.param(RerankerUnavailable("", 1e9), 300, id="bounded"),
-            pytest.param(RerankerUnavailable("", is_final=True), 30, id="a wrong setting"),
-        ],
-    )
-    def test_pauses_at_once_for(self, error: RerankerUnavailable, pause: float) -> None:
-        now = [0.0]
-        circuit = Circuit(30, clock=lambda: now[0])
-        circuit.enter()
-        circuit.failed(error)
-        now[0] = pause - 0.1
-        with pytest.raises(RerankerUnavailable):
-            circuit.enter()
-        now[0] = pause
-        circuit.enter()
-
-    def test_a_failed_try_pauses_again(self) -> None:
-        now = [0.0]
-        circuit = Circuit(30, clock=lambda: now[0])
-        for _ in range(MAX_FAILURES):
-            circuit.failed(RerankerUnavailable("slow"))
-        now[0] = 31
-        circuit.enter()
-        circuit.failed(RerankerUnavailable("slow"))
-        now[0] = 60
-        with pytest.raises(RerankerUnavailable):
-            circuit.enter()
 
 
 class TestListwise:

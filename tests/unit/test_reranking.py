@@ -23,7 +23,7 @@ from search.domain import (
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.engine.rank import Ranking, ranking_of
+from search.engine.rankings import Ranking, ranking_of
 from search.engine.settle import Settled
 from search.ranking.reranking import FIRST, Scale, by_place, strengths_of
 from tests.support.explanations import recomputed

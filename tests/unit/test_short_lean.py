@@ -18,7 +18,8 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.engine.settle import Settled, leaning_on_meaning
+from search.engine.adjust import leaning_on_meaning
+from search.engine.settle import Settled
 from search.presets import DEFAULT
 from search.ranking.evidence import CLOSE, DECISIVE, LONG, SHORT, KeywordEvidence
 from tests.support.ranking import columns, prepared

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.engine.rank import ranking_of
-from search.engine.settle import Choices, settle
+from search.engine.rankings import ranking_of
+from search.engine.request import Choices
+from search.engine.settle import settle
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.sheet import facts, from_facts
 from search.tuning.evaluation.whatif import WhatIf

@@ -18,11 +18,13 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
+from search.engine.adjust import Weighing, widen, wordnet_factor
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled, settle, widened, wordnet_factor
+from search.engine.settle import Settled, settle
 from search.presets import PRESETS
 from tests.support.ranking import columns, prepared
 
+NO_CONFIGURATION = Configuration(stamp=1, active=None, published={})
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}
 
 
@@ -40,7 +42,8 @@ def found(words: int, expanded: int, *, concept: float = 0.0) -> Candidates:
 
 def after_widening(before: Settled, candidates: Candidates) -> Settled:
     """The question after the step, with the concepts of its prepared candidates."""
-    return widened(before, candidates, concept=prepared(candidates).knows_concept)
+    weighing = Weighing(before, prepared(candidates), NO_CONFIGURATION, by_meaning=False)
+    return widen(weighing).settled
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,6 @@ def test_a_cap_out_of_range_is_refused() -> None:
 def test_it_asks_for_concepts_whatever_their_weight() -> None:
     """concept-rag:concept gives concepts no weight, and its rule reads them all the same."""
     profile = BY_NAME["concept-rag:concept"]
-    configured = Configuration(stamp=1, active=None, published={})
-    asked = settle(Query("pumps"), configured, profile)
+    asked = settle(Query("pumps"), NO_CONFIGURATION, profile)
     assert asked.weights.concept == 0
     assert Signal.CONCEPT in asked.signals

@@ -20,7 +20,7 @@ from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
 
-from common import backoff
+from common import guarded
 from kbsite.cache import GuardedRedisCache
 from kbsite.embedded import EmbeddedServers
 from kbsite.serving import outages
@@ -133,7 +133,7 @@ def test_a_search_asks_a_hanging_cache_once(
     assert client.get("/api/v1/search/", {"q": "slam"}).status_code == 200
     assert client.get("/", {"q": "slam"}).status_code == 200
     assert len(asked) == 1
-    with pytest.raises(backoff.CircuitOpen):
+    with pytest.raises(guarded.CircuitOpen):
         cache.get("anything")
 
 
@@ -179,7 +179,7 @@ def test_an_outage_is_one_line_in_the_log() -> None:
     assert brief.filter(long)
     assert long.getMessage() == "Message Error (no schedule)"
     assert long.exc_info is None
-    assert not brief.filter(record("no cache: %s", backoff.CircuitOpen()))
+    assert not brief.filter(record("no cache: %s", guarded.CircuitOpen()))
     other = record("broken", error=KeyError())
     assert brief.filter(other)
     assert other.exc_info

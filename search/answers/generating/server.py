@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from django.conf import settings
 
-from ingestion.embedding.cache import PerProcess
+from common.guarded import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
 from search.answers.generating import failures
 from search.errors import ModelUnavailable

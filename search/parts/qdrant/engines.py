@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from common.backoff import CircuitBreaker
+from common.guarded import CircuitBreaker
 from search.parts.qdrant.port import Ask, Engine, EngineError, Scored
 from search.retrieval import backends
 

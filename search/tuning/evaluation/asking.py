@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from django.utils.translation import gettext_lazy
 
 from common.accounts.models import User
-from common.backoff import patiently
 from ingestion import spaces
 from search.domain import Classifier, QueryClass, Signal, Stage
 from search.engine import configuration
 from search.engine.classifying import query_model
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
-from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
+from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse, search
 from search.query.classifiers import classify_by
 from search.retrieval import Filters
 
@@ -44,14 +43,14 @@ def response_to(
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
     try:
-        with patiently():
-            return search(
-                text,
-                viewer=evaluator(),
-                filters=Filters(collections=tuple(collections)),
-                choices=choices,
-                page_size=page_size,
-            )
+        return search(
+            text,
+            viewer=evaluator(),
+            filters=Filters(collections=tuple(collections)),
+            choices=choices,
+            page_size=page_size,
+            purpose=Purpose.MEASUREMENT,
+        )
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return None
 

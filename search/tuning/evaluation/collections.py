@@ -23,7 +23,7 @@ from django.db.models import F
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
 from search.domain import Booleans, Candidates
-from search.engine.rank import Ranking
+from search.engine.rankings import Ranking
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"

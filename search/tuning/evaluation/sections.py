@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 
 from ingestion.models import Chunk
 from search.domain import Booleans, Candidates
-from search.engine.rank import Ranking
+from search.engine.rankings import Ranking
 from search.tuning.evaluation.collections import (
     QRELS,
     QUERIES,

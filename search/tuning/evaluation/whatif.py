@@ -1,6 +1,6 @@
 """The golden set's measures under other weights: pools -> rankings -> measures.
 
-The rankings are those of a search (`search.engine.rank`), of every query at once: hundreds of
+The rankings are those of a search (`search.engine.rankings`), of every query at once: hundreds of
 queries of hundreds of candidates in a fraction of a second
 (docs/adr/0030-one-ranking-over-columns.md). `measure` gives the measures of `measures`.
 """
@@ -18,8 +18,9 @@ from ir_measures import RR, P, R, Success, nDCG
 
 from search.domain import Booleans, Classification, Floats, Integers, Profile, Signal
 from search.engine.configuration import Configuration
-from search.engine.rank import rankings
-from search.engine.settle import Choices, Settled, classified, settled_as
+from search.engine.rankings import rankings
+from search.engine.request import Choices
+from search.engine.settle import Settled, classified, settled_as
 from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
 from search.tuning.evaluation.sheet import DISCOUNTS, Case, Sheet

@@ -10,24 +10,28 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import Lease, enqueue, revoke, work_on
-from search.analytics.privacy import is_recorded, visitor_of
-from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
+from search.domain import MIXED, Profile, Query, RunningExperiment, Trial
+from search.engine.configuration import Configuration
+from search.engine.rankings import Ranking
+from search.engine.read import Mix, Plan
+from search.engine.request import Request
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.query.expand import fold_query
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import outcomes
 from search.tuning.experiments.assignment import A, arm, takes_part, team_draft
+from search.tuning.experiments.mixing import mixed
 from search.tuning.experiments.outcomes import Action, State, audit, finish
 from search.tuning.experiments.planning import check_draft, check_published, locked
 from search.tuning.models import EvaluationRun, Experiment
@@ -254,35 +258,38 @@ def _lock_active() -> SearchProfile | None:
     return rows.filter(state=SearchProfile.State.ACTIVE).first()
 
 
-def participant(request: HttpRequest) -> TakesPart:
-    """A function that returns the trial of this request's search, the same for the same visitor.
+def plan_of(query: Query, request: Request, configuration: Configuration) -> Plan | None:
+    """The plan of a search in the running experiment, the same for the same visitor.
 
-    It returns None for visitors who are not recorded or are outside the experiment's share. The
-    seed of an interleaving is the visitor and the question, so that a reload and the second page
-    are consistent.
+    None without an experiment, for searches without a visitor, and outside the experiment's share.
+    The seed of an interleaving is the visitor and the question, so that a reload and the second
+    page are consistent.
     """
-
-    def part(running: RunningExperiment, question: str, active: Profile | None) -> Trial | None:
-        if not is_recorded(request):
-            return None
-        visitor = visitor_of(request).key
-        if not takes_part(visitor, running.salt, running.share):
-            return None
-        if not running.interleaves:
-            chosen = arm(visitor, running.salt)
-            profile = running.a if chosen == A else running.b
-            return Trial(running.pk, chosen, (profile,), profile)
-        both = (running.a, running.b)
-        named = active if active in both else running.a
-        seed = f"{running.salt}:{visitor}:{fold_query(question)}"
-        return Trial(running.pk, MIXED, both, named, _drafted_by(seed))
-
-    return part
+    experiment, visitor = configuration.experiment, request.visitor
+    if (
+        experiment is None
+        or not visitor
+        or not takes_part(visitor, experiment.salt, experiment.share)
+    ):
+        return None
+    if not experiment.interleaves:
+        chosen = arm(visitor, experiment.salt)
+        profile = experiment.a if chosen == A else experiment.b
+        return Plan((profile,), trial=Trial(experiment.pk, chosen))
+    both = (experiment.a, experiment.b)
+    named = both.index(configuration.active) if configuration.active in both else 0
+    seed = f"{experiment.salt}:{visitor}:{fold_query(query.original)}"
+    return Plan(both, _mix(seed, named), Trial(experiment.pk, MIXED))
 
 
-def _drafted_by(seed: str) -> Mix:
-    def mix(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
+def _mix(seed: str, named: int) -> Mix:
+    def draft(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
         return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
+
+    def mix(rankings: Sequence[Ranking], grouped: bool) -> Ranking:
+        first, second = rankings
+        settled = rankings[named].settled
+        return replace(mixed(first, second, draft, grouped=grouped), settled=settled)
 
     return mix
 

@@ -10,16 +10,16 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from common import jobs
-from common.backoff import patiently
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.find import find_wide
-from search.engine.rerank import with_strengths
-from search.engine.settle import read
+from search.engine.find import Coverage, find
+from search.engine.rank import with_strengths
+from search.engine.read import Question, read_query
+from search.engine.request import Purpose, Request
 from search.errors import (
     InvalidFilter,
     NothingAsked,
@@ -176,13 +176,15 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
         if configured.space is not None:
             # Without a search's time limit, after which it goes on without the embedding.
             spaces.query_embedder().embed_query(golden.text)
-        found = find_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
+        query = read_query(golden.text, configured)
+        request = Request(evaluator(), filters, purpose=Purpose.TUNER)
+        found = find(Question(query, request, configured), Coverage.everything(profile))
     except EmbeddingError as error:
         raise PoolError(
             gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}
         ) from error
     except (QueryTooLong, InvalidFilter, NothingAsked):
-        return Candidates(read("", configured))
+        return Candidates(read_query("", configured))
     if found.degraded:
         raise PoolError(str(AWAY))
     return found
@@ -203,8 +205,8 @@ def _read_for(profiles: Sequence[Profile]) -> str:
 def _read(found: Candidates, readers: Sequence[Profile], configured: Configuration) -> Candidates:
     """The candidates with the reranker's strengths for these profiles."""
     try:
-        with patiently():
-            return with_strengths(found, readers, configured, evaluator())
+        request = Request(evaluator(), purpose=Purpose.MEASUREMENT)
+        return with_strengths(found, readers, configured, request)
     except RerankerUnavailable as error:
         raise PoolError(gettext("The golden queries could not be reranked. %s") % error) from error
 

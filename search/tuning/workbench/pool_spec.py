@@ -15,7 +15,7 @@ from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.statistics import CorpusChange, CorpusStatistics
 from search.domain import GENERATORS, OPTIONAL, Boost, KeywordScorer, Profile, TitleScorer, row_type
 from search.engine.configuration import Configuration
-from search.engine.rerank import fingerprint_for
+from search.engine.rank import fingerprint_for
 from search.ranking.boosts import as_json, by_sought, parse_boosts
 from search.signals import registry
 

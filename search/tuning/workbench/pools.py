@@ -19,7 +19,7 @@ from ingestion.models import Document
 from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.settle import read
+from search.engine.read import read_query
 from search.ranking.boosts import sought
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
 from search.tuning.evaluation.sheet import from_facts
@@ -134,7 +134,7 @@ def _load(
     while _pools and len(_pools) + len(missing) > MAX_HELD:
         _pools.pop(next(iter(_pools)))
     for row in CandidatePool.objects.filter(pk__in=missing).iterator(chunk_size=100):
-        query = read(texts[row.query_id], configured)
+        query = read_query(texts[row.query_id], configured)
         _pools[row.pk, row.built] = from_facts(
             query, row.facts, bytes(row.rows), bytes(row.embeddings), row.built
         )

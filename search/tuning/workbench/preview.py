@@ -25,9 +25,11 @@ from ingestion.models.library import Viewer
 from search.domain import Candidates, Hit, Profile, Query, QueryClass, Stage, Weights
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.find import find_wide
-from search.engine.rank import Ranking, ranking_of
-from search.engine.rerank import fingerprint_for, with_strengths
+from search.engine.find import Coverage, find
+from search.engine.rank import fingerprint_for, with_strengths
+from search.engine.rankings import Ranking, ranking_of
+from search.engine.read import Question, read_query
+from search.engine.request import Purpose, Request
 from search.engine.settle import settle
 from search.errors import ProfileError, RerankerUnavailable
 from search.models import SearchProfile
@@ -265,18 +267,16 @@ def kept_for(
     if kept is not None and not kept.is_old:
         return kept
     found = cache.get(name)
+    filters = Filters(collections=tuple(collections))
+    request = Request(viewer, filters, purpose=Purpose.TUNER)
     if not isinstance(found, Candidates):
-        found = find_wide(
-            text,
-            configured,
-            width.profile(),
-            viewer=viewer,
-            filters=Filters(collections=tuple(collections)),
-        )
+        query = read_query(text, configured)
+        question = Question(query, request, configured)
+        found = find(question, Coverage.everything(width.profile()))
         if found.degraded:
             return Kept(found)  # not cached: the model may be back soon
         if width.reranker:
-            found = _read(found, profiles, configured, viewer)
+            found = _read(found, profiles, configured, request)
         if not found.degraded:
             cache.set(name, found, KEPT_SECONDS)
     kept = Kept(found)
@@ -290,11 +290,11 @@ def kept_for(
 
 
 def _read(
-    found: Candidates, profiles: Sequence[Profile], configured: Configuration, viewer: Viewer
+    found: Candidates, profiles: Sequence[Profile], configured: Configuration, request: Request
 ) -> Candidates:
     """The candidates with the reranker's strengths, or named as degraded without them."""
     try:
-        return with_strengths(found, profiles, configured, viewer)
+        return with_strengths(found, profiles, configured, request)
     except RerankerUnavailable as error:
         logger.warning("The preview is not reranked: %s", error)
         return replace(found, degraded=(Stage.RERANKER,))

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 
 from search.errors import SearchError
-from search.pipeline import Choices, search
+from search.pipeline import Choices, Purpose, search
 from search.retrieval.prepared import sent_as_text
 
 # How the statement of `search.retrieval.statement` begins, after its settings.
@@ -50,7 +50,10 @@ class Command(BaseCommand):
                 connection.execute_wrapper(_collect_into(statements)),
             ):
                 search(
-                    options["question"], viewer=viewer, choices=Choices(profile=options["profile"])
+                    options["question"],
+                    viewer=viewer,
+                    choices=Choices(profile=options["profile"]),
+                    purpose=Purpose.TUNER,
                 )
         except SearchError as error:
             raise CommandError(str(error)) from error

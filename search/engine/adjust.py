@@ -1,0 +1,214 @@
+"""Q4: the adjustments of a question's weights to its candidates, in their order.
+
+What is settled before retrieval cannot know what a question finds. Each adjustment changes the
+weights of one question, or the passages that its words count for, and adds a note that says so.
+Parts register theirs. The reranker's share is none of them: it needs a ranking (`rankings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from django.utils.translation import gettext, ngettext
+
+from ingestion.models.library import language_name
+from search.domain import QueryClass, Signal
+from search.engine.configuration import Configuration
+from search.engine.settle import Settled
+from search.query.language import (
+    is_adaptive,
+    leaning_on_keywords,
+    other_languages,
+    unfamiliar,
+)
+from search.ranking import Batch, Prepared
+from search.ranking.evidence import KeywordEvidence
+
+# The most known words of a question for which WordNet is not worth less (F2-05).
+FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """A question with its candidates before they are ranked.
+
+    `by_meaning`: the vectors are evidence, since they ran and the model knows the language.
+    `foreign` are the languages of passages that are ranked by meaning alone.
+    """
+
+    settled: Settled
+    prepared: Prepared
+    configuration: Configuration
+    by_meaning: bool
+    foreign: frozenset[str] = frozenset()
+
+    @property
+    def has_fixed_weights(self) -> bool:
+        """Whether the weights are the caller's or the classifier's, not those of a class."""
+        settled = self.settled
+        return "weights" in settled.forced or settled.classification.weights is not None
+
+
+class Adjustment(Protocol):
+    """Changes one question's weights, or the languages of its words, by its candidates."""
+
+    def __call__(self, weighing: Weighing) -> Weighing:
+        """The question as it is ranked; itself if nothing changes."""
+        ...
+
+
+def lean_on_keywords(weighing: Weighing) -> Weighing:
+    """Move weight to the keywords if the model does not know the question's language."""
+    settled, space = weighing.settled, weighing.configuration.space
+    is_fixed = "weights" in settled.forced or not is_adaptive(settled.profile)
+    if not weighing.by_meaning or is_fixed or space is None:
+        return weighing
+    readings = weighing.prepared.candidates.readings
+    language = unfamiliar(settled.query.text, readings, space.languages)
+    if not language:
+        return weighing
+    note = gettext(
+        "The embedding model does not support %(language)s, so keywords count for more."
+    ) % {"language": language}
+    settled = settled.weighed(leaning_on_keywords(settled.weights), note)
+    return replace(weighing, settled=settled, by_meaning=False)
+
+
+def lean_on_meaning(weighing: Weighing) -> Weighing:
+    """Move keyword weight to meaning as far as the keywords' evidence says (ADR 37)."""
+    if not weighing.by_meaning or not weighing.settled.profile.short_lean:
+        return weighing
+    evidence = KeywordEvidence.of(weighing.prepared)
+    return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
+
+
+def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
+    """The question with at most the profile's `short_lean` of its keywords' weight moved.
+
+    Lookups and forced weights stay.
+    """
+    weights = settled.weights
+    share = evidence.for_meaning * settled.profile.short_lean
+    fixed = "weights" in settled.forced or settled.classification.weights is not None
+    lookup = settled.classification.query_class is QueryClass.LOOKUP
+    if fixed or lookup or share <= 0 or not (weights.vector and weights.keyword):
+        return settled
+    moved = weights.keyword * share
+    leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
+    text = ngettext(
+        "%(known)d known word, and many passages match it about as well: meaning counts for "
+        "%(share)d%%.",
+        "%(known)d known words, and many passages match them about as well: meaning counts for "
+        "%(share)d%%.",
+        evidence.known,
+    )
+    share_of_meaning = round(100 * leant.vector)
+    return settled.weighed(leant, text % {"known": evidence.known, "share": share_of_meaning})
+
+
+def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
+    """The factor on WordNet's weight, in [.5, 2.5], by concept-rag's rule (F2-05).
+
+    For a question of so many known words, `concept`: with one that the library has as a concept;
+    `ratio` is that of the words with WordNet's to those without.
+    """
+    if words == 1:
+        factor = 1.5 if concept else 2.0
+    elif words <= FEW:
+        factor = 1.0 if concept else 1.5
+    else:
+        factor = 0.75
+    return min(max(factor * (1.25 if ratio > 3 else 1), 0.5), 2.5)
+
+
+def widen(weighing: Weighing) -> Weighing:
+    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 40).
+
+    The difference comes from keywords and title, or goes to them. Forced weights stay.
+    """
+    settled, candidates = weighing.settled, weighing.prepared.candidates
+    weights, words = settled.weights, len(candidates.terms)
+    cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
+    if weighing.has_fixed_weights or not (
+        cap and weights.wordnet and others and words and candidates.expanded
+    ):
+        return weighing
+    concept = weighing.prepared.matches(Signal.CONCEPT)
+    factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
+    wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
+    if wordnet == weights.wordnet:
+        return weighing
+    rest = (others + weights.wordnet - wordnet) / others
+    shares = {"keyword": weights.keyword * rest, "title": weights.title * rest}
+    note = _WIDENED[concept](words) % {"words": words, "share": round(100 * wordnet)}
+    weights = replace(weights, wordnet=wordnet, **shares)
+    return replace(weighing, settled=settled.weighed(weights, note))
+
+
+def _with_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, with a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, with a concept: WordNet counts for %(share)d%%.",
+        words,
+    )
+
+
+def _without_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, without a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, without a concept: WordNet counts for %(share)d%%.",
+        words,
+    )
+
+
+_WIDENED = {True: _with_concept, False: _without_concept}
+
+
+def mark_foreign(weighing: Weighing) -> Weighing:
+    """Mark the passages in another language than the question: their words say little.
+
+    Only where the weights adapt to the question and are the profile's, and where the model knows
+    both languages. A lookup's identifiers are the same in every language.
+    """
+    settled, space = weighing.settled, weighing.configuration.space
+    adapts = is_adaptive(settled.profile) and not weighing.has_fixed_weights
+    is_lookup = settled.classification.query_class is QueryClass.LOOKUP
+    if not weighing.by_meaning or not adapts or is_lookup:
+        return weighing
+    supported = space.languages if space else ("",)
+    languages = weighing.prepared.candidates.languages
+    own, others = other_languages(settled.query.text, languages, supported)
+    if not others:
+        return weighing
+    if weighing.prepared.written_in(others).any():
+        note = gettext(
+            "The question is in another language (%(language)s) than some passages: "
+            "they are ranked by meaning alone."
+        )
+        settled = settled.weighed(settled.weights, note % {"language": language_name(own)})
+    return replace(weighing, settled=settled, foreign=others)
+
+
+_adjustments: list[Adjustment] = [lean_on_keywords, lean_on_meaning, widen, mark_foreign]
+
+
+def register(adjustment: Adjustment, *, before: Adjustment | None = None) -> None:
+    """Add an adjustment `before` another one; without, after all that there are."""
+    place = len(_adjustments) if before is None else _adjustments.index(before)
+    if adjustment not in _adjustments:
+        _adjustments.insert(place, adjustment)
+
+
+def adjust(
+    batch: Batch, settled: Sequence[Settled], configuration: Configuration
+) -> list[Weighing]:
+    """Each question of the batch as it is ranked, after all adjustments in their order."""
+    weighings = [
+        Weighing(each, prepared, configuration, prepared.by_meaning)
+        for each, prepared in zip(settled, batch.prepared, strict=True)
+    ]
+    for adjustment in _adjustments:
+        weighings = [adjustment(each) for each in weighings]
+    return weighings

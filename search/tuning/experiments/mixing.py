@@ -1,0 +1,102 @@
+"""Two rankings of one question, interleaved: clicks then compare them.
+
+No hit is lost: each hit of either ranking is in the mixed one, with the explanation of the ranking
+that picked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from search.domain import Candidates, Hit
+from search.engine.rankings import Ranking
+from search.ranking.grouping import Group
+
+Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
+"""Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""
+
+
+def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:
+    """Both rankings interleaved, with the lower confidence and A's `settled`.
+
+    `teams` has the team that picked each group: "a", "b", or "" for both. `grouped`: each document
+    appears once; otherwise each passage. Near-duplicates that the two rankings fold under different
+    documents count as one.
+    """
+    ours = {_key(group, grouped=grouped): group for group in a.groups}
+    theirs = _matched(b.groups, a.groups, grouped=grouped)
+    drafted = draft(list(ours), list(theirs))
+    groups = _ranked([theirs[key] if team == "b" else ours[key] for key, team in drafted])
+    hits = sorted((hit for group in groups for hit in _hits(group)), key=lambda hit: hit.rank)
+    sure = [each.confidence for each in (a, b) if each.confidence is not None]
+    return Ranking(
+        a.settled,
+        _together(a.candidates, b.candidates),
+        tuple(hits),
+        tuple(groups),
+        min(sure, default=None),
+        tuple(team for _, team in drafted),
+    )
+
+
+def _together(a: Candidates, b: Candidates) -> Candidates:
+    """A's candidates with the degradations and times of both."""
+    times = dict(a.milliseconds)
+    for step, spent in b.milliseconds.items():
+        # Two rankings of one candidate set share its retrieval, each has its own reranking.
+        if step == "rerank" or a.rows is not b.rows:
+            times[step] = times.get(step, 0.0) + spent
+    degraded = tuple(dict.fromkeys((*a.degraded, *b.degraded)))
+    return replace(a, degraded=degraded, milliseconds=times)
+
+
+def _key(group: Group[Hit], *, grouped: bool) -> int:
+    return group.best.document_id if grouped else group.best.chunk_id
+
+
+def _matched(
+    groups: Sequence[Group[Hit]], others: Iterable[Group[Hit]], *, grouped: bool
+) -> dict[int, Group[Hit]]:
+    """The groups by key: that of the other ranking's group which folds their document, if any."""
+    folded = {
+        copy.document_id: _key(other, grouped=grouped)
+        for other in others
+        if grouped
+        for copy in other.copies
+    }
+    taken = {_key(group, grouped=grouped) for group in groups}
+    found: dict[int, Group[Hit]] = {}
+    for group in groups:
+        key = _key(group, grouped=grouped)
+        under = folded.get(key)
+        # If one of their groups folds two of ours, the second keeps its own key.
+        if under is not None and under not in taken:
+            key = under
+            taken.add(under)
+        found[key] = group
+    return found
+
+
+def _ranked(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
+    """The groups, in order, with unique ranks for their passages, close to the original ones."""
+    placed: list[tuple[int, int, int, Hit]] = []
+    at = 0
+    for number, group in enumerate(groups):
+        at = max(at, group.best.rank)
+        placed.append((at, number, 0, group.best))
+        placed += [(max(at, hit.rank), number, hit.rank, hit) for hit in _hits(group)[1:]]
+    placed.sort(key=lambda place: place[:3])
+    ranks = {id(hit): rank for rank, (*_, hit) in enumerate(placed, start=1)}
+
+    def renumbered(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+        return tuple(replace(hit, rank=ranks[id(hit)]) for hit in hits)
+
+    return [
+        Group(renumbered([group.best])[0], renumbered(group.folded), renumbered(group.copies))
+        for group in groups
+    ]
+
+
+def _hits(group: Group[Hit]) -> tuple[Hit, ...]:
+    return (group.best, *group.folded, *group.copies)
