@@ -170,7 +170,7 @@ class TestPreview:
     ) -> None:
         client = signed_in(tuner)
         first = ask(client, "preview", body(client, active, "barometer"))
-        monkeypatch.setattr("search.tuning.workbench.preview.find_wide", None)
+        monkeypatch.setattr("search.tuning.workbench.preview.find", None)
         asked = body(client, active, "barometer", feedback="0", fusion="rrf", **KEYWORDS)
         second = ask(client, "preview", asked)
         assert (first.status_code, second.status_code) == (200, 200)
