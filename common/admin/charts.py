@@ -1,111 +1,103 @@
-"""SVG charts, rendered on the server: scales, lines, bars, intervals.
+"""Charts for unfold's chart components: data and options of Chart.js as JSON.
 
-SVG attributes need neither inline styles nor scripts. For people who cannot see a chart, a table
-beside it holds the same figures.
+For people who cannot see a chart, a table beside it holds the same figures.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
-WIDTH = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The vertical axis of a chart, `height` long, from `low` up to `high` > `low`."""
-
-    low: float
-    high: float
-    height: float
-
-    def y(self, value: float) -> float:
-        """The distance of a value from the upper edge; a value out of range is clamped."""
-        held = min(max(value, self.low), self.high)
-        return self.height * (self.high - held) / (self.high - self.low)
-
-
-def points(places: Iterable[tuple[float, float]]) -> str:
-    """Coordinates as the `points` attribute of a polyline or polygon."""
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-
-
-HEIGHT = 120.0
-GAP = 0.25  # share of a bar's slot
+# unfold's script reads the theme's colours.
+ACCENT, PLAIN = "var(--color-primary-600)", "var(--color-base-400)"
+FAINT = "rgba(128, 128, 128, 0.2)"
+TEXT = "#7c7c7c"  # readable on the light and on the dark theme
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """The figure of a day: a bar from `y` down, or the point at the middle of its top."""
+class Series:
+    """A named curve: a value for each label of its chart, None for none, or `points`."""
 
     label: str
-    value: float | None
-    text: str
-    x: float
-    y: float
-    width: float
+    values: Sequence[Any]
+    colour: str = ACCENT
+    is_dashed: bool = False
+    # Chart.js fills the area down to this other series: "+1" is the next one.
+    fills_to: str = ""
 
-    @property
-    def middle(self) -> float:
-        return self.x + self.width / 2
-
-    @property
-    def height(self) -> float:
-        return HEIGHT - self.y
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "data": list(self.values),
+            "borderColor": self.colour,
+            "backgroundColor": FAINT if self.fills_to else self.colour,
+            "borderDash": [4, 4] if self.is_dashed else [],
+            "borderWidth": 2,
+            "pointRadius": 0 if len(self.values) > 1 else 3,
+            "pointHitRadius": 8,
+            "fill": self.fills_to or False,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart of figures by day. `top` and `bottom` label the ends of its vertical axis."""
+    """A chart with its figures as a table. Without `labels` the x axis is one of numbers."""
 
     title: str
-    marks: tuple[Mark, ...]
-    top: str
-    bottom: str
-    is_line: bool = False
+    series: tuple[Series, ...]
+    summary: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...] = ()
+    x_title: str = ""
+    y_axis: Mapping[str, Any] = field(default_factory=dict)
+    is_bars: bool = False
 
     @property
-    def first(self) -> str:
-        return self.marks[0].label if self.marks else ""
+    def template(self) -> str:
+        return f"unfold/components/chart/{'bar' if self.is_bars else 'line'}.html"
 
     @property
-    def last(self) -> str:
-        return self.marks[-1].label if self.marks else ""
-
-    @property
-    def lines(self) -> list[str]:
-        """The line as the points of polylines, interrupted at days without a figure."""
-        runs: list[list[tuple[float, float]]] = [[]]
-        for mark in self.marks:
-            if mark.value is None:
-                runs.append([])
-            else:
-                runs[-1].append((mark.middle, mark.y))
-        return [points(run) for run in runs if len(run) > 1]
-
-    @property
-    def summary(self) -> str:
-        """A sentence that summarises the chart."""
-        known = [mark for mark in self.marks if mark.value is not None]
-        if not known:
-            return f"{self.title}: no figures yet."
-        highest = max(known, key=lambda mark: mark.value or 0.0)
-        return (
-            f"{self.title}, {self.first} to {self.last}: highest {highest.text} on "
-            f"{highest.label}, latest {known[-1].text}."
+    def data(self) -> str:
+        return json.dumps(
+            {"labels": self.labels, "datasets": [each.as_json() for each in self.series]}
         )
+
+    @property
+    def options(self) -> str:
+        x_axis = {
+            "type": "category" if self.labels else "linear",
+            "grid": {"display": False},
+            "ticks": {"maxTicksLimit": 6, "maxRotation": 0, "color": TEXT},
+            "title": {"display": bool(self.x_title), "text": self.x_title, "color": TEXT},
+        }
+        y_axis = {"grid": {}, "ticks": {"maxTicksLimit": 5, "color": TEXT}, **self.y_axis}
+        labels = {"boxWidth": 14, "boxHeight": 1, "color": TEXT}
+        legend = {"display": len(self.series) > 1, "position": "bottom", "labels": labels}
+        return json.dumps(
+            {
+                "animation": False,
+                "maintainAspectRatio": False,
+                "plugins": {"legend": legend},
+                "scales": {"x": x_axis, "y": y_axis},
+            }
+        )
+
+
+def points(places: Iterable[tuple[float, float]]) -> list[dict[str, float]]:
+    """Coordinates as values of a series."""
+    return [{"x": x, "y": y} for x, y in places]
 
 
 def bars(title: str, days: Sequence[tuple[date, int]]) -> Chart:
     """A bar chart of counts by day, from 0."""
-    values = [(day, float(count)) for day, count in days]
-    axis = Axis(0.0, max([1.0, *(value for _, value in values)]), HEIGHT)
-    return _chart(title, values, axis, "{:.0f}", is_line=False)
+    return _by_day(title, days, "{:.0f}", {"beginAtZero": True}, is_bars=True)
 
 
 def line(
@@ -119,73 +111,51 @@ def line(
 
     `from_zero` is for shares and times, where a change of a hundredth must not look like a cliff.
     """
-    known = [value for _, value in days if value is not None]
-    if from_zero:
-        return _chart(
-            title, days, Axis(0.0, max(known, default=0) or 1, HEIGHT), shape, is_line=True
-        )
-    low, high = min(known, default=0.0), max(known, default=1.0)
-    # A flat line is drawn in the middle.
-    pad = (high - low) * 0.1 or abs(high) * 0.05 or 0.5
-    return _chart(title, days, Axis(max(0.0, low - pad), high + pad, HEIGHT), shape, is_line=True)
+    return _by_day(title, days, shape, {"beginAtZero": from_zero}, is_bars=False)
 
 
-def _chart(
+def _by_day(
     title: str,
     days: Sequence[tuple[date, float | None]],
-    axis: Axis,
     shape: str,
+    y_axis: Mapping[str, Any],
     *,
-    is_line: bool,
+    is_bars: bool,
 ) -> Chart:
-    place = WIDTH / max(1, len(days))
-    marks = tuple(
-        Mark(
-            label=f"{day:%Y-%m-%d}",
-            value=value,
-            text="-" if value is None else shape.format(value),
-            x=round(number * place + place * GAP / 2, 2),
-            y=HEIGHT if value is None else round(axis.y(value), 2),
-            width=round(place * (1 - GAP), 2),
-        )
-        for number, (day, value) in enumerate(days)
+    rows = [(f"{day:%Y-%m-%d}", "-" if x is None else shape.format(x)) for day, x in days]
+    values = [value for _, value in days]
+    return Chart(
+        title,
+        (Series(title, values),),
+        _summary(title, rows, values),
+        (gettext("Day"), title),
+        tuple(reversed(rows)),
+        labels=tuple(label for label, _ in rows),
+        y_axis=y_axis,
+        is_bars=is_bars,
     )
-    return Chart(title, marks, shape.format(axis.high), shape.format(axis.low), is_line)
 
 
-INTERVAL_HEIGHT = 140.0
+def _summary(title: str, rows: Sequence[tuple[str, str]], values: Sequence[float | None]) -> str:
+    """A sentence that summarises figures by day; `rows` have each day's as text."""
+    figures = [(value, *row) for row, value in zip(rows, values, strict=True) if value is not None]
+    if not figures:
+        return gettext("%(title)s: no figures yet.") % {"title": title}
+    _, day, highest = max(figures, key=lambda figure: figure[0])
+    return gettext(
+        "%(title)s, %(first)s to %(last)s: highest %(highest)s on %(day)s, latest %(latest)s."
+    ) % {
+        "title": title,
+        "first": rows[0][0],
+        "last": rows[-1][0],
+        "highest": highest,
+        "day": day,
+        "latest": figures[-1][2],
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One evaluation: its time, number of visitors, and formatted value and interval."""
-
-    when: datetime
-    visitors: int
-    value: str
-    interval: str
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalChart:
-    """The points of the band and the line, and the y coordinate of "no difference"."""
-
-    title: str
-    band: str
-    line: str
-    even: float
-    top: str
-    bottom: str
-    points: tuple[Point, ...]
-
-    @property
-    def summary(self) -> str:
-        last = self.points[-1]
-        return f"{self.title}: {last.value} at the latest analysis, {last.interval}."
-
-
-def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> IntervalChart | None:
-    """A chart of the evaluations that have an interval; None for fewer than two of them.
+def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> Chart | None:
+    """A chart of the analyses that have an interval; None for fewer than two of them.
 
     `split`: values are differences, and "no difference" is 0; otherwise shares, and it is 1/2.
     """
@@ -198,31 +168,33 @@ def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> Inte
     reach: float = max(
         0.02, *(max(abs(look["low"] - middle), abs(look["high"] - middle)) for look in settled)
     )
-    axis = Axis(middle - reach, middle + reach, INTERVAL_HEIGHT)
-    step = WIDTH / (len(looks) - 1)
-
-    def line(name: str) -> list[tuple[float, float]]:
-        return [(number * step, axis.y(look[name])) for number, look in enumerate(looks)]
-
-    return IntervalChart(
-        title="B's lead over A" if split else "Share of preferences for B",
-        band=points([*line("high"), *reversed(line("low"))]),
-        line=points(line("value")),
-        even=round(axis.y(middle), 1),
-        top=_text(axis.high, split=split),
-        bottom=_text(axis.low, split=split),
-        points=tuple(_point(look, split=split) for look in looks),
+    title = gettext("B's lead over A") if split else gettext("Share of preferences for B")
+    rows = [_look(look, split=split) for look in looks]
+    return Chart(
+        title,
+        (
+            Series(gettext("95% interval"), [look["high"] for look in looks], FAINT, fills_to="+1"),
+            Series(gettext("Lower bound"), [look["low"] for look in looks], FAINT),
+            Series(title, [look["value"] for look in looks]),
+            Series(gettext("No difference"), [middle] * len(looks), PLAIN, is_dashed=True),
+        ),
+        gettext("%(title)s: %(value)s at the latest analysis, %(interval)s.")
+        % {"title": title, "value": rows[-1][2], "interval": rows[-1][3]},
+        (gettext("Analysis"), gettext("Visitors"), title, gettext("Interval")),
+        tuple(reversed(rows)),
+        labels=tuple(row[0] for row in rows),
+        y_axis={"min": middle - reach, "max": middle + reach},
     )
 
 
-def _point(look: Mapping[str, Any], *, split: bool) -> Point:
-    return Point(
-        timezone.localtime(datetime.fromisoformat(look["at"])),
-        look["visitors"],
-        _text(look["value"], split=split),
-        f"{_text(look['low'], split=split)} to {_text(look['high'], split=split)}",
-    )
+def _look(look: Mapping[str, Any], *, split: bool) -> tuple[str, str, str, str]:
+    """An analysis as a row: its time, its visitors, its value, its interval."""
 
+    def text(value: float) -> str:
+        return f"{100 * value:+.1f} points" if split else f"{100 * value:.0f}%"
 
-def _text(value: float, *, split: bool) -> str:
-    return f"{100 * value:+.1f} points" if split else f"{100 * value:.0f}%"
+    when = timezone.localtime(datetime.fromisoformat(look["at"]))
+    interval = gettext("%(low)s to %(high)s") % {
+        "low": text(look["low"]), "high": text(look["high"]),
+    }  # fmt: skip
+    return f"{when:%Y-%m-%d %H:%M}", str(look["visitors"]), text(look["value"]), interval

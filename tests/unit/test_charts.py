@@ -1,52 +1,53 @@
-"""Figures by day as marks: where they stand, what is said of them."""
+"""Charts as Chart.js and a table read them."""
 
 from __future__ import annotations
 
+import json
 from datetime import date
 
 import pytest
 
-from common.admin.charts import HEIGHT, WIDTH, Axis, bars, line, points
+from common.admin.charts import bars, interval_chart, line
 
 DAYS = [date(2026, 3, day) for day in (1, 2, 3, 4)]
 
 
-def test_bars_stand_on_the_ground_and_the_highest_reaches_the_top() -> None:
+def test_bars_have_a_value_a_day_from_zero_and_the_same_figures_as_a_table() -> None:
     chart = bars("Searches", list(zip(DAYS, (0, 5, 10, 2), strict=True)))
-
-    assert [mark.height for mark in chart.marks] == pytest.approx([0, 60, 120, 24])
-    assert chart.marks[-1].x + chart.marks[-1].width < WIDTH
-    assert (chart.top, chart.bottom) == ("10", "0")
+    data, options = json.loads(chart.data), json.loads(chart.options)
+    assert data["labels"] == ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"]
+    assert data["datasets"][0]["data"] == [0, 5, 10, 2]
+    assert options["scales"]["y"]["beginAtZero"]
+    assert chart.rows[0] == ("2026-03-04", "2")
     assert chart.summary == (
         "Searches, 2026-03-01 to 2026-03-04: highest 10 on 2026-03-03, latest 2."
     )
 
 
 def test_days_without_figures_part_a_line() -> None:
-    chart = line(
-        "nDCG@10", list(zip([*DAYS, date(2026, 3, 5)], (0.5, 0.6, None, 0.7, 0.6), strict=True))
-    )
-
-    assert [points.count(",") for points in chart.lines] == [2, 2]
-    assert chart.marks[2].text == "-"
-    assert 0 < chart.marks[3].y < chart.marks[0].y < HEIGHT
+    chart = line("nDCG@10", list(zip(DAYS, (0.5, 0.6, None, 0.7), strict=True)))
+    assert json.loads(chart.data)["datasets"][0]["data"] == [0.5, 0.6, None, 0.7]
+    assert ("2026-03-03", "-") in chart.rows
 
 
-@pytest.mark.parametrize("values", [(), (None,), (0.5,), (0.0, 0.0)])
-def test_of_little_it_says_little(values: tuple[float | None, ...]) -> None:
+@pytest.mark.parametrize("values", [(), (None,)])
+def test_without_figures_the_summary_says_so(values: tuple[float | None, ...]) -> None:
     chart = line("nDCG@10", list(zip(DAYS, values, strict=False)))
-
-    assert chart.summary
-    assert all(0 <= mark.y <= HEIGHT for mark in chart.marks)
+    assert chart.summary == "nDCG@10: no figures yet."
 
 
-def test_no_days_at_all() -> None:
-    assert bars("Searches", []).summary == "Searches: no figures yet."
-
-
-def test_an_axis_goes_up_and_holds_what_lies_beyond_it() -> None:
-    axis = Axis(low=0.2, high=0.6, height=100)
-
-    assert [axis.y(value) for value in (0.6, 0.5, 0.2)] == pytest.approx([0, 25, 100])
-    assert [axis.y(value) for value in (0.9, 0.0)] == pytest.approx([0, 100])
-    assert points([(0, 25.04), (10.55, 100)]) == "0.0,25.0 10.6,100.0"
+def test_intervals_are_a_band_around_the_value_and_clipped_about_no_difference() -> None:
+    looks = [
+        {"at": f"2026-03-0{day}T10:00:00+00:00", "visitors": 10 * day, "value": 0.6,
+         "low": low, "high": high}
+        for day, low, high in ((1, 0.0, 1.0), (2, 0.4, 0.8), (3, 0.52, 0.66))
+    ]  # fmt: skip
+    assert interval_chart(looks[:1], split=False) is None
+    chart = interval_chart(looks, split=False)
+    assert chart is not None
+    high, low, value, even = json.loads(chart.data)["datasets"]
+    assert (high["data"], high["fill"], low["data"]) == ([1, 0.8, 0.66], "+1", [0, 0.4, 0.52])
+    assert (value["data"], even["data"]) == ([0.6] * 3, [0.5] * 3)
+    y_axis = json.loads(chart.options)["scales"]["y"]
+    assert (y_axis["min"], y_axis["max"]) == pytest.approx((0.2, 0.8))
+    assert chart.rows[0][1:] == ("30", "60%", "52% to 66%")

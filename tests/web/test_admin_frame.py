@@ -79,8 +79,8 @@ class TestFrontPage:
         assert "in the 90 days since" in page.content.decode()
         assert 'href="?days=90" aria-current="true"' in page.content.decode()
         charts = page.context["searching"]["charts"]
-        assert {len(chart.marks) for chart in charts} == {90}
-        assert {chart.bottom for chart in charts} == {"0", "0.0"}
+        assert {len(chart.rows) for chart in charts} == {90}
+        assert all(chart.y_axis["beginAtZero"] for chart in charts)
         assert "in the 30 days since" in (
             signed_in(administrator).get("/admin/?days=1e9").content.decode()
         )

@@ -1,4 +1,4 @@
-"""The form of a weight optimisation, and its result with SVG coordinates."""
+"""The form of a weight optimisation, and its result for the page."""
 
 from __future__ import annotations
 
@@ -103,19 +103,13 @@ class OptimisationForm(forms.Form):
         return Options.from_json(given)
 
 
-WIDTH, MIDDLE, REACH = 240.0, 120.0, 112.0
-
-
 @dataclass(frozen=True, slots=True)
 class GainSpan:
-    """An interval drawn from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
+    """The 95% interval of a gain, with its mean."""
 
     mean: float
     low: float
     high: float
-    x: str
-    x1: str
-    x2: str
 
     @property
     def tone(self) -> str:
@@ -164,7 +158,6 @@ class ShownOptimisation:
     """A finished optimisation. `span` is the overall gain; None for a comparison of presets."""
 
     found: Mapping[str, Any]
-    edge: float
     span: GainSpan | None = None
     classes: tuple[ClassResult, ...] = ()
     presets: tuple[PresetRow, ...] = ()
@@ -185,30 +178,26 @@ def result(row: Optimisation) -> ShownOptimisation | None:
     labels = dict(GoldenQuery.Origin.choices)
     origins = tuple((str(labels.get(name, name)), of) for name, of in found["origins"].items())
     if "presets" in found:
-        edge = _edge([each["gain"] for each in found["presets"]])
         presets = tuple(
             PresetRow(
                 each["profile"],
                 f"{each['name']} v{each['version']}",
                 each["mean"],
-                _span(each["gain"], edge),
+                _span(each["gain"]),
             )
             for each in found["presets"]
         )
-        return ShownOptimisation(found, edge, presets=presets, origins=origins)
-    gains = [each["gain"] for each in found["classes"] if each["gain"]]
-    edge = _edge([found["gain"], *gains])
+        return ShownOptimisation(found, presets=presets, origins=origins)
     return ShownOptimisation(
         found,
-        edge,
-        span=_span(found["gain"], edge),
-        classes=_classes(found["classes"], edge),
+        span=_span(found["gain"]),
+        classes=_classes(found["classes"]),
         normalisers=_scales(found["normalisers"]),
         origins=origins,
     )
 
 
-def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassResult, ...]:
+def _classes(classes: Sequence[Mapping[str, Any]]) -> tuple[ClassResult, ...]:
     used = [
         signal
         for signal in Signal
@@ -227,7 +216,7 @@ def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRe
                 )
                 for signal in used
             ),
-            _span(each["gain"], edge) if each["gain"] else None,
+            _span(each["gain"]) if each["gain"] else None,
         )
         for each in classes
     )
@@ -240,13 +229,5 @@ def _scales(changed: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _edge(gains: Sequence[Mapping[str, float]]) -> float:
-    """The largest absolute bound of the intervals, at least 0.01."""
-    return max([0.01, *(abs(gain[end]) for gain in gains for end in ("low", "high"))])
-
-
-def _span(gain: Mapping[str, float], edge: float) -> GainSpan:
-    places = {name: f"{MIDDLE + REACH * gain[name] / edge:.1f}" for name in ("mean", "low", "high")}
-    return GainSpan(
-        gain["mean"], gain["low"], gain["high"], places["mean"], places["low"], places["high"]
-    )
+def _span(gain: Mapping[str, float]) -> GainSpan:
+    return GainSpan(gain["mean"], gain["low"], gain["high"])

@@ -141,10 +141,20 @@
     const answer = await ask("curve", { ...state(), class: chosenClass() });
     if (!answer) return;
     const open = new Set(all("details[open]", chartsBox).map((each) => each.closest("figure")?.querySelector("figcaption").textContent));
+    all("canvas", chartsBox).forEach((canvas) => Chart.getChart(canvas)?.destroy());
     chartsBox.innerHTML = answer.html;
+    all("canvas", chartsBox).forEach(draw);
     all("figure", chartsBox).forEach((figure) => {
       if (open.has(figure.querySelector("figcaption").textContent)) figure.querySelector("details").open = true;
     });
+  }
+
+  // unfold's script draws the charts that a page begins with, and with them the theme's colours.
+  function draw(canvas) {
+    const theme = getComputedStyle(document.documentElement);
+    const coloured = (key, value) => (String(value).startsWith("var(") ? theme.getPropertyValue(value.slice(4, -1)).trim() : value);
+    const data = JSON.parse(canvas.dataset.value, coloured);
+    new Chart(canvas, { type: canvas.dataset.type, data, options: JSON.parse(canvas.dataset.options) });
   }
 
   // Beside each golden query, what the draft changes about it.

@@ -77,6 +77,11 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     expect(draft.locator(".wb-hit")).to_have_count(len(TEXTS))
     expect(page.locator("#wb-measures")).to_contain_text("All 3 golden queries")
     expect(page.locator("#wb-charts figure").first).to_be_visible()
+    # Drawn by the theme's script under the site's policy, in the theme's colours.
+    drawn = "charts => charts.map(each => Chart.getChart(each)?.data.datasets[0].borderColor)"
+    colours = page.locator("#wb-charts canvas").evaluate_all(drawn)
+    assert colours
+    assert all(colour and not colour.startswith("var") for colour in colours)
     look(page, "light")
     before = titles(page, "active")
 

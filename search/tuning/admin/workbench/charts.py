@@ -1,55 +1,20 @@
-"""The workbench's charts, drawn on the server, each with its figures as a table."""
+"""The workbench's charts, each with its figures as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.utils.translation import gettext, gettext_lazy
 
-from common.admin.charts import WIDTH, Axis, points
+from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
 from search.domain import Profile, QueryClass, Signal
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun
 from search.tuning.workbench.comparing import LEADING, ProfileComparison, distribution
 
-HEIGHT = 220.0
 LEGEND = {"active": gettext_lazy("Active"), "draft": gettext_lazy("Draft")}
+COLOURS = {"active": PLAIN, "draft": ACCENT}
 RUNS_SHOWN = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A curve by its name and colour (`active`, `draft`, `answers`, `others`), as SVG points."""
-
-    name: str
-    label: str
-    points: str
-
-
-@dataclass(frozen=True, slots=True)
-class AxisMark:
-    """A named position on the x axis, drawn as a vertical line."""
-
-    name: str
-    label: str
-    x: float
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A chart of curves. `table` has a row for each x, under `heads`."""
-
-    title: str
-    lines: tuple[Curve, ...]
-    top: str
-    bottom: str
-    left: str
-    right: str
-    summary: str
-    heads: tuple[str, ...]
-    table: tuple[tuple[str, ...], ...]
-    marks: tuple[AxisMark, ...] = ()
 
 
 def weight_curve(
@@ -57,24 +22,23 @@ def weight_curve(
     active: Profile,
     draft: Profile,
     query_class: QueryClass,
-) -> Plot | None:
+) -> Chart | None:
     """The leading measure against the vector's weight; None without golden queries of the class."""
     if not curve:
         return None
     values = [value for _, value in curve]
-    axis = _axis_around(values)
     best, most = max(curve, key=lambda point: point[1])
-    weights = {
-        name: profile.weights[query_class].of(Signal.VECTOR)
-        for name, profile in (("active", active), ("draft", draft))
-    }
-    return Plot(
+    # Never so narrow that noise looks steep.
+    pad = max((max(values) - min(values)) * 0.1, 0.01)
+    low, high = max(0.0, min(values) - pad), min(1.0, max(values) + pad)
+    marks = []
+    for (name, colour), profile in zip(COLOURS.items(), (active, draft), strict=True):
+        share = profile.weights[query_class].of(Signal.VECTOR)
+        places = points([(share, low), (share, high)])
+        marks.append(Series(f"{LEGEND[name]} {share:.0%}", places, colour, is_dashed=True))
+    return Chart(
         gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
-        (Curve("draft", gettext("Draft, other weights in proportion"), _line(curve, axis)),),
-        f"{axis.high:.3f}",
-        f"{axis.low:.3f}",
-        "0%",
-        "100%",
+        (Series(gettext("Draft, other weights in proportion"), points(curve)), *marks),
         gettext(
             "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
             "highest at %(best)s: %(most).3f."
@@ -88,29 +52,23 @@ def weight_curve(
         },
         (gettext("Weight of meaning"), LEADING),
         tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
-        tuple(
-            AxisMark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
-            for name, share in weights.items()
-        ),
+        x_title=gettext("Weight of meaning"),
+        y_axis={"min": low, "max": high},
     )
 
 
-def recall_curve(found: ProfileComparison) -> Plot | None:
+def recall_curve(comparison: ProfileComparison) -> Chart | None:
     """Precision against recall at the measured depths, under both profiles."""
-    if not found.queries:
+    if not comparison.queries:
         return None
     lines = []
-    for (name, label), curve in zip(LEGEND.items(), found.curves, strict=True):
+    for (name, colour), curve in zip(COLOURS.items(), comparison.curves, strict=True):
         places = [(recall, precision) for precision, recall in curve.values()]
-        lines.append(Curve(name, str(label), _line(places, Axis(0.0, 1.0, HEIGHT))))
-    before, after = found.curves
-    return Plot(
+        lines.append(Series(str(LEGEND[name]), points(places), colour))
+    before, after = comparison.curves
+    return Chart(
         gettext("Precision and recall"),
         tuple(lines),
-        "1",
-        "0",
-        gettext("recall 0"),
-        "1",
         gettext(
             "Recall in the first 10 results: %(draft)s with the draft, %(active)s with the active "
             "profile."
@@ -133,28 +91,25 @@ def recall_curve(found: ProfileComparison) -> Plot | None:
             )
             for depth in before
         ),
+        x_title=gettext("Recall"),
+        y_axis={"min": 0, "max": 1},
     )
 
 
-def score_chart(outcome: WhatIfResult) -> Plot | None:
+def score_chart(outcome: WhatIfResult) -> Chart | None:
     """The score distributions of relevant and other results, among the first ten."""
     relevant, others, top = distribution(outcome)
     if not sum(relevant) + sum(others):
         return None
     shares = [[count / max(1, sum(counts)) for count in counts] for counts in (relevant, others)]
-    axis = Axis(0.0, max(map(max, shares)), HEIGHT)
     width = top / len(relevant)
-    curves = [[((i + 0.5) * width, share) for i, share in enumerate(counts)] for counts in shares]
-    return Plot(
+    curves = [points(((i + 0.5) * width, share) for i, share in enumerate(row)) for row in shares]
+    return Chart(
         gettext("Scores of relevant and other results"),
         (
-            Curve("answers", gettext("Judged 1 or better"), _line(curves[0], axis, top)),
-            Curve("others", gettext("Others"), _line(curves[1], axis, top)),
+            Series(gettext("Judged 1 or better"), curves[0]),
+            Series(gettext("Others"), curves[1], PLAIN),
         ),
-        f"{axis.high:.0%}",
-        "0%",
-        gettext("score 0"),
-        f"{top:.2f}",
         gettext(
             "Among the first ten results of all queries, %(relevant)d are relevant; %(others)d are "
             "not, or not judged. The further apart the curves, the better a threshold separates "
@@ -163,6 +118,8 @@ def score_chart(outcome: WhatIfResult) -> Plot | None:
         % {"relevant": sum(relevant), "others": sum(others)},
         (gettext("Score from"), gettext("Relevant"), gettext("Others")),
         tuple((f"{i * width:.3f}", str(count), str(others[i])) for i, count in enumerate(relevant)),
+        x_title=gettext("Score"),
+        y_axis={"beginAtZero": True},
     )
 
 
@@ -172,15 +129,3 @@ def latest_runs() -> list[EvaluationRun]:
         kind=EvaluationRun.Kind.GOLDEN, state=EvaluationRun.State.DONE
     )
     return list(rows.select_related("profile").defer("by_query")[:RUNS_SHOWN])
-
-
-def _axis_around(values: Sequence[float]) -> Axis:
-    """An axis a tenth beyond the values, and never so narrow that noise looks steep."""
-    low, high = min(values), max(values)
-    pad = max((high - low) * 0.1, 0.01)
-    return Axis(max(0.0, low - pad), min(1.0, high + pad), HEIGHT)
-
-
-def _line(places: Sequence[tuple[float, float]], axis: Axis, right: float = 1.0) -> str:
-    """A curve of values over 0 to `right`."""
-    return points((x / right * WIDTH, axis.y(value)) for x, value in places)
