@@ -133,7 +133,7 @@ class TestResult:
         page = text(viewer.get(f"{PAGE}{found.pk}/"))
         assert "keep the current weights." in page
         assert "67 →</span> <strong>50%" in page
-        assert 'aria-label="Concept: +0.020, −0.010 to +0.050"' in page
+        assert '<strong>+0.020</strong> <span class="sy-muted">−0.010 to +0.050' in page
         assert "too few questions" in page
         assert "About 55 more judged questions are needed" in page
         assert "Meaning</strong>:" in page
