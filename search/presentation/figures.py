@@ -55,9 +55,20 @@ class Segment:
 
     signal: str
     label: str
+    value: float
     share: str
     x: str
     width: str
+
+
+def full_scale(profile: Profile, scores: Iterable[float]) -> float:
+    """The score of a full bar: the maximum of the fusion.
+
+    Sums of unscaled signals have no maximum: there, it is the best of the scores.
+    """
+    if profile.fusion is Fusion.RRF:
+        return profile.both_factor / (profile.rrf_k + 1)
+    return max([1.0, *scores])
 
 
 def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
@@ -68,7 +79,7 @@ def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
         # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
         shown = f"{share * 100:.4g}"
-        yield Segment(signal, labels[signal], shown, percent(start), percent(width))
+        yield Segment(signal, labels[signal], share, shown, percent(start), percent(width))
         start += width
 
 

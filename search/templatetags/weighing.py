@@ -14,7 +14,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import OPTIONAL, Fusion, Hit, QueryClass, Signal, Weights
+from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
 from search.presentation.labels import (
@@ -91,13 +91,8 @@ def figures(hit: Hit, response: SearchResponse, full: float) -> SafeString:
 
 @register.filter
 def full_scale(response: SearchResponse) -> float:
-    """The score of a full bar: the maximum of the fusion, the same on every page.
-
-    Sums of unscaled signals have no maximum: there, it is the best score on the page.
-    """
-    if response.profile.fusion is Fusion.RRF:
-        return response.profile.both_factor / (response.profile.rrf_k + 1)
-    return max([1.0, *(result.hit.score for result in response.results)])
+    """The score of a full bar, the same on every page."""
+    return drawing.full_scale(response.profile, (each.hit.score for each in response.results))
 
 
 @register.filter

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils.translation import gettext
 from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -96,7 +97,9 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
         query = self.get_object()
         if query.judgements.exists():
             raise RunConflict(
-                "It has judgements, which are never deleted. Set `enabled` to false instead."
+                gettext(
+                    "It has judgements, which are never deleted. Set `enabled` to false instead."
+                )
             )
         queries.delete(query)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -194,7 +197,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def undo(self, request: Request) -> Response:
         """Undo your last action."""
         done = judging.undo(acting_user=actor(request))
-        message = done.message if done else "There is nothing to undo."
+        message = done.message if done else gettext("There is nothing to undo.")
         return Response({"undone": done is not None, "message": message})
 
     @extend_schema(responses=AgreementSerializer)

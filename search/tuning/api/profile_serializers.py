@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -36,7 +37,7 @@ def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
         found = found.filter(version=_number(version))
     profile = found.order_by(*in_force_first()).first()
     if profile is None:
-        raise UnknownProfile(f"There is no profile {key!r}.")
+        raise UnknownProfile(gettext("There is no profile %(key)s.") % {"key": repr(key)})
     return profile
 
 
@@ -46,7 +47,8 @@ def published_profile(key: str) -> SearchProfile:
     rows = published().filter(name=name)
     found = rows.filter(version=_number(version)).first()
     if found is None:
-        raise UnknownProfile(f"There is no published profile {key!r}. Name it as name@version.")
+        text = gettext("There is no published profile %(key)s. Name it as name@version.")
+        raise UnknownProfile(text % {"key": repr(key)})
     return found
 
 
@@ -136,7 +138,8 @@ class SharesSerializer(Parameters):
 
     def validate(self, attrs: dict[str, Decimal]) -> dict[str, Decimal]:
         if sum(attrs.values()) != 1:
-            raise serializers.ValidationError(f"The weights sum to {sum(attrs.values())}, not 1.")
+            text = gettext("The weights sum to %(sum)s, not 1.")
+            raise serializers.ValidationError(text % {"sum": sum(attrs.values())})
         if problem := registry.problem_with(attrs):
             raise serializers.ValidationError(problem)
         return attrs

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -96,7 +97,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         active = self.get_queryset().filter(state=SearchProfile.State.ACTIVE).first()
         base = named_profile(key, self.get_queryset()) if key else active
         if base is None:
-            raise ProfileError("No profile is active. Set `based_on`.")
+            raise ProfileError(gettext("No profile is active. Set `based_on`."))
         return base
 
     @extend_schema(request=NewProfileSerializer, responses={201: ProfileSerializer})
@@ -149,7 +150,8 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         """Delete a draft."""
         held = SearchProfile.objects.select_for_update().get(pk=self.get_object().pk)
         if not held.is_draft:
-            raise RunConflict(f"{held} is published, and published profiles are never deleted.")
+            text = gettext("%(profile)s is published, and published profiles are never deleted.")
+            raise RunConflict(text % {"profile": held})
         held.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -228,4 +230,5 @@ def _check_seen(profile: SearchProfile, seen: str | None) -> None:
     """Lock the profile; raise RunConflict if it is not the version that the caller saw."""
     held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
     if seen and seen != fingerprint(held.as_profile()):
-        raise RunConflict(f"{held} has been edited since you opened it. Reload it and try again.")
+        text = gettext("%(chosen)s has been edited since you opened it. Reload it and try again.")
+        raise RunConflict(text % {"chosen": held})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext
 from django_filters import filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
@@ -186,7 +187,7 @@ def outcome(publication: Publication) -> Response:
     message = (
         " ".join(publication.refusals)
         if refused
-        else publication.error or "The publication was cancelled."
+        else publication.error or gettext("The publication was cancelled.")
     )
     details = {"publication": shown}
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from gettext import NullTranslations
+from typing import Protocol
 
 from search.tuning.evaluation.measures import Interval, Values, difference, means
 
@@ -100,12 +102,23 @@ def note(text: str) -> Decision:
     return Decision((Finding(FindingKind.NOTE, text),))
 
 
-def decide(rules: Rules, measured: Measured) -> Decision:
+class Words(Protocol):
+    """What translates the sentences: Django's translation; this module is pure."""
+
+    def gettext(self, message: str, /) -> str: ...
+
+    def ngettext(self, singular: str, plural: str, number: int, /) -> str: ...
+
+
+UNTRANSLATED: Words = NullTranslations()
+
+
+def decide(rules: Rules, measured: Measured, words: Words = UNTRANSLATED) -> Decision:
     """The decision whether a candidate may be published, with all findings."""
     findings = (
-        _of_measure(rules, measured),
-        _of_firsts(rules, measured),
-        _of_latency(rules, measured),
+        _of_measure(rules, measured, words),
+        _of_firsts(rules, measured, words),
+        _of_latency(rules, measured, words),
     )
     return Decision(tuple(finding for each in findings for finding in each))
 
@@ -119,36 +132,48 @@ def moved(measure: str, values: Values, before: Values) -> tuple[list[str], list
     return lost, won
 
 
-def _of_measure(rules: Rules, measured: Measured) -> list[Finding]:
+def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
     name, count = rules.measure, len(measured.values)
     if not count:
-        text = "No golden query has an answer among the documents, so nothing was measured."
+        text = words.gettext(
+            "No golden query has an answer among the documents, so nothing was measured."
+        )
         return [Finding(FindingKind.NOTE, text)]
+    queries = _queries(count, words)
     if measured.before is None:
+        text = words.gettext(
+            "%(measure)s is %(mean).3f on %(queries)s. No active profile to compare with."
+        )
         mean = means(measured.values)[name]
-        text = f"{name} is {mean:.3f} on {_queries(count)}. No active profile to compare with."
+        text %= {"measure": name, "mean": mean, "queries": queries}
         return [Finding(FindingKind.MEASURE, text)]
     interval = difference(measured.values, measured.before, name)
     lost, _ = moved(name, measured.values, measured.before)
+    change = _change(name, interval, queries, words)
     # Allow for rounding of float sums.
-    too_far = interval.mean < -rules.margin - 1e-9
-    summary = f"{name} {_change(interval)} on {_queries(count)}"
-    if not too_far:
-        return [Finding(FindingKind.MEASURE, f"{summary}.", queries=tuple(lost))]
-    beyond = f"{summary}, beyond the margin of {rules.margin:.3f}"
-    worst = f" Largest losses: {_named(lost, measured.names)}." if lost else ""
+    if interval.mean >= -rules.margin - 1e-9:
+        return [Finding(FindingKind.MEASURE, change, queries=tuple(lost))]
+    refuses = count < rules.min_queries or interval.high < 0
     if count < rules.min_queries:
-        text = f"{beyond}; {_queries(count)} are too few to attribute this to chance.{worst}"
-        return [Finding(FindingKind.MEASURE, text, refuses=True, queries=tuple(lost))]
-    if interval.high < 0:
-        return [
-            Finding(FindingKind.MEASURE, f"{beyond}.{worst}", refuses=True, queries=tuple(lost))
-        ]
-    text = f"{beyond}, but this is not significant. More judged queries would help.{worst}"
-    return [Finding(FindingKind.MEASURE, text, queries=tuple(lost))]
+        beyond = words.gettext(
+            "This is beyond the margin of %(margin).3f; %(queries)s are too few to attribute it to "
+            "chance."
+        )
+    elif refuses:
+        beyond = words.gettext("This is beyond the margin of %(margin).3f.")
+    else:
+        beyond = words.gettext(
+            "This is beyond the margin of %(margin).3f, but it is not significant. More judged "
+            "queries would help."
+        )
+    sentences = [change, beyond % {"margin": rules.margin, "queries": queries}]
+    if lost:
+        worst = words.gettext("Largest losses: %(queries)s.")
+        sentences.append(worst % {"queries": _names(lost, measured.names, words)})
+    return [Finding(FindingKind.MEASURE, " ".join(sentences), refuses, tuple(lost))]
 
 
-def _of_firsts(rules: Rules, measured: Measured) -> list[Finding]:
+def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
     failing = [query for query, first in measured.firsts.items() if not first.holds]
     binding = [
         query
@@ -156,54 +181,78 @@ def _of_firsts(rules: Rules, measured: Measured) -> list[Finding]:
         if rules.first_required or measured.firsts[query].held is not False
     ]
     others = [query for query in failing if query not in binding]
-    found = []
+    findings = []
     if binding:
-        text = (
-            f"The must-be-first document is not first for {_queries(len(binding))}: "
-            f"{_named(binding, measured.names)}."
-        )
-        found.append(Finding(FindingKind.FIRST, text, refuses=True, queries=tuple(binding)))
+        text = words.gettext(
+            "The must-be-first document is not first for %(count)s: %(queries)s."
+        ) % {
+            "count": _queries(len(binding), words),
+            "queries": _names(binding, measured.names, words),
+        }
+        findings.append(Finding(FindingKind.FIRST, text, refuses=True, queries=tuple(binding)))
     if others:
-        text = (
-            f"The must-be-first document is still not first for: {_named(others, measured.names)}."
-        )
-        found.append(Finding(FindingKind.NOTE, text, queries=tuple(others)))
+        text = words.gettext("The must-be-first document is still not first for: %(queries)s.")
+        text %= {"queries": _names(others, measured.names, words)}
+        findings.append(Finding(FindingKind.NOTE, text, queries=tuple(others)))
     if measured.firsts and not failing:
-        text = f"Every must-be-first document is first, on {_queries(len(measured.firsts))}."
-        found.append(Finding(FindingKind.FIRST, text))
-    return found
+        text = words.gettext("Every must-be-first document is first, on %(queries)s.")
+        text %= {"queries": _queries(len(measured.firsts), words)}
+        findings.append(Finding(FindingKind.FIRST, text))
+    return findings
 
 
-def _of_latency(rules: Rules, measured: Measured) -> list[Finding]:
+def _of_latency(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
     now, before = measured.p95, measured.p95_before
     if now is None or before is None:
         return []
-    summary = f"The 95th percentile of search time is {now:.0f} ms, before {before:.0f} ms"
-    if len(measured.names) < rules.min_queries:
-        text = f"{summary}: too few queries to check latency."
-        return [Finding(FindingKind.LATENCY, text)]
     allowed = max(before * (1 + rules.latency_margin), before + rules.latency_floor_ms)
-    if now <= allowed:
-        return [Finding(FindingKind.LATENCY, f"{summary}.")]
-    text = f"{summary}: the margin of {rules.latency_margin:.0%} allows {allowed:.0f} ms."
-    return [Finding(FindingKind.LATENCY, text, refuses=True)]
+    is_checked = len(measured.names) >= rules.min_queries
+    refuses = is_checked and now > allowed
+    sentences = [
+        words.gettext("The 95th percentile of search time is %(now).0f ms, before %(before).0f ms.")
+        % {"now": now, "before": before}
+    ]
+    if not is_checked:
+        sentences.append(words.gettext("These are too few queries to check latency."))
+    elif refuses:
+        sentences.append(
+            words.gettext("The margin of %(margin).0f%% allows %(allowed).0f ms.")
+            % {"margin": 100 * rules.latency_margin, "allowed": allowed}
+        )
+    return [Finding(FindingKind.LATENCY, " ".join(sentences), refuses)]
 
 
-def _change(interval: Interval) -> str:
+def _change(name: str, interval: Interval, queries: str, words: Words) -> str:
     if interval.mean == interval.low == interval.high == 0:
-        return "does not change"
-    verb = "rises" if interval.mean > 0 else "falls"
-    return (
-        f"{verb} by {abs(interval.mean):.3f} "
-        f"(95% interval {interval.low:+.3f} to {interval.high:+.3f})"
-    )
+        text = words.gettext("%(measure)s does not change on %(queries)s.")
+    elif interval.mean > 0:
+        text = words.gettext(
+            "%(measure)s rises by %(by).3f (95%% interval %(low)+.3f to %(high)+.3f) on "
+            "%(queries)s."
+        )
+    else:
+        text = words.gettext(
+            "%(measure)s falls by %(by).3f (95%% interval %(low)+.3f to %(high)+.3f) on "
+            "%(queries)s."
+        )
+    return text % {
+        "measure": name,
+        "by": abs(interval.mean),
+        "low": interval.low,
+        "high": interval.high,
+        "queries": queries,
+    }
 
 
-def _queries(count: int) -> str:
-    return "1 golden query" if count == 1 else f"{count} golden queries"
+def _queries(count: int, words: Words) -> str:
+    text = words.ngettext("%(count)d golden query", "%(count)d golden queries", count)
+    return text % {"count": count}
 
 
-def _named(queries: Sequence[str], names: Mapping[str, str]) -> str:
-    shown = ", ".join(f"“{names.get(query, query)}”" for query in queries[:NAMED])
+def _names(queries: Sequence[str], names: Mapping[str, str], words: Words) -> str:
+    """The first of the queries in quotation marks, and the number of the others."""
+    listed = ", ".join(f"“{names.get(query, query)}”" for query in queries[:NAMED])
     rest = len(queries) - NAMED
-    return f"{shown} and {rest} more" if rest > 0 else shown
+    if rest <= 0:
+        return listed
+    return words.gettext("%(queries)s and %(count)d more") % {"queries": listed, "count": rest}

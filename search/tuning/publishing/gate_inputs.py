@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Visibility
@@ -94,7 +95,7 @@ def unmeasured() -> str:
 def verdict(run: EvaluationRun) -> Decision:
     """The gate's decision on a finished run, compared with its baseline."""
     settings = gate_row()
-    return gate.decide(_rules(settings), _measured(run, settings))
+    return gate.decide(_rules(settings), _measured(run, settings), translation)
 
 
 def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
@@ -125,7 +126,7 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
         p95_before=theirs.latency.get("p95"),
         names={each.key: each.text for each in goldens},
     )
-    return gate.decide(_rules(settings), found)
+    return gate.decide(_rules(settings), found, translation)
 
 
 def _origins(settings: PublishGate) -> Sequence[str] | None:

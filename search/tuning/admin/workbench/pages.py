@@ -29,6 +29,7 @@ from search.presentation.labels import CLASS_LABELS
 from search.signals import registry
 from search.tuning.admin.weights import class_rows
 from search.tuning.admin.workbench import actions, charts
+from search.tuning.admin.workbench.columns import columns, grades_of
 from search.tuning.admin.workbench.forms import WorkbenchForm
 from search.tuning.admin.workbench.requests import (
     CHANGE,
@@ -41,7 +42,6 @@ from search.tuning.admin.workbench.requests import (
     draft_of,
     queries,
 )
-from search.tuning.admin.workbench.shown import columns, grades_of
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
 from search.tuning.workbench import pools

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -11,8 +11,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
-from search.presentation.figures import ADDED, ADDED_LABEL, bar_parts
+from search.domain import Leaf, Node, Operation, Query, Signal
+from search.presentation.figures import Segment, bar_parts, figure, full_scale, segments
 from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
 from search.signals import registry
@@ -26,17 +26,6 @@ SIGNS = {
 }
 # A signal that changed a score by less is not a reason for a move.
 TELLING = 0.002
-SMALL_SCALE = 0.1  # below it: the tiny scores of rank fusion
-
-
-@dataclass(frozen=True, slots=True)
-class BarSegment:
-    """One signal's stretch of a bar, in percent of its length."""
-
-    signal: str
-    label: str
-    width: float
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,7 @@ class Grades:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownHit:
+class HitRow:
     """A hit of one ranking, ready to be drawn."""
 
     rank: int
@@ -75,7 +64,7 @@ class ShownHit:
     collection: str
     snippet: SafeString
     score: str
-    segments: tuple[BarSegment, ...]
+    segments: tuple[Segment, ...]
     reasons: tuple[str, ...]
     tree: SafeString
     folded: int
@@ -124,7 +113,7 @@ class Column:
 
     name: str
     title: str
-    hits: tuple[ShownHit, ...]
+    hits: tuple[HitRow, ...]
     total: int
     query_class: str
     class_value: str
@@ -132,7 +121,7 @@ class Column:
     notes: tuple[str, ...]
     confidence: str
     unsure: bool
-    weights: tuple[BarSegment, ...] = field(default=())
+    weights: tuple[Segment, ...] = field(default=())
 
 
 def columns(
@@ -176,12 +165,12 @@ def _column(
     other: str,
 ) -> Column:
     ranking, settled = side.ranking, side.ranking.settled
-    full = full_scale(side.profile, [place.result.hit for place in side.places])
+    full = full_scale(side.profile, (place.result.hit.score for place in side.places))
     sure = ranking.confidence
     return Column(
         name,
         title,
-        tuple(_shown(place, query, full, grades, other) for place in side.places),
+        tuple(_hit(place, query, full, grades, other) for place in side.places),
         side.total,
         CLASS_LABELS[settled.classification.query_class],
         settled.classification.query_class.value,
@@ -189,26 +178,20 @@ def _column(
         settled.notes,
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
-        tuple(
-            BarSegment(s.value, registry.label(s), settled.weights.of(s) * 100, f"{share:.0%}")
-            for s in Signal
-            if (share := settled.weights.of(s))
-        ),
+        _visible(settled.weights.as_dict(), 1.0),
     )
 
 
-def full_scale(profile: Profile, hits: Sequence[Hit]) -> float:
-    """The score that fills a bar: the fusion's maximum, or the best score shown."""
-    if profile.fusion is Fusion.RRF:
-        return profile.both_factor / (profile.rrf_k + 1)
-    return max([1.0, *(hit.score for hit in hits)])
+def _visible(shares: Mapping[str, float], full: float) -> tuple[Segment, ...]:
+    """The segments of the shares that are not 0."""
+    return tuple(segments({name: share for name, share in shares.items() if share}, full))
 
 
-def _shown(
+def _hit(
     place: PreviewedResult, query: Query, full: float, grades: Mapping[str, Grades], other: str
-) -> ShownHit:
+) -> HitRow:
     result, hit = place.result, place.result.hit
-    return ShownHit(
+    return HitRow(
         rank=place.rank,
         moved=place.moved,
         document=result.document_id,
@@ -217,22 +200,12 @@ def _shown(
         collection=result.collection,
         snippet=result.snippet,
         score=figure(hit.score, full),
-        segments=tuple(_segments(hit, full)),
+        segments=_visible(bar_parts(hit), full),
         reasons=tuple(_reasons(place, query, full, other)),
         tree=tree(hit.explanation.root, full),
         folded=result.folded_count,
         grades=grades.get(result.document_id, Grades()),
     )
-
-
-def _segments(hit: Hit, full: float) -> Iterator[BarSegment]:
-    left = 100.0
-    for name, value in bar_parts(hit).items():
-        width = min(max(value / full * 100, 0.0), left)
-        left -= width
-        label = str(ADDED_LABEL if name == ADDED else registry.label(Signal(name)))
-        if value:
-            yield BarSegment(name, label, width, figure(value, full))
 
 
 def _reasons(place: PreviewedResult, query: Query, full: float, other: str) -> Iterator[str]:
@@ -283,7 +256,7 @@ def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
     }
     signal = max(gains, key=lambda each: gains[each] * way_up)
     if gains[signal] * way_up / full > TELLING:
-        gain = f"{gains[signal]:+.3f}" if full >= SMALL_SCALE else f"{gains[signal]:+.5f}"
+        gain = ("+" if gains[signal] > 0 else "") + figure(gains[signal], full)
         named = {"said": said, "signal": str(registry.label(signal)).lower(), "gain": gain}
         yield gettext("%(said)s: %(signal)s contributes %(gain)s.") % named
     else:
@@ -304,8 +277,3 @@ def tree(node: Node, full: float) -> SafeString:
         figure(node.value, full),
         format_html("<ul>{}</ul>", parts) if parts else "",
     )
-
-
-def figure(number: float, full: float = 1.0) -> str:
-    """A number with enough decimals to distinguish scores of that scale."""
-    return f"{number:.3f}" if full >= SMALL_SCALE else f"{number:.5f}"
