@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 
@@ -63,10 +64,13 @@ MOST_CHARACTERS = 2_000_000
 def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
     """The key phrases of a version's chunks, best first; `place` is a chunk's ordinal.
 
-    Chunks disabled by hand are left out, and all after MOST_CHARACTERS. Two queries. Where
-    CONCEPTS_MODEL is set, the model is asked, which takes seconds; statistics stand in if it gives
-    no answer, and the log says why. Without `ask` they are used at once.
+    Chunks disabled by hand are left out, and all after MOST_CHARACTERS. Two queries; none, and no
+    phrase, on a site without the part “concepts”. Where CONCEPTS_MODEL is set, the model is asked,
+    which takes seconds; statistics stand in if it gives no answer, and the log says why. Without
+    `ask` they are used at once.
     """
+    if not _is_installed():
+        return []
     shown = Chunk.objects.filter(version=version_id)
     shown = shown.filter(Q(edit=None) | Q(edit__disabled=False)).order_by("ordinal")
     rows, read_so_far = [], 0
@@ -96,6 +100,11 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
     ]
 
 
+def _is_installed() -> bool:
+    """Whether the site has the part of the search that reads concepts (`search.parts.concepts`)."""
+    return "concepts" in settings.SEARCH_PARTS
+
+
 def asks() -> bool:
     """Whether `of` asks a model."""
     return asking.is_set()
@@ -107,7 +116,7 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
     The caller holds the transaction and the document's lock.
     """
     version_id = document.current_id
-    if version_id is None:
+    if version_id is None or not _is_installed():
         return
     Concept.objects.filter(document=document).delete()
     Concept.objects.bulk_create(

@@ -96,12 +96,12 @@ EMBEDDER_OPTIONS = {
 # variables beside OPENAI_API_KEY that may hold their keys.
 EMBEDDING_ADDRESSES = env.list("EMBEDDING_ADDRESSES", default=[])
 EMBEDDING_KEY_VARIABLES = env.list("EMBEDDING_KEY_VARIABLES", default=[])
-# A chat model that names the concepts of documents; empty: statistics do. Its passages are sent to
+# A chat model that names the concepts of documents; empty: statistics do. Passages are sent to
 # this server. Seconds for one try; three are made.
 CONCEPTS_MODEL = env.str("CONCEPTS_MODEL", default="")
-CONCEPTS_BASE_URL = env.str("CONCEPTS_BASE_URL", default=env.str("OPENAI_BASE_URL", default=""))
-CONCEPTS_API_KEY = env.str("CONCEPTS_API_KEY", default=env.str("OPENAI_API_KEY", default=""))
-CONCEPTS_TIMEOUT = env.float("CONCEPTS_TIMEOUT", default=30.0)
+CONCEPTS_BASE_URL = env.str("OPENAI_BASE_URL", default="")
+CONCEPTS_API_KEY = env.str("OPENAI_API_KEY", default="")
+CONCEPTS_TIMEOUT = 30.0  # a guess
 # Memory of the database server for building the index of an embedding space.
 INDEX_BUILD_MEMORY_MB = env.int("INDEX_BUILD_MEMORY_MB", default=256)
 QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)

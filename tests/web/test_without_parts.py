@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from ingestion.models import Document
+from ingestion.models import Document, DocumentVersion
 from search.engine import configuration
 from search.models import ClassWeights, SearchProfile
 from search.retrieval import backends
@@ -93,6 +93,12 @@ class TestSite:
         tuner = signed_in(staff("tuner", "view_searchprofile", "change_searchprofile"))
         answer = tuner.get(reverse("admin:search_workbench"), {"q": "bearings of a pump"})
         assert answer.status_code == 200
+
+    def test_no_concepts_are_read_and_those_of_a_document_are_never_extracted(
+        self, pumps: Document
+    ) -> None:
+        assert pumps.concepts.count() == 0
+        assert DocumentVersion.objects.get(pk=pumps.current_id).concept_count is None
 
     def test_a_new_weight_for_it_is_refused(self) -> None:
         shares = SharesSerializer(data={"keyword": "0.9", "wordnet": "0.1"})
