@@ -1,9 +1,10 @@
 """The tables that configure ranking: profiles, their scopes, classifier rules, pins, ..."""
 
 from search.models.curated import Calibration, Hide, Pin, Synonym
-from search.models.profiles import ClassWeights, ConfigurationStamp, SearchProfile
+from search.models.profiles import ClassWeights, SearchProfile
 from search.models.rules import QUERY_CLASSES, ClassRule
 from search.models.scopes import ScopeProfile
+from search.models.versions import ConfigurationStamp
 
 __all__ = [
     "QUERY_CLASSES",

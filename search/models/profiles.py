@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import Enum
+from functools import partial, reduce
+from operator import sub
 from typing import Any, get_type_hints
 
-from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import DataError, connection, models, transaction
+from django.db import models
 from django.db.models import Case, F, Q, When
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.identifiers import regex_problems
 from search import domain
 from search.models.rules import (
     CLASSIFIERS,
@@ -22,12 +21,27 @@ from search.models.rules import (
     NORMALISERS,
     QUERY_CLASSES,
     TITLE_SCORERS,
+    check_boosts,
+    check_regex,
 )
 from search.models.versions import VersionedProfile
-from search.ranking.boosts import anchor_problem, parse_boosts
+from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
+_weight = partial(models.DecimalField, max_digits=5, decimal_places=4, validators=SHARE)
+_share = partial(
+    models.FloatField, default=0.0, validators=[MinValueValidator(0), MaxValueValidator(1)]
+)
+
+
+def _within(
+    field: str, low: float, high: float | None, message: Any, *, name: str = ""
+) -> models.CheckConstraint:
+    """A constraint that the field is at least `low`, and without None at most `high`."""
+    bounds = {f"{field}__gte": low} | ({} if high is None else {f"{field}__lte": high})
+    name = name or f"profile_{field}_{'positive' if high is None else 'range'}"
+    return models.CheckConstraint(condition=Q(**bounds), name=name, violation_error_message=message)
 
 
 def in_force_first() -> tuple[Any, ...]:
@@ -37,36 +51,6 @@ def in_force_first() -> tuple[Any, ...]:
     """
     is_active = Case(When(state=SearchProfile.State.ACTIVE, then=0), default=1)
     return is_active, F("published").desc(nulls_last=True), "-version"
-
-
-def check_boosts(value: object) -> None:
-    """Raise ValidationError for invalid boosts of a profile."""
-    try:
-        boosts = parse_boosts(value)
-    except ValueError as error:
-        raise ValidationError(str(error)) from error
-    for boost in boosts:
-        if problem := anchor_problem(boost):
-            raise ValidationError(f"Boost {boost.name}: {problem}")
-        # Postgres' regular expressions differ from Python's: every search would fail.
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("SELECT '' ~ %s", [boost.pattern.replace("{anchor}", "x")])
-        except DataError as error:
-            reason = str(error).splitlines()[0]
-            raise ValidationError(
-                gettext(
-                    "Boost %(name)s: Postgres does not support the pattern: %(reason)s. Write it "
-                    "without Python-only syntax such as named groups."
-                )
-                % {"name": boost.name, "reason": reason}
-            ) from error
-
-
-def check_regex(value: str) -> None:
-    """Raise ValidationError for an invalid regular expression."""
-    if problems := regex_problems(value):
-        raise ValidationError(problems)
 
 
 class SearchProfile(VersionedProfile):
@@ -120,20 +104,16 @@ class SearchProfile(VersionedProfile):
         default=False,
         help_text=_("A signal counts only for the candidates that it retrieved itself."),
     )
-    short_lean = models.FloatField(
+    short_lean = _share(
         _("short questions lean to meaning"),
-        default=0.0,
-        validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "Share of the keywords' weight that moves to meaning for questions of one or two known "
             "words that many passages match equally well; none from six words on. Lookups keep "
             "their weights."
         ),
     )
-    wordnet_cap = models.FloatField(
+    wordnet_cap = _share(
         _("most weight of WordNet"),
-        default=0.0,
-        validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "Above 0, WordNet's weight is higher for short questions and those without a concept, "
             "and lower for long ones, up to this share; taken from keywords and title. 0: fixed."
@@ -157,10 +137,8 @@ class SearchProfile(VersionedProfile):
             "0.5 for half as much as the best score."
         ),
     )
-    rerank = models.FloatField(
+    rerank = _share(
         _("reranker"),
-        default=0.0,
-        validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "The reranker's share of the scores of the first 20 results: 0 for none. Needs a "
             "server: see RERANKER_URL in docs/operations.md."
@@ -171,9 +149,7 @@ class SearchProfile(VersionedProfile):
         validators=[MinValueValidator(1)],
         help_text=_("Age in days at which the recency of a document is halved."),
     )
-    confidence_threshold = models.FloatField(
-        default=0.0,
-        validators=[MinValueValidator(0), MaxValueValidator(1)],
+    confidence_threshold = _share(
         help_text=_(
             "Below this probability that the first ten results answer, a search warns; 0: never."
         ),
@@ -222,53 +198,26 @@ class SearchProfile(VersionedProfile):
                 name="profile_one_active",
                 violation_error_message=_("Another profile is active. Publish this one instead."),
             ),
-            models.CheckConstraint(
-                condition=Q(depth__gte=5, depth__lte=500),
-                name="profile_depth_range",
-                violation_error_message=_("The depth must lie between 5 and 500."),
-            ),
-            models.CheckConstraint(
-                condition=Q(rrf_k__gte=1),
-                name="profile_rrf_k_positive",
-                violation_error_message=_("The rank constant must be 1 or more."),
-            ),
-            models.CheckConstraint(
-                condition=Q(both_factor__gte=1),
+            _within("depth", 5, 500, _("The depth must lie between 5 and 500.")),
+            _within("rrf_k", 1, None, _("The rank constant must be 1 or more.")),
+            _within(
+                "both_factor",
+                1,
+                None,
+                _("The factor for candidates found by both signals must be 1 or more."),
                 name="profile_both_factor_lowers_nothing",
-                violation_error_message=_(
-                    "The factor for candidates found by both signals must be 1 or more."
-                ),
             ),
-            models.CheckConstraint(
-                condition=Q(short_lean__gte=0, short_lean__lte=1),
-                name="profile_short_lean_range",
-                violation_error_message=_("The lean of short questions must lie between 0 and 1."),
+            _within("short_lean", 0, 1, _("The lean of short questions must lie between 0 and 1.")),
+            _within("wordnet_cap", 0, 1, _("The most weight of WordNet must lie between 0 and 1.")),
+            _within("feedback", 0, 2, _("The feedback must lie between 0 and 2.")),
+            _within("rerank", 0, 1, _("The reranker's share must lie between 0 and 1.")),
+            _within(
+                "confidence_threshold",
+                0,
+                1,
+                _("The confidence threshold must lie between 0 and 1."),
             ),
-            models.CheckConstraint(
-                condition=Q(wordnet_cap__gte=0, wordnet_cap__lte=1),
-                name="profile_wordnet_cap_range",
-                violation_error_message=_("The most weight of WordNet must lie between 0 and 1."),
-            ),
-            models.CheckConstraint(
-                condition=Q(feedback__gte=0, feedback__lte=2),
-                name="profile_feedback_range",
-                violation_error_message=_("The feedback must lie between 0 and 2."),
-            ),
-            models.CheckConstraint(
-                condition=Q(rerank__gte=0, rerank__lte=1),
-                name="profile_rerank_range",
-                violation_error_message=_("The reranker's share must lie between 0 and 1."),
-            ),
-            models.CheckConstraint(
-                condition=Q(confidence_threshold__gte=0, confidence_threshold__lte=1),
-                name="profile_confidence_threshold_range",
-                violation_error_message=_("The confidence threshold must lie between 0 and 1."),
-            ),
-            models.CheckConstraint(
-                condition=Q(recency_half_life__gte=1),
-                name="profile_recency_half_life_positive",
-                violation_error_message=_("The half-life must be a day or more."),
-            ),
+            _within("recency_half_life", 1, None, _("The half-life must be a day or more.")),
         )
 
     def as_profile(self) -> domain.Profile:
@@ -304,27 +253,21 @@ _CHOICES = {
 }
 
 
+_NAMES = [signal.value for signal in domain.Signal]
+
+
 class ClassWeights(models.Model):
     """The weights of the signals for one class of queries."""
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="class_weights")
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
-    vector = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
-    keyword = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
-    title = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
-    recency = models.DecimalField(
-        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
-    )
-    synonym = models.DecimalField(
-        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
-    )
-
-    concept = models.DecimalField(
-        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
-    )
-    wordnet = models.DecimalField(
-        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
-    )
+    vector = _weight()
+    keyword = _weight()
+    title = _weight()
+    recency = _weight(default=Decimal(0))
+    synonym = _weight(default=Decimal(0))
+    concept = _weight(default=Decimal(0))
+    wordnet = _weight(default=Decimal(0))
 
     class Meta:
         ordering = ("pk",)
@@ -337,45 +280,21 @@ class ClassWeights(models.Model):
                 violation_error_message=_("This profile already has weights for that class."),
             ),
             models.CheckConstraint(
-                condition=Q(**{f"{signal.value}__gte": 0 for signal in domain.Signal}),
+                condition=Q(**{f"{name}__gte": 0 for name in _NAMES}),
                 name="class_weights_not_negative",
                 violation_error_message=_("A weight cannot be negative."),
             ),
             models.CheckConstraint(
-                condition=Q(
-                    vector=Decimal(1)
-                    - F("keyword")
-                    - F("title")
-                    - F("recency")
-                    - F("synonym")
-                    - F("concept")
-                    - F("wordnet")
-                ),
+                # The first is what the others leave of 1.
+                condition=Q(**{_NAMES[0]: reduce(sub, map(F, _NAMES[1:]), Decimal(1))}),
                 name="class_weights_sum_to_one",
                 violation_error_message=_("The weights of a class must sum to 1."),
             ),
         )
 
     def __str__(self) -> str:
-        shares = " / ".join(str(getattr(self, signal.value)) for signal in domain.Signal)
+        shares = " / ".join(str(getattr(self, name)) for name in _NAMES)
         return f"{self.query_class}: {shares}"
 
     def as_weights(self) -> domain.Weights:
-        return domain.Weights(
-            **{signal.value: float(getattr(self, signal.value)) for signal in domain.Signal}
-        )
-
-
-class ConfigurationStamp(models.Model):
-    """A number that changes whenever the search configuration changes; the table has one row.
-
-    Processes cache the configuration until the number changes.
-    """
-
-    number = models.PositiveBigIntegerField(default=0)
-
-    class Meta:
-        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
-
-    def __str__(self) -> str:
-        return str(self.number)
+        return domain.Weights(**{name: float(getattr(self, name)) for name in _NAMES})

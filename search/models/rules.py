@@ -8,14 +8,17 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import DataError, connection, models, transaction
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.identifiers import regex_problems
 from ingestion.models import IdentifierPattern
 from search import domain
 from search.query import MAX_QUERY_CHARS, ClassifierRule
 from search.query.rule_classifier import PREDICATES, check_rule
+from search.ranking.boosts import anchor_problem, parse_boosts
 
 
 def choices(enum: type[Any], **labels: Any) -> list[tuple[str, Any]]:
@@ -72,6 +75,36 @@ CLASSIFIERS = choices(
     mind=_("Mind's patterns"),
     **{"physical-ai": _("Physical AI's patterns")},
 )
+
+
+def check_boosts(value: object) -> None:
+    """Raise ValidationError for invalid boosts of a profile."""
+    try:
+        boosts = parse_boosts(value)
+    except ValueError as error:
+        raise ValidationError(str(error)) from error
+    for boost in boosts:
+        if problem := anchor_problem(boost):
+            raise ValidationError(f"Boost {boost.name}: {problem}")
+        # Postgres' regular expressions differ from Python's: every search would fail.
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SELECT '' ~ %s", [boost.pattern.replace("{anchor}", "x")])
+        except DataError as error:
+            reason = str(error).splitlines()[0]
+            raise ValidationError(
+                gettext(
+                    "Boost %(name)s: Postgres does not support the pattern: %(reason)s. Write it "
+                    "without Python-only syntax such as named groups."
+                )
+                % {"name": boost.name, "reason": reason}
+            ) from error
+
+
+def check_regex(value: str) -> None:
+    """Raise ValidationError for an invalid regular expression."""
+    if problems := regex_problems(value):
+        raise ValidationError(problems)
 
 
 class ClassRule(models.Model):

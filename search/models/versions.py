@@ -1,4 +1,4 @@
-"""What search profiles and answer profiles have in common: named versions, one of them active."""
+"""Named versions of a configuration, one of them active; and the number of the configuration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Self
 
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -63,3 +64,18 @@ class VersionedProfile(models.Model):
             before.save(update_fields=["state"])
         self.state, self.published = self.State.ACTIVE, timezone.now()
         self.save(update_fields=["state", "published"])
+
+
+class ConfigurationStamp(models.Model):
+    """A number that changes whenever the search configuration changes; the table has one row.
+
+    Processes cache the configuration until the number changes.
+    """
+
+    number = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
+
+    def __str__(self) -> str:
+        return str(self.number)
