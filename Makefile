@@ -9,7 +9,7 @@ WORKERS ?= 3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
-# Of `make lock` and `make audit`, which need none of the rest.
+# Of `make lock`, `make sbom` and `make audit`.
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ help:
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
-	@echo "make relevance   profiles on judged queries (ARGS: --collection NAME ...)"
+	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md)"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
 	@echo "make sbom        bills of materials and licences, in build/"
 	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"
@@ -36,7 +36,7 @@ demo: $(VENV)/.installed
 
 # Without .venv nothing of ours can be running from it.
 stop:
-	@test ! -x $(PY) || $(PY) manage.py demo --stop
+	@test ! -x $(PY) || $(PY) -m kbsite.demo.stop
 
 test: $(VENV)/.installed-dev
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
@@ -56,7 +56,6 @@ check: $(VENV)/.installed-dev
 	@echo "$(PY) manage.py makemigrations --check --dry-run"
 	@# Without a database it warns that it asked none; the models and the files are enough here.
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
-	$(PY) -m deploy.supply check
 	$(PY) manage.py check --fail-level WARNING
 	$(PY) manage.py evaluate --check docs/relevance.md
 	@echo "$(PY) manage.py check --deploy, as in production"
@@ -65,18 +64,31 @@ check: $(VENV)/.installed-dev
 		DATABASE_URL=postgres://a:b@db/c REDIS_URL=redis://cache SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
+# One file for all platforms: markers where they differ, and the hashes of every file of a version.
+COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--annotation-style line --custom-compile-command "make lock"
+EXTRAS = $(filter-out development demo tools,$(basename $(notdir $(wildcard requirements/*.in))))
+
 # Keeps all pins that the inputs allow: make lock ARGS="--upgrade-package celery".
+# The largest file first: the others take its pins, so that no two files differ.
 lock: $(TOOLS)/.installed
-	@$(TOOLS)/bin/python -m deploy.supply lock $(TOOLS)/bin/uv $(ARGS)
-	@$(TOOLS)/bin/python -m deploy.supply check
+	$(COMPILE) $(ARGS) requirements/development.in --output-file requirements-dev.txt
+	$(COMPILE) $(ARGS) requirements/demo.in --constraint requirements-dev.txt --output-file requirements.txt
+	for name in $(EXTRAS); do $(COMPILE) $(ARGS) requirements/$$name.in \
+		--constraint requirements-dev.txt --output-file requirements/$$name.txt || exit 1; done
+	$(COMPILE) $(ARGS) requirements/tools.in --output-file requirements/tools.txt
 
-# Fails on a licence that deploy/supply/licences.toml does not allow.
-sbom: $(VENV)/.installed-dev
-	@$(PY) -m deploy.supply sbom build
+# Fails on a licence that pyproject.toml does not allow.
+sbom: $(VENV)/.installed-dev $(TOOLS)/.installed
+	@mkdir -p build
+	@for name in requirements requirements/production; do $(TOOLS)/bin/cyclonedx-py requirements $$name.txt \
+		--pyproject pyproject.toml --output-reproducible --output-file build/sbom-$${name##*/}.cdx.json || exit 1; done
+	@$(TOOLS)/bin/pip-licenses --python $(PY) --format markdown --output-file build/licences.md
 
-# Exit code 1: a known fault; 3: the database did not answer for all packages.
+# Where pypi.org itself can be reached: an index without advisories knows no faults.
 audit: $(TOOLS)/.installed
-	@$(TOOLS)/bin/python -m deploy.supply audit $(TOOLS)/bin/pip-audit $(ARGS)
+	@for name in requirements-dev requirements/tools; do $(TOOLS)/bin/pip-audit --strict --disable-pip \
+		--require-hashes --requirement $$name.txt $(ARGS) || exit 1; done
 
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --fix .
@@ -86,8 +98,7 @@ bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)
 
 relevance: $(VENV)/.installed-dev
-	@$(PY) manage.py evaluate --tables docs/relevance.md $(ARGS) \
-		--profile all
+	@$(PY) manage.py evaluate $(patsubst --write,--tables docs/relevance.md,$(ARGS)) --profile all
 
 clean: stop
 	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -121,7 +132,7 @@ $(VENV)/.installed-dev: requirements-dev.txt | $(PY)
 	@touch $(VENV)/.installed $@
 
 $(TOOLS)/.installed: requirements/tools.txt
-	@echo "Installing what make lock and make audit need into $(TOOLS) (once, about 20 seconds)"
+	@echo "Installing what make lock, sbom and audit need into $(TOOLS) (once, about 20 seconds)"
 	@$(PYTHON) -m venv --clear $(TOOLS)
 	@$(TOOLS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	@touch $@

@@ -236,3 +236,16 @@ def test_database_of_another_version_is_refused_in_one_sentence(
     assert "export-collection" in refused.printed
     assert "make clean-data" in refused.printed
     assert "Traceback" not in refused.printed
+
+
+def test_a_bad_value_in_env_does_not_keep_the_site_from_stopping(tmp_path: Path) -> None:
+    servers = EmbeddedServers(tmp_path / "var", durable=False)
+    servers.start(postgres=False)
+    settings = tmp_path / ".env"
+    settings.write_text(f"STEELYARD_VAR={tmp_path / 'var'}\nMAX_UPLOAD_MB=many\n")
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+    done = subprocess.run(
+        [sys.executable, "-m", "kbsite.demo.stop"], cwd=PROJECT, check=False, text=True,
+        env=environment | {"STEELYARD_ENV_FILE": str(settings)}, capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, servers_up(tmp_path / "var")) == (0, [False, False]), done.stderr

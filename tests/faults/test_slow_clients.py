@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -77,14 +76,12 @@ def slow_clients_neither_stop_the_site_nor_stay(site: str) -> None:
 
 def a_large_body_is_refused_with_a_sentence_that_its_sender_reads(site: str) -> None:
     """Also by a client that goes on sending; and nothing of it is kept."""
-    begun = time.monotonic()
     request = urllib.request.Request(f"{site}/login/", data=b"x" * 20_000_000, method="POST")
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=30)
     with refused.value as reply:
         assert reply.status == 413
         assert b"is larger than this address accepts" in reply.read()
-    assert time.monotonic() - begun < 20
     assert _get(site)[0] == 200
 
 

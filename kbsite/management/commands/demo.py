@@ -15,7 +15,7 @@ from tqdm import tqdm
 from ingestion.management.base import PlainCommand
 from kbsite.demo import documents, examples, judged, site
 from kbsite.embedded import EmbeddedServersError
-from kbsite.supervisor import AlreadyRunning, Supervisor, SupervisorError, alone, stop_running
+from kbsite.supervisor import AlreadyRunning, Supervisor, SupervisorError, alone
 
 FIRST_PORT = 8000
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
@@ -43,20 +43,14 @@ class Command(PlainCommand):
             action="store_true",
             help="Show a line for each request, and what the programs print while they stop.",
         )
-        parser.add_argument(
-            "--stop", action="store_true", help="Stop a running demo and the embedded servers."
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # A closed terminal and `kill` end it as Ctrl-C does, which a script's background ignores.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.default_int_handler)
         try:
-            if options["stop"]:
-                self._stop()
-            else:
-                with alone(settings.VAR_DIR / "run"), site.servers_running():
-                    self._run(options)
+            with alone(settings.VAR_DIR / "run"), site.servers_running():
+                self._run(options)
         except KeyboardInterrupt:
             self._say("Stopped. The data is kept.")
             if options["once"]:
@@ -147,12 +141,6 @@ class Command(PlainCommand):
             "",
         ):
             self._say(line)
-
-    def _stop(self) -> None:
-        if stop_running(settings.VAR_DIR / "run"):
-            self._say("The demo is stopped.")
-        settings.EMBEDDED.stop()
-        self._say("Nothing runs any more. The data is kept.")
 
     def _say(self, line: str) -> None:
         # Around the progress bar; and a terminal that was closed must not keep it from ending.

@@ -148,14 +148,15 @@ def outdated(path: Path) -> str:
     """
     found = _MEASURED.search(path.read_text(encoding="utf-8"))
     if found is None:
-        return f"{path} does not say what its tables were measured with: run `make relevance`."
+        text = "does not say what its tables were measured with: run `make relevance ARGS=--write`."
+        return f"{path} {text}"
     release, commit = found.groups()
     known = releases()
     if release in known[:2] or not _differs_from(commit):
         return ""
     return (
         f"{path} was measured with Steelyard {release}; {known[0]} is more than one release later "
-        "and ranks by other code. Run `make relevance`."
+        "and ranks by other code. Run `make relevance ARGS=--write`."
     )
 
 

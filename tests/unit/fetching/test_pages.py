@@ -83,9 +83,9 @@ def test_wishes_to_robots(text: str, header: str, may_index: bool, may_follow: b
     ids=lambda text: text[:12],
 )
 def test_pages_that_are_meant_to_hurt(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert len(links(text)) <= 5_000
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 # --- sitemaps ----------------------------------------------------------------------------------

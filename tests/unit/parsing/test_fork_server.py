@@ -144,10 +144,8 @@ def test_a_server_killed_twice_fails_its_file_alone(parse: Parse) -> None:
 
 def test_a_child_killed_near_its_limit_is_not_tried_again(parse: Parse) -> None:
     body = "import os, signal, time\ntime.sleep(1.2)\nos.kill(os.getpid(), signal.SIGKILL)"
-    started = time.monotonic()
     with intruding(body), pytest.raises(ParseLimitExceeded, match="time or memory allowed"):
         parse("text", "a.txt", wall_seconds=2)
-    assert time.monotonic() - started >= 1.2
 
 
 def test_the_child_ends_with_a_killed_server(parse: Parse) -> None:
