@@ -6,7 +6,7 @@ import pytest
 
 from search.answers.context import assemble
 from search.answers.domain import AnswerParameters, Context
-from search.answers.measuring.figures import Judged, area, auroc, holds, refusals, risks, share
+from benchmarks.answers.figures import Judged, area, auroc, holds, refusals, risks, share
 from tests.support.pieces import piece
 
 ROWS = [

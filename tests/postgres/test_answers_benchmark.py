@@ -1,17 +1,16 @@
-"""`manage.py evaluate_answers`: a judged collection to figures of answers."""
+"""`benchmarks.answers`: a judged collection to figures of answers."""
 
 from __future__ import annotations
 
 import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
+from benchmarks.answers.__main__ import measured
 from search.answers.models import Answer
-from search.tuning.models import EvaluationRun
+from search.tuning.evaluation.collections import EvaluationError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
@@ -47,36 +46,19 @@ def write(file: Path, rows: list[dict[str, Any]]) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def evaluate(*arguments: object) -> str:
-    """What the command prints."""
-    out = StringIO()
-    call_command("evaluate_answers", *map(str, arguments), stdout=out, stderr=out)
-    return out.getvalue()
-
-
-def failing(*arguments: object) -> str:
-    with pytest.raises(CommandError) as error:
-        evaluate(*arguments)
-    return str(error.value)
-
-
-def test_figures_go_to_the_terminal_to_json_and_to_the_database(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_figures_of_a_judged_collection(folder: Path, tmp_path: Path) -> None:
     """S5-25, S5-44: every answer has sources, and every citation is valid."""
     other = tmp_path / "elsewhere"
     other.mkdir()
     write(other / "corpus.jsonl", CORPUS[:1])
     write(other / "queries.jsonl", [{"_id": "f", "text": "aortic valve stenosis in children"}])
     (other / "qrels.tsv").write_text("f\td1\t1\n")
-    written = tmp_path / "figures.json"
-    printed = evaluate(
-        "--collection", folder, "--foreign", other, "--mode", "instant", "--json", written
-    )
+    printed: list[str] = []
+    (run,) = measured([str(folder)], foreign=[str(other)], write=printed.append)
 
-    assert "ferries and bread: 2 questions with an answer, 1 without, 1 of other" in printed
-    assert "Mode instant" in printed
-    (run,) = json.loads(written.read_text())["runs"]
+    text = "\n".join(printed)
+    assert "ferries and bread: 2 questions with an answer, 1 without, 1 of other" in text
+    assert "Mode instant" in text
     assert run["questions"] == {"answerable": 2, "unanswerable": 1, "foreign": 1, "rejected": 0}
     assert run["context_recall"]["by_shape"][-1]["recall"] == 1
     held = run["containment"]
@@ -90,22 +72,16 @@ def test_figures_go_to_the_terminal_to_json_and_to_the_database(
     mode = run["modes"]["instant"]
     assert mode["with_sources"] == mode["valid_citations"] == 1
     assert 0 < mode["latency_ms"]["p50"] <= mode["latency_ms"]["p95"]
-
-    row = EvaluationRun.objects.get(kind=EvaluationRun.Kind.ANSWERS)
-    assert row.collection == "ferries and bread"
-    assert row.queries == 4
-    assert row.measures["context recall"] == row.measures["answers contained"] == 1
-    assert row.measures["instant: valid citations"] == 1
-    assert row.latency_ms["p95"]
     assert not Answer.objects.exists()
 
 
 def test_errors_say_what_to_do(folder: Path, tmp_path: Path) -> None:
-    assert "Give the path of a judged collection" in failing("--collection", tmp_path / "none")
-    file = tmp_path / "missing" / "figures.json"
-    assert "could not be written" in failing("--collection", folder, "--limit", 1, "--json", file)
+    with pytest.raises(EvaluationError, match="Give the path of a judged collection"):
+        measured([str(tmp_path / "none")])
     write(folder / "queries.jsonl", [{**row, "metadata": {}} for row in QUERIES])
-    assert "Give each its answers in queries.jsonl" in failing("--collection", folder)
+    with pytest.raises(EvaluationError, match=r"Give each its answers in queries\.jsonl"):
+        measured([str(folder)])
     write(folder / "queries.jsonl", QUERIES)
     (folder / "unanswerable.jsonl").write_text('{"_id": "u1"}\n')
-    assert "Line 1" in failing("--collection", folder)
+    with pytest.raises(EvaluationError, match="Line 1"):
+        measured([str(folder)])

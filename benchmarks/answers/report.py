@@ -1,4 +1,4 @@
-"""The outcome of an evaluation of answers: as text, as JSON, and as an evaluation run."""
+"""The outcome of an evaluation of answers as figures, which are its JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.answers.asking import ModeRow, QuestionRow
+from benchmarks.answers.figures import Judged, area, auroc, refusals, risks, share
 from search.answers.domain import AnswerParameters, Mode, State
-from search.answers.measuring.asking import ModeRow, QuestionRow
-from search.answers.measuring.figures import Judged, area, auroc, refusals, risks, share
-from search.engine import configuration
-from search.models import SearchProfile
 from search.tuning.evaluation.collections import JudgedCollection
 from search.tuning.evaluation.measures import interval, latencies
 from search.tuning.evaluation.runner import code_version
-from search.tuning.models import EvaluationRun
 
 Figures = dict[str, Any]
 
@@ -172,36 +169,3 @@ def _refused(rows: Sequence[ModeRow]) -> float | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def record(outcome: Outcome, found: Figures) -> EvaluationRun:
-    """Store the figures as an evaluation run of the active search profile."""
-    held = configuration.current()
-    active = held.profile("")
-    profile = SearchProfile.objects.get(name=active.name, version=active.version)
-    flat = {
-        "context recall": next(
-            (row["recall"] for row in reversed(found["context_recall"]["by_shape"])), None
-        ),
-        "answers contained": found["containment"]["quotes"],
-        **{
-            f"refusal AUROC, {name}": refusal["auroc"]
-            for name, refusal in found["refusal"].items()
-            if refusal
-        },
-    }
-    for mode, values in found["modes"].items():
-        flat[f"{mode}: valid citations"] = values["valid_citations"]
-        flat[f"{mode}: supported"] = values["supported"]
-    latency = found["modes"][outcome.modes[0].value]["latency_ms"] if outcome.modes else {}
-    return EvaluationRun.objects.create(
-        kind=EvaluationRun.Kind.ANSWERS,
-        profile=profile,
-        collection=outcome.judged.name,
-        corpus_hash=outcome.judged.corpus_hash(),
-        queries=len(outcome.rows),
-        measures={name: value for name, value in flat.items() if value is not None},
-        latency_ms=latency,
-        embedding_space=held.space.name if held.space else "",
-        code_version=code_version(),
-    )

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from benchmarks.answers.figures import holds, holds_any
+from benchmarks.answers.questions import Question
 from ingestion.lexical.sentences import sentences
 from ingestion.models import Chunk, Collection
 from search.answers import answering
@@ -15,8 +17,6 @@ from search.answers.context import context_of
 from search.answers.domain import Answered, AnswerParameters, Citation, Context, Mode, State
 from search.answers.extracting import AnswerType, Extract
 from search.answers.extracting.words import question_weights, says, tokens
-from search.answers.measuring.figures import holds, holds_any
-from search.answers.measuring.questions import Question
 from search.answers.wire import supported_share
 from search.answers.writing import extracted
 from search.domain import TermStatistic

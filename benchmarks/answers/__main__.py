@@ -1,0 +1,88 @@
+"""Measure answers on judged collections whose questions have gold answers.
+
+    python -m benchmarks.answers --collection squad20_dev --limit 800 --json figures.json
+    python -m benchmarks.answers --collection xquad_en --foreign wikiqa_test --mode instant thinking
+
+A collection is a folder in BEIR's layout, or its name under RELEVANCE_DIR: gold answers are the
+texts of `metadata.answers` in queries.jsonl, questions without an answer are in unanswerable.jsonl.
+With a model (ANSWER_BASE_URL, ANSWER_API_KEY), each question costs calls in each mode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.site import CORES, site
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--collection", nargs="+", action="extend", required=True)
+    parser.add_argument("--mode", nargs="+", action="extend", default=[], help="default: instant")
+    parser.add_argument(
+        "--foreign",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="collections whose questions are asked as well, and are to be refused",
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        help="at most so many questions with an answer, without, and of each --foreign",
+    )
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    with site("answers"):
+        runs = measured(
+            arguments.collection,
+            foreign=arguments.foreign,
+            modes=arguments.mode,
+            limit=arguments.limit,
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+
+
+def measured(
+    names: Sequence[str],
+    *,
+    foreign: Sequence[str] = (),
+    modes: Sequence[str] = (),
+    limit: int | None = None,
+    write: Callable[[str], Any] = print,
+) -> list[dict[str, Any]]:
+    """The figures of each collection, which are also written as text."""
+    from benchmarks.answers import printing, report
+    from benchmarks.answers.asking import measure
+    from benchmarks.answers.questions import foreign_questions, questions_of
+    from search.answers import answering
+    from search.answers.domain import Mode
+    from search.tuning.evaluation.collections import find
+    from search.tuning.evaluation.loading import load
+    from search.tuning.management.judged import progress, relevance_folder
+
+    root = relevance_folder()
+    chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))
+    others = [find(name, root) for name in foreign]
+    runs = []
+    for judged in [find(name, root) for name in names]:
+        questions = questions_of(judged, limit) + foreign_questions(others, limit)
+        collection = load(judged, write=write, processes=CORES)
+        with progress(judged.name) as update:
+            rows = measure(questions, collection, chosen, progress=update)
+        outcome = report.Outcome(judged, answering.active_parameters(), chosen, tuple(rows))
+        runs.append(report.figures(outcome))
+        write(printing.as_text(runs[-1]))
+    return runs
+
+
+if __name__ == "__main__":
+    sys.exit(main())
