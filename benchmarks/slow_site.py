@@ -21,9 +21,9 @@ SECONDS, PAUSE = float(os.environ.get("SLOW_SECONDS", "60")), 0.5
 async def frames(question: str) -> AsyncIterator[str]:
     """The events of an answer, then a frame every half second."""
     from search.answers import answering
-    from search.answers.answering import Asked
+    from search.answers.request import AnswerRequest
 
-    asked = Asked(question, viewer=None, is_recorded=False)
+    asked = AnswerRequest(question, viewer=None, is_recorded=False)
     async for event in answering.events(asked):
         yield f"event: {type(event).__name__}\ndata: {{}}\n\n"
     for number in range(int(SECONDS / PAUSE)):

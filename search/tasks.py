@@ -12,7 +12,7 @@ from celery import shared_task
 
 from common import jobs
 from search.analytics import gathering, privacy
-from search.answers import budgets, feedback, retention
+from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
 from search.parts.qdrant import checking, engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
@@ -101,8 +101,8 @@ def forget_history() -> int:
 def forget_answers() -> int:
     """End what a killed worker left, and delete what is too old; return how many answers."""
     budgets.settle_stale()
-    retention.sweep_running()
-    return retention.forget()
+    threads.sweep_running()
+    return threads.forget()
 
 
 @shared_task

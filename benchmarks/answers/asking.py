@@ -12,13 +12,14 @@ from benchmarks.answers.questions import Question
 from ingestion.lexical.sentences import sentences
 from ingestion.models import Chunk, Collection
 from search.answers import answering
-from search.answers.answering import Asked
-from search.answers.context import context_of
 from search.answers.domain import Answered, AnswerParameters, Citation, Context, Mode, State
-from search.answers.extracting import AnswerType, Extract
-from search.answers.extracting.words import question_weights, says, tokens
+from search.answers.extracting.asking import AnswerType
+from search.answers.extracting.quotes import Extract
+from search.answers.extracting.scoring import question_weights, says, tokens
+from search.answers.making.searching import context_of_all
+from search.answers.making.writing import extracted
+from search.answers.request import AnswerRequest
 from search.answers.wire import supported_share
-from search.answers.writing import extracted
 from search.domain import TermStatistic
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import Choices, SearchResponse
@@ -117,7 +118,7 @@ def _row(
         return row
     if problem := problem_of(response):
         raise EvaluationError(problem)
-    context = context_of(response.hits, viewer=evaluator(), parameters=parameters)
+    context = context_of_all([response.hits], viewer=evaluator(), parameters=parameters)
     row.retrieval, row.tokens = response.confidence, context.tokens
     _extract(row, response, context, parameters)
     if question.is_answerable:
@@ -163,7 +164,9 @@ def _recall(
         )
         is_own = (budget, passages) == (parameters.context_tokens, parameters.max_passages)
         made = (
-            context if is_own else context_of(response.hits, viewer=evaluator(), parameters=shaped)
+            context
+            if is_own
+            else context_of_all([response.hits], viewer=evaluator(), parameters=shaped)
         )
         row.held[budget, passages] = holds(made, golds)
     row.naive = holds_any(_first_hits(response, context.tokens), golds)
@@ -182,7 +185,7 @@ def _first_hits(response: SearchResponse, budget: int) -> list[str]:
 
 
 def _answer(question: Question, collection: Collection, mode: Mode, embedding: float) -> ModeRow:
-    asked = Asked(
+    asked = AnswerRequest(
         question.text,
         viewer=evaluator(),
         mode=mode,

@@ -30,7 +30,7 @@ JUDGED_COLLECTIONS = {"demo": "kbsite.demo.judged.collection"}
 
 # --- reranker ---
 # The server that reads the first results of profiles that give it a share; empty: none. The
-# protocol is cohere, tei or openai (a chat model), the scores are probability, logit or auto.
+# protocol is cohere or tei, the scores are probability, logit or auto.
 # RERANKER=sentences needs no server.
 RERANKER = env.str("RERANKER", default="")
 RERANKER_URL = env.str("RERANKER_URL", default="")

@@ -1,11 +1,11 @@
 """A: an answer, end to end. Read this first.
 
-    Asked -> standalone question -> SearchResponse -> Context -> sentences, checked -> its row
-             searching              searching         context    writing    drafting   recording
+    AnswerRequest -> question -> SearchResponse -> Context -> sentences, checked -> its row
+              searching     searching        context   writing     drafting    recording
 
-`events` is the stream, `answer` its end; the page, the API and agents call nothing else. `modes`
-has the order of these steps. Everything is read as the asker: what they may not read is neither in
-the context nor in the answer.
+`events` is the stream, `answer` its end; the page, the API and agents call nothing else.
+`making.modes` has the order of these steps. Everything is read as the asker: what they may not
+read is neither in the context nor in the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -28,14 +28,15 @@ from django.utils.translation import gettext
 from common.accounts import quotas
 from common.database import in_thread
 from common.errors import UserError
-from ingestion.models.library import Viewer
-from search.answers import modes, recording
+from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
-from search.answers.followups import content_words, follows_up, joined, rarest
 from search.answers.generating.client import Model, Payer, model_for
 from search.answers.generating.server import configured
+from search.answers.making import modes
+from search.answers.making.followups import content_words, follows_up, joined, rarest
+from search.answers.making.work import Work
 from search.answers.models import Answer, AnswerProfile, Thread
-from search.answers.work import Work
+from search.answers.request import AnswerRequest
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
@@ -47,9 +48,7 @@ from search.errors import (
     SearchError,
     ThreadFull,
 )
-from search.pipeline import Choices
 from search.query.parse import clean_text
-from search.retrieval import Filters
 from search.retrieval.spelling import passages_with
 
 T = TypeVar("T")
@@ -64,37 +63,7 @@ waiting = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
 RETRY_SECONDS = 10  # a guess: an answer takes 5 to 20
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question as it was asked.
-
-    `mode` None: the profile's. `searched_for` is the question to search for as its reader edited
-    it; None: after earlier questions it is made standalone. `earlier` are the questions before it
-    in a conversation that is not stored here, oldest first; those of a `thread` are read from it.
-    `is_extractive`: quotes, even if there is a model.
-    `visitor` is the key of the asker, for reading back and feedback; `budget_key` that of who is
-    not signed in, for budgets (`privacy`). `parameters` replaces the active answer profile, such as
-    by a draft under test; `choices` decides how the search ranks. Without `is_recorded` nothing is
-    stored.
-    """
-
-    question: str
-    viewer: Viewer
-    visitor: str = ""
-    budget_key: str = ""
-    mode: Mode | None = None
-    filters: Filters = field(default_factory=Filters)
-    choices: Choices = field(default_factory=Choices)
-    thread: Thread | None = None
-    parameters: AnswerParameters | None = None
-    channel: str = "page"
-    is_recorded: bool = True
-    searched_for: str | None = None
-    is_extractive: bool = False
-    earlier: tuple[str, ...] = ()
-
-
-def answer(asked: Asked) -> Answered:
+def answer(asked: AnswerRequest) -> Answered:
     """The answer to a question, complete. Raises AnswerFailed if it has none, and as `ended`."""
     end = ended(asked)
     if isinstance(end, Failed):
@@ -102,7 +71,7 @@ def answer(asked: Asked) -> Answered:
     return end.answer
 
 
-def ended(asked: Asked) -> Done | Failed:
+def ended(asked: AnswerRequest) -> Done | Failed:
     """The end of an answer, for a view that waits for it. Raises Busy, and what `events` raises.
 
     Only some of the web server's threads may wait for a language model.
@@ -118,7 +87,7 @@ def ended(asked: Asked) -> Done | Failed:
         waiting.release()
 
 
-async def _end(asked: Asked) -> Done | Failed:
+async def _end(asked: AnswerRequest) -> Done | Failed:
     last: Event | None = None
     async with aclosing(cast("AsyncGenerator[Event]", events(asked))) as told:
         async for event in told:
@@ -127,7 +96,7 @@ async def _end(asked: Asked) -> Done | Failed:
     return last
 
 
-async def events(asked: Asked) -> AsyncIterator[Event]:
+async def events(asked: AnswerRequest) -> AsyncIterator[Event]:
     """The events of an answer as they come; see `domain.Event`.
 
     Raises what `search.pipeline.search` raises, and NotPermitted for a thread of somebody else,
@@ -200,7 +169,7 @@ def _recorded(work: Work, started: bool) -> Answered:
     return now
 
 
-def _begun(asked: Asked) -> Work:
+def _begun(asked: AnswerRequest) -> Work:
     """The work of an answer that begins: its parameters, its model and its earlier questions."""
     thread = asked.thread
     viewer = asked.viewer
@@ -230,7 +199,7 @@ def _begun(asked: Asked) -> Work:
     return work
 
 
-def _model(asked: Asked, parameters: AnswerParameters, answer_id: str) -> Model | None:
+def _model(asked: AnswerRequest, parameters: AnswerParameters, answer_id: str) -> Model | None:
     if asked.is_extractive:
         return None
     user = asked.viewer if asked.viewer is not None and asked.viewer.is_authenticated else None
@@ -260,7 +229,7 @@ def _follow(work: Work) -> None:
         work.stand_in = _joined(asked, work.earlier[-1], configured)
 
 
-def _joined(asked: Asked, previous: str, configured: Configuration) -> str:
+def _joined(asked: AnswerRequest, previous: str, configured: Configuration) -> str:
     """The question with the rare words of the previous one; empty if that cannot be read."""
     try:
         before = read_query(previous, configured)

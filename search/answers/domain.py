@@ -27,11 +27,19 @@ MODEL_FAILED = frozenset({"model", "budget"})
 
 
 class Verdict(StrEnum):
-    """Whether the cited passages bear out a sentence. UNCHECKED: it claims nothing to check."""
+    """What the cited passages say of a sentence. UNCHECKED: it claims nothing to check.
+
+    UNSUPPORTED: it cites none, or they lack its figures, identifiers, names or quoted words, or
+    have others in their place. UNVERIFIED: those are there, but too few of its other words.
+    """
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
+    UNVERIFIED = "unverified"
     UNCHECKED = "unchecked"
+
+
+NOT_SUPPORTED = frozenset({Verdict.UNSUPPORTED, Verdict.UNVERIFIED})
 
 
 class State(StrEnum):

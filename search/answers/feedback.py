@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from common.accounts.models import User
 from ingestion.models.library import Viewer
 from search.analytics.complaints import Complaint, file_complaints
 from search.analytics.gathering import drained
@@ -23,10 +23,6 @@ from search.answers.models import Answer, AnswerFeedback, AnswerSource
 from search.errors import SearchError
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 
 Reason = AnswerFeedback.Reason
 # Reasons that blame one of the sources.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -16,12 +16,10 @@ from django.db.models import Max
 from django.utils.text import Truncator
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from search.answers.domain import AnswerParameters
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.errors import NotPermitted, ProfileError
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 Action = AnswerProfileChange.Action
 State = AnswerProfile.State

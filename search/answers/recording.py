@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -21,21 +21,19 @@ from ingestion.models.library import Viewer
 from search.answers.budgets import MOST_NAME
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
 from search.answers.models import Answer, AnswerSource, Thread
+from search.answers.request import AnswerRequest
 from search.answers.wire import sentence_data, sentence_from, step_data, supported_share
 from search.retrieval import Filters
-
-if TYPE_CHECKING:
-    from search.answers.answering import Asked
 
 logger = logging.getLogger(__name__)
 
 
-def start(answered: Answered, asked: Asked) -> None:
+def start(answered: Answered, asked: AnswerRequest) -> None:
     """Store an answer that is being written; one statement."""
     Answer.objects.create(**_asked(answered, asked), **_told(answered))
 
 
-def finish(answered: Answered, asked: Asked, *, started: bool = False) -> None:
+def finish(answered: Answered, asked: AnswerRequest, *, started: bool = False) -> None:
     """Store an answer with its sources; two statements, three if it was started, one for a thread.
 
     If its thread or its asker was deleted in the meantime, nothing is stored; of a document that
@@ -51,7 +49,7 @@ def finish(answered: Answered, asked: Asked, *, started: bool = False) -> None:
                 _store_remains(answered, asked, started)
 
 
-def _store(answered: Answered, asked: Asked, started: bool) -> None:
+def _store(answered: Answered, asked: AnswerRequest, started: bool) -> None:
     if started:
         stored = Answer.objects.filter(public_id=answered.id)
         if not stored.update(**_told(answered)):
@@ -67,7 +65,7 @@ def _store(answered: Answered, asked: Asked, started: bool) -> None:
         Thread.objects.filter(pk=asked.thread.pk).update(updated=timezone.now())
 
 
-def _asker_remains(asked: Asked) -> bool:
+def _asker_remains(asked: AnswerRequest) -> bool:
     user = _user(asked)
     thread = asked.thread
     return (user is None or User.objects.filter(pk=user.pk).exists()) and (
@@ -75,7 +73,7 @@ def _asker_remains(asked: Asked) -> bool:
     )
 
 
-def _store_remains(answered: Answered, asked: Asked, started: bool) -> None:
+def _store_remains(answered: Answered, asked: AnswerRequest, started: bool) -> None:
     """Store an answer some of whose documents were deleted: without its text, and withheld."""
     documents = [each.document for each in answered.context.passages]
     versions = [each.version for each in answered.context.passages]
@@ -98,12 +96,12 @@ def _store_remains(answered: Answered, asked: Asked, started: bool) -> None:
             source.save()
 
 
-def _user(asked: Asked) -> User | None:
+def _user(asked: AnswerRequest) -> User | None:
     viewer = asked.viewer
     return viewer if viewer is not None and viewer.is_authenticated else None
 
 
-def _asked(answered: Answered, asked: Asked) -> dict[str, Any]:
+def _asked(answered: Answered, asked: AnswerRequest) -> dict[str, Any]:
     """The columns of an answer that never change."""
     return {
         "public_id": answered.id,

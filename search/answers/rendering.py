@@ -19,7 +19,14 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 
-from search.answers.domain import Answered, Citation, Passage, Sentence, Verdict
+from search.answers.domain import (
+    NOT_SUPPORTED,
+    Answered,
+    Citation,
+    Passage,
+    Sentence,
+    Verdict,
+)
 from search.answers.wire import passage_url
 
 # Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
@@ -168,7 +175,9 @@ def _paragraphs() -> MarkdownIt:
 
 
 def _signed(answered: Answered, nonce: str) -> str:
-    """The text with a sign for each citation, and at both ends of each unsupported sentence."""
+    """The text with a sign for each citation, at both ends of each unsupported sentence, and at
+    the end of each that is not verified.
+    """
     sign_of = f"{_OPEN}{nonce}{{}}{_CLOSE}".format
     text = answered.text.translate(_PLAIN)
     known = {each.number for each in answered.context.passages}
@@ -179,16 +188,15 @@ def _signed(answered: Answered, nonce: str) -> str:
             sign = sign_of(f"c{cited.passage}.{cited.start}.{cited.end}")
             signs.append((found.start(), found.end(), sign))
     for place, sentence in enumerate(answered.sentences):
-        if sentence.verdict is not Verdict.UNSUPPORTED:
+        if sentence.verdict not in NOT_SUPPORTED:
             continue
         begins = _BLOCK.match(text, sentence.start, sentence.end)
         start = begins.end() if begins else sentence.start
         end = sentence.start + len(text[sentence.start : sentence.end].rstrip())
         if start < end and not _FENCE.match(text, start):
-            signs += [
-                (start, start, sign_of(f"u{place}")),
-                (end, end, sign_of(f"/{place}")),
-            ]
+            if sentence.verdict is Verdict.UNSUPPORTED:
+                signs.append((start, start, sign_of(f"u{place}")))
+            signs.append((end, end, sign_of(f"/{place}")))
     pieces, at = [], 0
     for start, end, sign in sorted(signs, key=lambda each: (each[0], each[1])):
         pieces += [text[at:start], sign]
@@ -259,6 +267,10 @@ def _chip(citation: Citation, answered: Answered, prefix: str) -> str:
 
 
 def _reason(sentence: Sentence) -> str:
+    if sentence.verdict is Verdict.UNVERIFIED:
+        return format_html(
+            ' <span class="unverified" role="note">{}</span>', gettext("not verified")
+        )
     reasons = sentence.reasons or (gettext("The cited passages do not say this."),)
     return format_html(
         ' <span class="doubt" role="note" title="{}"><b>{}</b> {}</span>',

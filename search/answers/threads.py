@@ -2,15 +2,19 @@
 
 Nobody else reads a thread, staff included, unless its owner shares it with the signed-in users; and
 each answer in it is withheld from a reader who may not read all of its sources.
+`forget` deletes old ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.text import Truncator
 from django.utils.timezone import localtime
@@ -19,14 +23,16 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from ingestion.models.library import Viewer
 from search.answers import recording
-from search.answers.domain import Answered, Passage
-from search.answers.models import Answer, Thread
+from search.answers.domain import Answered, Passage, State
+from search.answers.models import Answer, ModelCall, Thread
 from search.answers.rendering import linked_text, plain_line
 from search.answers.wire import answer_data, passage_url
 from search.errors import NotPermitted
 from search.query.parse import clean_text
 
 TITLE_CHARS = 80
+# Longer than any profile may give a model (10 minutes), for each of an answer's calls.
+STALE = timedelta(hours=1)
 
 
 def start(user: User, question: str) -> Thread:
@@ -140,3 +146,33 @@ def _source(passage: Passage, link: str) -> str:
     if passage.page is not None:
         place.append(gettext("page %(page)s") % {"page": passage.page})
     return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link})"
+
+
+def sweep_running(older_than: timedelta = STALE) -> int:
+    """Mark answers that began so long ago and have no end as failed; return their number.
+
+    Their worker was killed. One statement.
+    """
+    running = Answer.objects.filter(state=State.RUNNING.value, at__lt=timezone.now() - older_than)
+    return running.update(state=State.FAILED.value, error="interrupted")
+
+
+def forget(now: datetime | None = None) -> int:
+    """Delete the answers, and then the threads without any newer, that are older than ANSWERS_DAYS.
+
+    Those older than SEARCH_EVENTS_ANONYMISE_DAYS, and the calls of models, lose their visitors.
+    Returns the number of deleted answers. What they cost stays: see `ModelCall`.
+    """
+    now = now or timezone.now()
+    _forget_visitors(now - timedelta(days=settings.SEARCH_EVENTS_ANONYMISE_DAYS))
+    oldest = now - timedelta(days=settings.ANSWERS_DAYS)
+    old = Answer.objects.filter(at__lt=oldest)
+    count = old.count()
+    old.delete()
+    Thread.objects.filter(updated__lt=oldest, answers=None).delete()
+    return count
+
+
+def _forget_visitors(before: datetime) -> None:
+    for rows in (Answer.objects, ModelCall.objects):
+        rows.filter(at__lt=before).exclude(visitor="").update(visitor="")

@@ -23,8 +23,8 @@ from common.database import in_thread
 from common.errors import UserError
 from search.analytics.privacy import budget_key, is_recorded, visitor_of
 from search.answers import answering
-from search.answers.answering import Asked
 from search.answers.domain import Answered, Done, Failed, Mode
+from search.answers.request import AnswerRequest
 from search.mcp import shapes, tools
 from search.mcp.tools import Caller
 
@@ -176,9 +176,9 @@ def _admitted(caller: Caller) -> Caller:
     return caller
 
 
-def _asked(question: str, mode: str, caller: Caller) -> Asked:
+def _asked(question: str, mode: str, caller: Caller) -> AnswerRequest:
     request = caller.request
-    return Asked(
+    return AnswerRequest(
         question,
         viewer=caller.viewer,
         visitor="" if request is None else visitor_of(request).key,
@@ -189,7 +189,7 @@ def _asked(question: str, mode: str, caller: Caller) -> Asked:
     )
 
 
-async def _answered(asked: Asked) -> Answered:
+async def _answered(asked: AnswerRequest) -> Answered:
     """The complete answer. Raises ToolError. If the agent leaves, its generator is closed."""
     last: Done | Failed | None = None
     try:

@@ -17,7 +17,7 @@ from ingestion.models.library import Viewer
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
-from search.answers.domain import Answered, Passage, Verdict
+from search.answers.domain import NOT_SUPPORTED, Answered, Passage
 from search.answers.wire import passage_url
 from search.errors import SearchError
 from search.mcp import shapes
@@ -124,7 +124,7 @@ def answered(answer: Answered, caller: Caller) -> shapes.AnswerItem:
         unsupported=[
             shapes.Unsupported(text=each.text, reasons=list(each.reasons))
             for each in answer.sentences
-            if each.verdict is Verdict.UNSUPPORTED
+            if each.verdict in NOT_SUPPORTED
         ],
         model=answer.model,
         notes=list(answer.notes),

@@ -40,19 +40,6 @@ def strengths_of(scores: Sequence[float], scale: Scale = Scale.AUTO) -> list[flo
     return strengths
 
 
-def by_place(order: Sequence[int], count: int) -> list[float]:
-    """The strengths of `count` passages that a model put into this order, best first.
-
-    Passages that `order` lacks follow in theirs. The first has 1, each next one 1 / count less.
-    """
-    named = [place for place in dict.fromkeys(order) if 0 <= place < count]
-    rest = sorted(set(range(count)) - set(named))
-    strengths = [0.0] * count
-    for rank, place in enumerate([*named, *rest]):
-        strengths[place] = 1 - rank / count
-    return strengths
-
-
 @dataclass(frozen=True, eq=False)
 class Reranking:
     """What a reranker makes of one query's scores, by column.

@@ -13,14 +13,13 @@ from search.ranking.reranking import Scale
 
 
 class Kind(StrEnum):
-    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list.
+    """The protocol that a reranker's server speaks.
 
     SENTENCES needs no server: a local embedding model compares the sentences.
     """
 
     COHERE = "cohere"
     TEI = "tei"
-    OPENAI = "openai"
     SENTENCES = "sentences"
 
 
@@ -45,8 +44,6 @@ class RerankerConfig:
                 f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
                 "http://127.0.0.1:8080/rerank."
             )
-        if self.kind is Kind.OPENAI and not self.model:
-            raise ValueError("RERANKER=openai needs RERANKER_MODEL, the name of a chat model.")
         named = self.model.removeprefix("local").removeprefix(":")
         if self.kind is Kind.SENTENCES and named not in ("", *MODELS):
             raise ValueError(

@@ -20,7 +20,6 @@ from django.db.models import Sum
 from common.database import in_thread
 from search.answers.budgets import Payer
 from search.answers.domain import AnswerParameters, Citation, Cited, Token
-from search.answers.generating import failures
 from search.answers.generating import server as servers
 from search.answers.generating.client import Model, model_for, prompt_tokens
 from search.answers.generating.markers import MarkerParser
@@ -548,4 +547,4 @@ def test_neither_prompts_nor_answers_nor_keys_are_logged(
     [(1.0, "for 1 second in"), (0.5, "for 0.5 seconds in"), (15, "15 seconds")],
 )
 def test_durations_are_counted(seconds: float, words: str) -> None:
-    assert words in str(failures.stalled(seconds))
+    assert words in str(servers.timed_out("token_timeout", seconds))

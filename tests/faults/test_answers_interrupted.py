@@ -23,10 +23,10 @@ from django.db import connection
 from common.database import in_thread
 from kbsite.serving.dispatch import Pages, Site, Threads
 from search.answers import answering, recording
-from search.answers.answering import Asked
 from search.answers.domain import Answered, AnswerParameters, Done, Mode, State, Token
 from search.answers.models import Answer, ModelCall
-from search.answers.retention import sweep_running
+from search.answers.request import AnswerRequest
+from search.answers.threads import sweep_running
 from tests.faults.asgi import response, scope
 from tests.faults.harness import ROOT, environment, wait_for
 from tests.support.factories import make_collection, make_document
@@ -56,8 +56,8 @@ def _library(db: None) -> None:
     make_document(make_collection(), TIMEOUTS)
 
 
-def asked(number: int = 0) -> Asked:
-    return Asked(
+def asked(number: int = 0) -> AnswerRequest:
+    return AnswerRequest(
         QUESTION, None, visitor=f"visitor {number}", mode=Mode.INSTANT, parameters=PARAMETERS
     )
 
@@ -190,10 +190,13 @@ def test_a_row_that_is_being_stored_is_stopped_with_its_task(
 _ASKS = """
 import django
 django.setup()
-from search.answers.answering import Asked, answer
+from dataclasses import replace
+from search.answers.answering import answer
 from search.answers.domain import AnswerParameters, Mode
+from search.answers.request import AnswerRequest
 parameters = AnswerParameters(refusal="No.", system_prompt="Answer from $fence.", refuse_below=0.0)
-answer(Asked("How long is a connection timeout?", None, mode=Mode.INSTANT, parameters=parameters))
+asked = AnswerRequest("How long is a connection timeout?", None, mode=Mode.INSTANT)
+answer(replace(asked, parameters=parameters))
 """
 
 

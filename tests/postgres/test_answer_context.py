@@ -14,8 +14,8 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk
 from ingestion.services import Wish
-from search.answers.context import context_of, context_of_all
 from search.answers.domain import AnswerParameters, Context
+from search.answers.making.searching import context_of_all
 from search.domain import Hit
 from search.pipeline import search
 from tests.support.factories import make_document
@@ -44,8 +44,8 @@ def hits_of(question: str, viewer: Any = NOBODY) -> tuple[Hit, ...]:
 
 
 def context(question: str, viewer: Any = NOBODY, **parameters: Any) -> Context:
-    return context_of(
-        hits_of(question, viewer), viewer=viewer, parameters=AnswerParameters(**parameters)
+    return context_of_all(
+        [hits_of(question, viewer)], viewer=viewer, parameters=AnswerParameters(**parameters)
     )
 
 
@@ -57,7 +57,7 @@ class TestLibrary:
     def test_a_passage_names_its_place(self, library: SimpleNamespace) -> None:
         """S5-15: what the prompt and a citation need."""
         hits = hits_of("connection timeout")
-        found = context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+        found = context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
 
         best = next(passage for passage in found.passages if passage.rank == 1)
         chunk = Chunk.objects.get(pk=hits[0].chunk_id)
@@ -84,13 +84,13 @@ class TestLibrary:
     ) -> None:
         hits = hits_of("what happened on day 40")
         with django_assert_num_queries(1):
-            context_of(hits, viewer=NOBODY, parameters=AnswerParameters(expand=False))
+            context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters(expand=False))
         with django_assert_num_queries(2):
-            context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+            context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
         with django_assert_num_queries(2):
             context_of_all([hits, hits[3:]], viewer=NOBODY, parameters=AnswerParameters())
         with django_assert_num_queries(0):
-            assert context_of([], viewer=NOBODY, parameters=AnswerParameters()) == Context(
+            assert context_of_all([], viewer=NOBODY, parameters=AnswerParameters()) == Context(
                 budget=5000
             )
 
@@ -101,8 +101,10 @@ class TestLibrary:
         hits = hits_of("zanzibar harbour lighthouse", member)
         chunks = set(library.secret.chunks.values_list("pk", flat=True))
 
-        assert ids(context_of(hits, viewer=member, parameters=AnswerParameters())) & chunks
-        assert not ids(context_of(hits, viewer=NOBODY, parameters=AnswerParameters())) & chunks
+        assert ids(context_of_all([hits], viewer=member, parameters=AnswerParameters())) & chunks
+        assert (
+            not ids(context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())) & chunks
+        )
 
     def test_it_reads_the_first_candidates_only(self, library: SimpleNamespace) -> None:
         """S5-11."""
@@ -120,7 +122,7 @@ class TestLibrary:
         assert ids(found) >= {ranking[0].chunk_id for ranking in rankings}
         assert min(passage.rank for passage in found.passages) == 1
         alone = context_of_all(rankings[:1], viewer=NOBODY, parameters=AnswerParameters())
-        assert alone == context_of(rankings[0], viewer=NOBODY, parameters=AnswerParameters())
+        assert alone == context_of_all([rankings[0]], viewer=NOBODY, parameters=AnswerParameters())
 
 
 class TestRepeats:
@@ -144,14 +146,14 @@ class TestRepeats:
         rings = "first bell rings at the turn, third bell rings at the turn"
         parameters = AnswerParameters(min_passages=1, context_tokens=1500)
         hits = [hit for hit in hits_of(rings) if hit.document_id == bells.pk]
-        before = context_of(hits[:1], viewer=NOBODY, parameters=parameters)
+        before = context_of_all([hits[:1]], viewer=NOBODY, parameters=parameters)
         assert "second bell" in before.passages[0].text
 
         second = bells.chunks.filter(text__contains="second bell")
         chunks = set(second.values_list("pk", flat=True))
         for chunk in second:
             services.edit_chunk(chunk, Wish(disabled=True), acting_user=None)
-        after = context_of(hits, viewer=NOBODY, parameters=parameters)
+        after = context_of_all([hits], viewer=NOBODY, parameters=parameters)
         assert len(after.passages) == 2
         assert not ids(after) & chunks
         assert all("second bell" not in passage.text for passage in after.passages)
@@ -162,7 +164,7 @@ class TestRepeats:
         text = chunk.text.replace("thermocouple", "pyrometer")
         services.edit_chunk(chunk, Wish(text=text), acting_user=None)
 
-        found = context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+        found = context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
         (passage,) = (each for each in found.passages if chunk.pk in each.chunk_ids)
         assert "pyrometer" in passage.text
         assert "thermocouple" not in passage.text

@@ -7,9 +7,9 @@ import pytest
 from common.accounts.models import User
 from ingestion.models import Collection
 from search.answers import answering, recording, threads
-from search.answers.answering import Asked
 from search.answers.domain import AnswerParameters, Mode, State, Verdict
 from search.answers.models import Answer, Thread
+from search.answers.request import AnswerRequest
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, TIMEOUTS
 from tests.support.scripted_model import Piece, ScriptedModel
@@ -24,15 +24,17 @@ def use(monkeypatch: pytest.MonkeyPatch, *pieces: Piece, **replies: str) -> None
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
 
 
-def asked(viewer: User | None, mode: Mode = Mode.INSTANT, thread: Thread | None = None) -> Asked:
-    return Asked(QUESTION, viewer, mode=mode, parameters=PARAMETERS, thread=thread)
+def asked(
+    viewer: User | None, mode: Mode = Mode.INSTANT, thread: Thread | None = None
+) -> AnswerRequest:
+    return AnswerRequest(QUESTION, viewer, mode=mode, parameters=PARAMETERS, thread=thread)
 
 
 @pytest.mark.django_db
 def test_an_answer_quotes_its_sources_exactly() -> None:
     """S5-18, S5-25."""
     make_document(make_collection(), CONNECTIONS)
-    answered = answering.answer(Asked("How long is a connection timeout?", viewer=None))
+    answered = answering.answer(AnswerRequest("How long is a connection timeout?", viewer=None))
 
     assert answered.state is State.DONE
     assert answered.notes == ()  # why the weights lean is said of the results alone

@@ -14,9 +14,9 @@ from asgiref.sync import async_to_sync, sync_to_async
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording
-from search.answers.answering import Asked
 from search.answers.domain import AnswerParameters, Done, Event, Failed, Mode, State, Token
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.engine.response import SearchResponse
 from search.errors import ModelUnavailable
 from tests.support.factories import make_collection, make_document
@@ -39,16 +39,16 @@ def use(monkeypatch: pytest.MonkeyPatch, *pieces: Piece) -> ScriptedModel:
     return model
 
 
-def asked(viewer: User | None = None, **changed: Any) -> Asked:
+def asked(viewer: User | None = None, **changed: Any) -> AnswerRequest:
     given = {
         "visitor": "" if viewer else "somebody",
         "mode": Mode.INSTANT,
         "parameters": PARAMETERS,
     }
-    return Asked(QUESTION, viewer, **{**given, **changed})
+    return AnswerRequest(QUESTION, viewer, **{**given, **changed})
 
 
-def told(question: Asked) -> list[Event]:
+def told(question: AnswerRequest) -> list[Event]:
     async def collected() -> list[Event]:
         return [event async for event in answering.events(question)]
 

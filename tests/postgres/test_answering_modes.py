@@ -10,8 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from search import pipeline
-from search.answers import answering, searching, writing
-from search.answers.answering import Asked
+from search.answers import answering
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -25,8 +24,10 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting import Extract
+from search.answers.extracting.quotes import Extract
+from search.answers.making import searching, writing
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.domain import Signal, Stage
 from search.engine.response import SearchResponse
 from search.errors import BudgetExceeded, ModelUnavailable, NothingAsked
@@ -91,7 +92,7 @@ def use(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel | Exception | None
     monkeypatch.setattr(answering, "model_for", model_for)
 
 
-def told(asked: Asked) -> list[Event]:
+def told(asked: AnswerRequest) -> list[Event]:
     async def collected() -> list[Event]:
         return [event async for event in answering.events(asked)]
 
@@ -106,7 +107,7 @@ def ask(mode: Mode = Mode.INSTANT, **changed: Any) -> tuple[Answered, list[Event
         "parameters": PARAMETERS,
         **changed,
     }
-    events = told(Asked(**given))
+    events = told(AnswerRequest(**given))
     done = events[-1]
     assert isinstance(done, Done)
     assert shown(events) == done.answer.text or done.answer.degraded or changed
@@ -175,7 +176,7 @@ def test_an_answer_is_stored_before_its_model_writes(monkeypatch: pytest.MonkeyP
 
     async def collected() -> None:
         async for event in answering.events(
-            Asked(QUESTION, None, parameters=PARAMETERS, mode=Mode.INSTANT)
+            AnswerRequest(QUESTION, None, parameters=PARAMETERS, mode=Mode.INSTANT)
         ):
             if isinstance(event, Token) and not seen:
                 states = Answer.objects.values_list("state", flat=True)

@@ -10,7 +10,7 @@ import pytest
 from django.core.cache import cache
 
 from ingestion.embedding import Vectors
-from search.answers.extracting.vectors import sentence_embedder, vectors_of
+from search.answers.extracting.quotes import sentence_embedder, vectors_of
 
 pytestmark = pytest.mark.usefixtures("clean_cache")
 

@@ -461,20 +461,6 @@ class TestMeasuring:
         assert asked().degraded == (Stage.RERANKER,)
 
 
-class TestListwise:
-    def test_a_chat_model_orders_the_list_once(
-        self, reversing: FakeReranker, settings: Any
-    ) -> None:
-        settings.RERANKER = "openai"
-        settings.RERANKER_URL = f"{reversing.base}/v1"
-        settings.RERANKER_MODEL = "chat"
-        before, after = asked(share=0), asked(share=1)
-        first = [group.best.chunk_id for group in before.groups[:FIRST]]
-        assert [group.best.chunk_id for group in after.groups[:FIRST]] == first[::-1]
-        asked(share=1)
-        assert len(reversing.requests) == 1
-
-
 class TestSentences:
     """RERANKER=sentences: no server; a passage counts for its nearest sentence."""
 

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Collection, Visibility
-from search.answers import answering, recording, retention, searching, threads
-from search.answers.answering import Asked
+from search.answers import answering, recording, threads
 from search.answers.domain import Answered, AnswerParameters, Begun, Event, Failed, Mode
+from search.answers.making import searching
 from search.answers.models import Answer, ModelCall, Thread
+from search.answers.request import AnswerRequest
 from search.errors import (
     ModelUnavailable,
     NoActiveProfile,
@@ -66,7 +67,7 @@ def ask(thread: Thread, question: str, **changed: Any) -> Answered:
         "mode": Mode.INSTANT,
         "parameters": PARAMETERS,
     }
-    return answering.answer(Asked(question, **{**given, **changed}))
+    return answering.answer(AnswerRequest(question, **{**given, **changed}))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,9 @@ def test_an_event_comes_before_the_model_is_asked(
     use(monkeypatch, model)
 
     async def first() -> Event:
-        asked = Asked("And it?", None, mode=Mode.INSTANT, parameters=PARAMETERS, earlier=(FIRST,))
+        asked = AnswerRequest(
+            "And it?", None, mode=Mode.INSTANT, parameters=PARAMETERS, earlier=(FIRST,)
+        )
         async with aclosing(answering.events(asked)) as events:  # type: ignore[type-var]
             return await anext(events)
 
@@ -160,7 +163,7 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
         raise NoActiveProfile("There is no profile.")
 
     monkeypatch.setattr(searching.pipeline, "search", fails)
-    end = answering.ended(Asked("And it?", None, parameters=PARAMETERS, earlier=(FIRST,)))
+    end = answering.ended(AnswerRequest("And it?", None, parameters=PARAMETERS, earlier=(FIRST,)))
     assert isinstance(end, Failed)
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
 
@@ -192,11 +195,11 @@ def test_the_earlier_questions_of_a_conversation_elsewhere(
     """Chat programs send their history; what cannot be read of it is left out."""
     use(monkeypatch, None)
     for earlier in ((FIRST,), ("x" * 99_999, FIRST), (FIRST, "  ")):
-        asked = Asked("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
+        asked = AnswerRequest("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
         answer = answering.answer(asked)
         assert answer.searched_for == "And how large is it? connection timeout Postgres"
     for earlier in (("-timeout",), ("meta.x:",)):
-        asked = Asked("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
+        asked = AnswerRequest("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
         assert answering.answer(asked).searched_for.startswith("And how large is it?")
 
 
@@ -339,10 +342,10 @@ def test_old_answers_and_threads_are_forgotten(
     now = timezone.now()
     Answer.objects.filter(public_id=old.id).update(at=now - timedelta(days=31))
     Thread.objects.filter(pk=empty.pk).update(updated=now - timedelta(days=31))
-    assert retention.forget(now) == 1
+    assert threads.forget(now) == 1
     assert str(Answer.objects.get().public_id) == new.id
     assert list(Thread.objects.all()) == [thread]
-    assert retention.forget(now + timedelta(days=31)) == 1
+    assert threads.forget(now + timedelta(days=31)) == 1
     assert not Thread.objects.exists()
 
 
@@ -354,7 +357,7 @@ def test_visitors_are_forgotten_before_their_answers(settings: Any) -> None:
         at = now - timedelta(days=days)
         Answer.objects.create(**asked, visitor="key", at=at)
         ModelCall.objects.create(visitor="key", at=at, purpose="answer")
-    assert retention.forget(now) == 0
+    assert threads.forget(now) == 0
     for rows in (Answer.objects, ModelCall.objects):
         assert list(rows.order_by("-at").values_list("visitor", flat=True)) == ["key", ""]
 
@@ -365,7 +368,7 @@ def test_a_killed_answer_is_marked_as_failed(thread: Thread) -> None:
     ]
     old, new = Answer.objects.bulk_create(rows)
     Answer.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(hours=2))
-    assert retention.sweep_running() == 1
+    assert threads.sweep_running() == 1
     assert Answer.objects.get(pk=old.pk).state == "failed"
     assert Answer.objects.get(pk=old.pk).error == "interrupted"
     assert Answer.objects.get(pk=new.pk).state == "running"

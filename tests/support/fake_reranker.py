@@ -5,7 +5,7 @@
 
 A passage scores by the share of the question's words that it contains, in place of a model: no
 cross-encoder exists in a wheel. Each request gets the next behaviour of the script; after its end
-every answer is correct. `/v1/chat/completions` orders the passages of a chat prompt alike.
+every answer is correct.
 """
 
 from __future__ import annotations
@@ -92,31 +92,8 @@ class FakeReranker(JSONServer):
             texts = body.get("documents") or body["texts"]
             scores = [self.score(body["query"], text) for text in texts]
             reply = Reply(json.dumps(self._shape(scores)).encode())
-        elif path == "/v1/chat/completions":
-            reply = Reply(json.dumps(chat(self._order(body))).encode())
         else:
             reply = Reply(b"{}", 404)
         if reply.delay:
             self._stopping.wait(reply.delay)
         return reply
-
-    def _order(self, body: dict[str, Any]) -> str:
-        """The chat model's answer: the ids of the prompt's passages, best first."""
-        lines = body["messages"][1]["content"].splitlines()
-        query = json.loads(lines[0])["question"]
-        rows = [json.loads(line) for line in lines[1:] if line.startswith("{")]
-        rows.sort(key=lambda row: -self.score(query, row["text"]))
-        return json.dumps({"ranking": [row["id"] for row in rows]})
-
-
-def chat(content: str) -> Any:
-    """A chat completion with this content."""
-    message = {"role": "assistant", "content": content}
-    choice = {"index": 0, "finish_reason": "stop", "message": message}
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [choice],
-    }

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from search.answers.domain import Answered, Citation, Context, Mode, Passage, Sentence, Verdict
-from search.answers.drafting import quoted
-from search.answers.extracting import Quote
+from search.answers.extracting.quotes import Quote
+from search.answers.making.writing import quoted
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 
 DOCUMENT = "0f9f2a52-7a4f-4c6a-9a41-0d7a6b1c2d3e"

@@ -19,8 +19,8 @@ import pytest
 from pytest import approx
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.answers.checking import field_factor, source_credit
-from search.answers.modes import escalates
+from search.answers.checking.verdicts import field_factor, source_credit
+from search.answers.making.modes import escalates
 from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets import PRESETS
 from search.query import classifiers, parse

@@ -25,7 +25,7 @@ from search.domain import (
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking, ranking_of
 from search.engine.settle import Settled
-from search.ranking.reranking import FIRST, Scale, by_place, strengths_of
+from search.ranking.reranking import FIRST, Scale, strengths_of
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns
 
@@ -204,15 +204,3 @@ class TestStrengths:
         assert all(0 <= each <= 1 for each in strengths)
         pairs = sorted(zip(scores, strengths, strict=True))
         assert [each for _, each in pairs] == sorted(strengths)
-
-    @pytest.mark.parametrize(
-        ("order", "strengths"),
-        [
-            pytest.param([2, 0, 1], [2 / 3, 1 / 3, 1.0], id="whole"),
-            pytest.param([2], [2 / 3, 1 / 3, 1.0], id="the missing keep their order"),
-            pytest.param([2, 7, -1, 2, 0], [2 / 3, 1 / 3, 1.0], id="unknown and repeated"),
-            pytest.param([], [1.0, 2 / 3, 1 / 3], id="nothing"),
-        ],
-    )
-    def test_of_an_order_fall_by_place(self, order: list[int], strengths: list[float]) -> None:
-        assert by_place(order, 3) == approx(strengths)

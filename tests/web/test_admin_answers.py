@@ -11,7 +11,6 @@ from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search import tasks
 from search.answers import answering, publishing, threads
-from search.answers.answering import Asked
 from search.answers.models import (
     Answer,
     AnswerLimits,
@@ -20,6 +19,7 @@ from search.answers.models import (
     ModelCall,
     ModelPrice,
 )
+from search.answers.request import AnswerRequest
 from search.errors import NotPermitted, ProfileError
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
@@ -173,7 +173,7 @@ class TestRecords:
     def test_words_are_for_those_who_may_read_the_sources(self, administrator: User) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=("insiders",))
         make_document(cabin, CONNECTIONS)
-        answering.answer(Asked(QUESTION, viewer=administrator))
+        answering.answer(AnswerRequest(QUESTION, viewer=administrator))
         outsider = signed_in(staff("looker", "view_answer"))
         address = "/admin/answers/answer/"
         row = Answer.objects.get()
@@ -188,7 +188,7 @@ class TestRecords:
         self, administrator: User
     ) -> None:
         asker = staff("asker", "view_answer")
-        answering.answer(Asked("falconet rendezvous", viewer=asker))
+        answering.answer(AnswerRequest("falconet rendezvous", viewer=asker))
         assert Answer.objects.get().source_count == 0
         address = "/admin/answers/answer/"
         outsider = signed_in(staff("looker", "view_answer"))
@@ -202,7 +202,7 @@ class TestRecords:
     ) -> None:
         owner = User.objects.create_user("owner", password="pw-owner")
         thread = threads.start(owner, QUESTION)
-        answering.answer(Asked(QUESTION, viewer=owner, thread=thread))
+        answering.answer(AnswerRequest(QUESTION, viewer=owner, thread=thread))
         row = Answer.objects.get()
 
         for page in ("/admin/answers/answer/", f"/admin/answers/answer/{row.pk}/change/"):
@@ -221,11 +221,11 @@ class TestRecords:
                 assert client.get("/admin/answers/answer/").status_code == 200
             return len(asked)
 
-        answering.answer(Asked(QUESTION, viewer=None))
+        answering.answer(AnswerRequest(QUESTION, viewer=None))
         client.get("/admin/answers/answer/")
         few = queries()
         for _ in range(3):
-            answering.answer(Asked(QUESTION, viewer=None))
+            answering.answer(AnswerRequest(QUESTION, viewer=None))
         assert queries() == few
 
     def test_the_budgets_page_shows_what_was_spent(self, client: Client) -> None:
@@ -248,7 +248,7 @@ class TestRecords:
     def test_the_task_forgets_old_answers(self, library: Document) -> None:
         from datetime import timedelta
 
-        answering.answer(Asked(QUESTION, viewer=None))
+        answering.answer(AnswerRequest(QUESTION, viewer=None))
         assert tasks.forget_answers() == 0
         Answer.objects.update(at=Answer.objects.get().at - timedelta(days=400))
         assert tasks.forget_answers() == 1

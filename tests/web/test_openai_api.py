@@ -19,7 +19,6 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.answers import answering
-from search.answers.answering import Asked
 from search.answers.domain import (
     Answered,
     Context,
@@ -33,6 +32,7 @@ from search.answers.domain import (
     Token,
 )
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.api.compatible.chat import Links
 from search.api.compatible.embeddings import MAX_TEXTS
 from search.api.compatible.requests import read_chat
@@ -410,8 +410,8 @@ class TestEmbeddings:
         assert self.embed(api, 401)["error"]["code"] == "invalid_api_key"
 
 
-def scripted(*told: Event) -> Callable[[Asked], AsyncIterator[Event]]:
-    async def events(asked: Asked) -> AsyncIterator[Event]:
+def scripted(*told: Event) -> Callable[[AnswerRequest], AsyncIterator[Event]]:
+    async def events(asked: AnswerRequest) -> AsyncIterator[Event]:
         for event in told:
             yield event
 

@@ -19,11 +19,11 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from common.admin.pages import ActionPages, ReadOnly, actor, become, whole_number
 from common.admin.versions import STATE_LABELS, VersionPages
 from search.answers import answering, publishing
-from search.answers.answering import Asked
 from search.answers.domain import Mode
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.answers.models.profiles import MODES
 from search.answers.prompts import VARIABLES
+from search.answers.request import AnswerRequest
 from search.errors import NotPermitted, ProfileError, SearchError
 
 
@@ -63,7 +63,7 @@ class AnswerProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 class _Tried:
     """One profile's answer to the question of a trial."""
 
-    def __init__(self, label: str, asked: Asked) -> None:
+    def __init__(self, label: str, asked: AnswerRequest) -> None:
         self.label = label
         self.problem = ""
         self.answer: Any = None
@@ -175,7 +175,7 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
             context["tried"] = [
                 _Tried(
                     label,
-                    Asked(
+                    AnswerRequest(
                         question,
                         viewer=actor(request),
                         mode=chosen,

@@ -1,24 +1,9 @@
 """A4: each sentence of an answer against the passages that it cites. Pure.
 
-`split` and `completed` find the sentences, `check` gives each its verdict, and
-`product_confidence` says what the answer is worth.
+splitting   an answer's Markdown -> its sentences, complete or still growing
+words       content words, names, identifiers, quoted words
+quantities  units, dates, times; numerals: numbers in words; figures: all of them in a text
+claims      a sentence as a claim, its passages as evidence
+proving     what of a claim its passages lack
+verdicts    `check`: the verdict on a sentence; `product_confidence`: what an answer is worth
 """
-
-from search.answers.checking.splitting import completed, split
-from search.answers.checking.verdicts import (
-    check,
-    field_factor,
-    product_confidence,
-    snippet_found,
-    source_credit,
-)
-
-__all__ = [
-    "check",
-    "completed",
-    "field_factor",
-    "product_confidence",
-    "snippet_found",
-    "source_credit",
-    "split",
-]

@@ -1,24 +1,31 @@
-"""A sentence of an answer as a claim: what of it can be checked. Pure."""
+"""A sentence of an answer as a claim, and the passages that it cites as evidence. Pure."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from search.answers.checking import polarity
 from search.answers.checking.figures import Figure, figures
-from search.answers.checking.names import (
+from search.answers.checking.quantities import mentioned
+from search.answers.checking.splitting import MARKER, Span, split
+from search.answers.checking.words import (
     Identifier,
     Name,
+    alike,
+    bare,
+    content,
     identifiers,
     names,
     plain,
     quotations,
+    stem,
+    words,
 )
-from search.answers.checking.splitting import MARKER, Span
-from search.answers.checking.words import content, stem, words
+from search.answers.domain import Context, Passage
 
 LONGEST = 4_000  # characters of a sentence that are checked; a longer one is a table or a dump
 _MARKED = re.compile(rf"[ \t]*{MARKER.pattern}")
@@ -28,6 +35,7 @@ _FENCE = re.compile(r"\A\s*(?:`{3,}|~{3,})[^\n]*\n(.*?)(?:\n\s*(?:`{3,}|~{3,})\s
 _HEADING = re.compile(r"\A\s*#{1,6}(?:\s|\Z)|\A\s*(?:[-*_]\s*){3,}\Z|\A\s*\*\*[^*]+\*\*\Z")
 _SEPARATOR = re.compile(r"\A\s*\|?[\s:|-]+\|?\s*\Z")
 _NEXT_SEPARATOR = re.compile(r"\s*\n[ \t]*\|[ \t:|-]*-[ \t:|-]*(?:\n|\Z)")
+_CLAUSE_END = re.compile(r"[;:()—]|[,.](?=\s)|\s–\s")
 _QUESTION = re.compile(r"[?？][\"”’*)]*\Z")
 # Sentences about the sources or the answer itself, and courtesies: they claim nothing of the topic.
 _COURTESY = (
@@ -88,8 +96,9 @@ class Claim:
         return frozenset(each for figure in self.figures for each in content(figure.text))
 
     @cached_property
-    def parts(self) -> tuple[polarity.Part, ...]:
-        return polarity.parts(self.text)
+    def clauses(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The parts between its stops, commas and dashes, each with its stems."""
+        return tuple((text, frozenset(content(text))) for text in _CLAUSE_END.split(self.text))
 
     @staticmethod
     def bare(text: str) -> str:
@@ -154,3 +163,130 @@ def _claims_nothing(text: str, span: Span, unmarked: str, claim: Claim) -> bool:
         return True
     hard = claim.figures or claim.identifiers or claim.quotations or claim.names
     return not hard and (claim.is_lead_in or not claim.stems)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence, row or heading at [start, end) of a passage's text, or of its title."""
+
+    start: int
+    end: int
+    text: str
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return frozenset(content(self.text))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        found = [bare(word) for word in words(self.text)]
+        return frozenset([*found, *(each for word in found for each in re.split("['’]", word))])
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(figures(self.text))
+
+    @cached_property
+    def identifiers(self) -> tuple[Identifier, ...]:
+        return tuple(identifiers(self.text))
+
+    @cached_property
+    def names(self) -> tuple[Name, ...]:
+        return tuple(names(self.text))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A passage's lines, and `head`: its title and heading path."""
+
+    number: int
+    lines: tuple[Line, ...]
+    head: Line
+    units: frozenset[str]
+    plain: str
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return frozenset().union(self.head.stems, *(line.stems for line in self.lines))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset().union(self.head.words, *(line.words for line in self.lines))
+
+    def matching(self, stems: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        """For each stem of a claim, the passage's stems that look like forms of it."""
+        return {
+            stem: frozenset(each for each in self.stems if alike(stem, each))
+            for stem in dict.fromkeys(stems)
+        }
+
+
+@lru_cache(maxsize=64)  # an answer's sentences cite the same few passages
+def source_of(passage: Passage) -> Source:
+    """The passage as evidence."""
+    head = "\n".join((passage.title, *passage.heading_path))
+    return Source(
+        passage.number,
+        tuple(Line(start, end, passage.text[start:end]) for start, end in split(passage.text)),
+        Line(0, 0, head),
+        mentioned(passage.text),
+        plain(f"{passage.text}\n{head}"),
+    )
+
+
+@lru_cache(maxsize=16)
+def rarity(context: Context) -> Mapping[str, float]:
+    """The idf of each stem over the sentences of the context; `""`: that of an unknown one."""
+    lines = [line for each in context.passages for line in source_of(each).lines]
+    counts = Counter(stem for line in lines for stem in line.stems)
+    weights = {stem: math.log(1 + len(lines) / count) for stem, count in counts.items()}
+    return {**weights, "": math.log(2 + len(lines))}
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """The shares, by weight, of a claim's words that a passage's lines contain.
+
+    `whole`: all its lines and its headings together; `best`: the line that contains the most;
+    `missing`: the claim's stems that are nowhere, heaviest first. `worth`: each stem's weight.
+    """
+
+    whole: float
+    best: float
+    missing: tuple[str, ...]
+    worth: Mapping[str, float]
+    lines: tuple[tuple[float, Source, Line], ...]
+
+
+def cover(
+    stems: Sequence[str],
+    measures: Collection[str],
+    sources: Sequence[Source],
+    weights: Mapping[str, float],
+) -> Cover:
+    """How far the sources' words cover a claim's; its lines are in the order of their shares.
+
+    Of the claim's stems, `measures` count only where a source has them.
+    """
+    heaviest = weights.get("", 1.0)
+    known = {stem for source in sources for stem in source.stems}
+    worth = {
+        stem: weights.get(stem, heaviest)
+        for stem in dict.fromkeys(stems)
+        if stem in known or stem not in measures
+    }
+    total = sum(worth.values()) or 1.0
+    found: set[str] = set()
+    lines: list[tuple[float, Source, Line]] = []
+    for source in sources:
+        matching = source.matching(worth)
+        found |= {stem for stem, alikes in matching.items() if alikes}
+        for line in source.lines:
+            share = sum(worth[stem] for stem, alikes in matching.items() if alikes & line.stems)
+            lines.append((share / total, source, line))
+    lines.sort(key=lambda each: -each[0])
+    missing = sorted((stem for stem in worth if stem not in found), key=lambda each: -worth[each])
+    whole = sum(worth[stem] for stem in found) / total if worth else 1.0
+    return Cover(
+        whole, lines[0][0] if lines and worth else 1.0, tuple(missing), worth, tuple(lines)
+    )

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from search.answers.checking.dates import Date, bears_out, moments
 from search.answers.checking.numerals import SCALES, Numeral, numerals, readings
-from search.answers.checking.units import Unit, currency_before, unit_after
+from search.answers.checking.quantities import (
+    Date,
+    Unit,
+    bears_out,
+    currency_before,
+    moments,
+    unit_after,
+)
 from search.answers.checking.words import STOP
 
 _NUMBER = re.compile(

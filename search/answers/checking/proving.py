@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from search.answers.checking.claims import Claim
-from search.answers.checking.evidence import Cover, Line, Source
+from search.answers.checking.claims import Claim, Cover, Line, Source
 from search.answers.checking.figures import Figure, comparable, same
-from search.answers.checking.names import Identifier, Name, bare, quoted_in, same_name
-from search.answers.checking.words import alike, stem
+from search.answers.checking.words import Identifier, Name, alike, bare, quoted_in, same_name, stem
 from search.answers.checking.words import words as content_words
 
 Piece = TypeVar("Piece", Figure, Identifier, Name)
@@ -51,7 +49,7 @@ def _lacking(text: str) -> str:
     return f"No cited passage says “{text}”."
 
 
-def elsewhere(given: str, claimed: str) -> str:
+def _elsewhere(given: str, claimed: str) -> str:
     return f"The cited passage says “{given}” of this, not “{claimed}”."
 
 
@@ -72,7 +70,7 @@ def _figure_problem(figure: Figure, claim: Claim, sources: Sequence[Source], cov
                 yield given
 
     if rival := _rival(has, rivals, _nearby(figure, claim, covered)):
-        return elsewhere(rival.text, figure.text)
+        return _elsewhere(rival.text, figure.text)
     return _counts_other_things(figure, covered)
 
 
@@ -115,7 +113,7 @@ def _counts_other_things(figure: Figure, covered: Cover) -> str:
     for share, _, line in lines:
         if share >= nearest and (rivals := _rivals(figure, counted, line)):
             given = f"{rivals[0].text} {rivals[0].following}"
-            return elsewhere(given, f"{figure.text} {figure.following}")
+            return _elsewhere(given, f"{figure.text} {figure.following}")
     return ""
 
 
@@ -147,7 +145,7 @@ def _identifier_problem(
                 yield given
 
     rival = _rival(has, rivals, _nearby(identifier, claim, covered))
-    return elsewhere(rival.text, identifier.text) if rival else ""
+    return _elsewhere(rival.text, identifier.text) if rival else ""
 
 
 def _shape(canonical: str) -> str:
@@ -178,7 +176,7 @@ def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: 
         if not titled:
             return f"No cited passage names “{name.text}”."
     if other := _other_forename(name, sources):
-        return elsewhere(other, name.text)
+        return _elsewhere(other, name.text)
     own = [part for each in claim.names for part in each.parts]
 
     def rivals(source: Source, line: Line) -> Iterator[Name]:
@@ -188,7 +186,7 @@ def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: 
                 yield given
 
     rival = _rival(has, rivals, _nearby(name, claim, covered))
-    return elsewhere(rival.text, name.text) if rival else ""
+    return _elsewhere(rival.text, name.text) if rival else ""
 
 
 def _other_forename(name: Name, sources: Sequence[Source]) -> str:
@@ -230,7 +228,7 @@ def _nearby(piece: Piece, claim: Claim, covered: Cover) -> list[tuple[float, Sou
     own: set[str] = set()
     if not isinstance(piece, Figure):  # its unit tells where it belongs
         own = {stem(part) for word in content_words(piece.text) for part in (word, bare(word))}
-    around: list[frozenset[str]] = [part.stems for part in claim.parts if piece.text in part.text]
+    around: list[frozenset[str]] = [stems for text, stems in claim.clauses if piece.text in text]
     worth: dict[str, float] = {}
     for stems in (*around, frozenset(claim.stems)):
         worth = {each: covered.worth.get(each, 0.0) for each in stems if each not in own}

@@ -14,12 +14,10 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
-from search.answers.checking.claims import Claim, claim_of
-from search.answers.checking.disproving import disproof
-from search.answers.checking.evidence import Cover, Source, cover, rarity, source_of
-from search.answers.checking.names import quoted_in
+from search.answers.checking.claims import Claim, Cover, Source, claim_of, cover, rarity, source_of
 from search.answers.checking.proving import unproven
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
+from search.answers.checking.words import quoted_in
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict
 
 # The share, by weight, of a sentence's words that its cited passages must contain; chosen on the
@@ -29,6 +27,7 @@ EXISTS, FOUND = 0.7, 0.3  # S4-16
 FLOOR = 0.6  # S4-17: unsupported sentences cost at most 40%
 LINES = 0.5  # F4-08: the share of a quotation's lines that must be found
 NO_CITATION = "It cites no passage."
+NOT_VERIFIED = "Not verified."
 
 
 def check(text: str, span: Span, context: Context) -> Sentence:
@@ -47,26 +46,28 @@ def check(text: str, span: Span, context: Context) -> Sentence:
         return Sentence(start, end, claim.shown, (), Verdict.UNSUPPORTED, reasons, 0.0)
     sources = [source_of(each) for each in passages or context.passages]
     covered = cover(claim.stems, claim.measures, sources, rarity(context))
-    reasons = reasons_against(claim, sources, covered)
+    verdict, reasons = verdict_on(claim, sources, covered)
     citations = tuple(_citation(each, covered, claim) for each in passages)
-    verdict = Verdict.UNSUPPORTED if reasons else Verdict.SUPPORTED
     credit = fmean(_credit(claim, each) for each in passages) if passages else 1.0
     return Sentence(start, end, claim.shown, citations, verdict, reasons, credit)
 
 
-def reasons_against(claim: Claim, sources: Sequence[Source], covered: Cover) -> tuple[str, ...]:
-    """Why the sources do not bear out the claim, as sentences for readers; empty if they do."""
+def verdict_on(
+    claim: Claim, sources: Sequence[Source], covered: Cover
+) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict of the sources on a claim, and why they do not support it, for readers."""
     if claim.code:
-        found = any(snippet_found(claim.code, line) for line in _texts(sources))
-        return () if found else ("This code is not in a cited passage.",)
+        found = any(snippet_found(claim.code, text) for text in _texts(sources))
+        return _OK if found else (Verdict.UNSUPPORTED, ("This code is not in a cited passage.",))
     if any(claim.plain == Claim.bare(line.text) for source in sources for line in source.lines):
-        return ()
-    reasons = [*unproven(claim, sources, covered), *disproof(claim, covered)]
+        return _OK
+    if reasons := tuple(dict.fromkeys(unproven(claim, sources, covered))):
+        return Verdict.UNSUPPORTED, reasons
     few = covered.whole < MIN_COVER and len(covered.missing) > 1
-    if not reasons and (few or not covered.whole):
-        named = ", ".join(f"“{word}”" for word in claim.words_of(covered.missing)[:3])
-        reasons.append(f"The cited passages say too little of this: they lack {named}.")
-    return tuple(dict.fromkeys(reasons))
+    return (Verdict.UNVERIFIED, (NOT_VERIFIED,)) if few or not covered.whole else _OK
+
+
+_OK: tuple[Verdict, tuple[str, ...]] = (Verdict.SUPPORTED, ())
 
 
 def _texts(sources: Sequence[Source]) -> list[str]:

@@ -1,10 +1,5 @@
-"""A1: results -> the passages that an answer may stand on, under a token budget.
+"""A1: candidates -> the passages that an answer may stand on, under a token budget. Pure.
 
-`context_of` reads the hits' chunks as the viewer; `assemble`, which is pure, makes the context.
+pieces    chunks, and runs of neighbouring ones joined to one passage
+assembly  `assemble`: the runs chosen, grown, in reading order
 """
-
-from search.answers.context.assembly import assemble
-from search.answers.context.pieces import Piece
-from search.answers.context.reading import context_of, context_of_all
-
-__all__ = ["Piece", "assemble", "context_of", "context_of_all"]

@@ -20,10 +20,10 @@ from ingestion.embedding.protocol import EstimatedTokenizer
 from search.answers import budgets
 from search.answers.budgets import Payer, Spent
 from search.answers.domain import AnswerParameters, Usage
-from search.answers.generating import failures, requests
+from search.answers.generating import requests
 from search.answers.generating.messages import Messages
 from search.answers.generating.requests import Limits, Progress, Request
-from search.answers.generating.server import Server, configured, model_name
+from search.answers.generating.server import Server, configured, model_name, unavailable
 from search.errors import BudgetExceeded, ModelUnavailable
 
 __all__ = ["Model", "Payer", "model_for"]
@@ -144,7 +144,8 @@ class Model:
             await asyncio.shield(self._give_back(reserving))
             raise
         except Error as error:  # unrecorded calls would escape the budgets
-            raise failures.not_recorded() from error
+            logger.exception("A call of the language model could not be recorded.")
+            raise unavailable("not_recorded") from error
 
     async def _give_back(self, reserving: asyncio.Future[int]) -> None:
         """Settle a reservation whose request was never sent."""

@@ -15,9 +15,16 @@ import httpx2
 
 from common.backoff import retry_after
 from search.answers.domain import Usage
-from search.answers.generating import failures
 from search.answers.generating.markers import Thoughts
-from search.answers.generating.server import Server, refused_parameters, remember_refused
+from search.answers.generating.server import (
+    Server,
+    refused_by,
+    refused_parameters,
+    remember_refused,
+    reported,
+    timed_out,
+    unavailable,
+)
 from search.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -147,10 +154,10 @@ class _Clock:
         """The failure of a wait that took too long."""
         limits = self._limits
         if time.monotonic() - self._started >= limits.total:
-            return failures.too_long(limits.total)
+            return timed_out("total_timeout", limits.total)
         if self.has_begun:
-            return failures.stalled(limits.between)
-        return failures.too_slow(limits.first)
+            return timed_out("token_timeout", limits.between)
+        return timed_out("first_token_timeout", limits.first)
 
     async def wait(self, work: Awaitable[T]) -> T:
         """The result of `work`. Raises ModelUnavailable if it takes too long."""
@@ -180,24 +187,24 @@ async def _opened(
             stream: openai.AsyncStream[Any] = await clock.wait(work)
         except openai.APIConnectionError as error:
             if not isinstance(error.__cause__, _BEFORE_SENDING):
-                raise failures.cut() from error
+                raise unavailable("cut") from error
             progress.was_sent = False
             failed += 1
-            await _pause(failed, None, failures.not_reached(), clock, error)
+            await _pause(failed, None, unavailable("not_reached"), clock, error)
         except openai.APIStatusError as error:
             progress.was_sent = False
             further = _refused_parameter(error, request.parameters(refused))
             if further:
                 refused |= {further}
                 continue
-            failure = failures.refused(error)
+            failure = refused_by(error)
             if error.status_code < 500 and failure.code != "rate_limited":
                 raise failure from error
             failed += 1
             asked = retry_after(error.response.headers.get("retry-after"))
             await _pause(failed, asked, failure, clock, error)
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise failures.malformed() from error
+            raise unavailable("malformed") from error
         else:
             if refused != known:
                 logger.info("%s refuses %s.", request.model, ", ".join(sorted(refused)))
@@ -246,11 +253,11 @@ async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenera
         except StopAsyncIteration:
             return
         except openai.APIConnectionError as error:
-            raise failures.cut() from error
+            raise unavailable("cut") from error
         except openai.APIError as error:
-            raise failures.reported(error) from error
+            raise reported(error) from error
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise failures.malformed() from error
+            raise unavailable("malformed") from error
         yield event
 
 
@@ -269,7 +276,7 @@ async def _contents(
                 progress.usage = Usage(*counts)  # type: ignore[arg-type]  # by the line above
             choices = getattr(event, "choices", None)
             if not isinstance(choices, list):
-                raise failures.malformed()
+                raise unavailable("malformed")
             if not choices:
                 continue
             progress.finish = str(getattr(choices[0], "finish_reason", None) or progress.finish)
@@ -281,7 +288,7 @@ async def _contents(
                 progress.hidden += len(str(getattr(delta, name, None) or ""))
             content = getattr(delta, "content", None)
             if content is not None and not isinstance(content, str):
-                raise failures.malformed()
+                raise unavailable("malformed")
             if content:
                 yield content
 
@@ -289,12 +296,12 @@ async def _contents(
 def _check_end(progress: Progress) -> None:
     """Raise ModelUnavailable unless the reply came to its end."""
     if progress.finish == "content_filter":
-        raise failures.filtered()
+        raise unavailable("content_filter")
     if progress.finish == "refusal":
-        raise failures.declined()
+        raise unavailable("declined")
     if not progress.finish:
-        raise failures.cut()
+        raise unavailable("cut")
     if not progress.characters and progress.hidden:
-        raise failures.only_thoughts()
+        raise unavailable("only_thoughts")
     if not progress.characters:
-        raise failures.empty()
+        raise unavailable("empty")

@@ -1,4 +1,7 @@
-"""The server that the settings name: its address, its key, the models that it offers."""
+"""The server that the settings name: its address, its models, and what can go wrong with it.
+
+Failures are `ModelUnavailable` with a message for readers; addresses and keys are for the log.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from common.guarded import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
-from search.answers.generating import failures
 from search.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -149,15 +153,109 @@ def _first_model(server: Server) -> str:
             rows = client.models.list().data
         names = [row.id for row in rows if isinstance(row.id, str)]
     except openai.APIConnectionError as error:
-        raise failures.not_reached() from error
+        raise unavailable("not_reached") from error
     except openai.NotFoundError as error:  # it does not list its models
-        raise failures.no_model() from error
+        raise unavailable("no_model") from error
     except openai.APIStatusError as error:
-        raise failures.refused(error) from error
+        raise refused_by(error) from error
     except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-        raise failures.malformed() from error
+        raise unavailable("malformed") from error
     found = next((name for name in names if not _OTHER_TASKS.search(name)), None)
     if found is None:
-        raise failures.no_model()
+        raise unavailable("no_model")
     logger.info("Answers are written by %s, the first model that the server names.", found)
     return found
+
+
+# The message of each code.
+MESSAGES = {
+    "not_reached": _("The language model cannot be reached. Try again in some minutes."),
+    "not_recorded": _(
+        "The language model was not asked: its costs cannot be recorded. Try again later."
+    ),
+    "first_token_timeout": _(
+        "The language model did not begin to answer within %(duration)s. Try again."
+    ),
+    "token_timeout": _("The language model fell silent for %(duration)s in mid-answer. Ask again."),
+    "total_timeout": _("The language model was still writing after %(duration)s, and was stopped."),
+    "cut": _("The connection to the language model broke off in mid-answer. Ask again."),
+    "malformed": _(
+        "The language model's server sent something that cannot be read. If this continues, "
+        "an administrator must check that it has OpenAI's chat API."
+    ),
+    "content_filter": _(
+        "The language model's provider withheld the answer. Word the question differently."
+    ),
+    "declined": _("The language model declined to answer. Word the question differently."),
+    "empty": _("The language model's answer was empty. Ask again."),
+    "only_thoughts": _(
+        "The language model used its longest answer for reasoning alone. An administrator may "
+        "raise that limit in the answer profile, or choose a model that reasons less."
+    ),
+    "no_model": _(
+        "The language model's server names no model that writes text. An administrator must "
+        "set ANSWER_MODEL."
+    ),
+    "quota": _(
+        "The account at the language model's provider has no quota left. An administrator "
+        "must check its plan."
+    ),
+    "rate_limited": _("The language model is overloaded. Try again in some minutes."),
+    "unauthorized": _(
+        "The language model's server refused access. An administrator must check its key."
+    ),
+    "unknown_model": _(
+        "The language model does not exist on its server. An administrator must check its "
+        "name and the server's address."
+    ),
+    "too_long": _(
+        "The passages are too long for the language model. An administrator must lower "
+        "the context budget of the answer profile."
+    ),
+    "server_error": _("The language model's server failed. Try again in some minutes."),
+    "refused": _("The language model's server refused the request (error %(status)d)."),
+    "model_error": _("The language model's server broke off with an error. Ask again."),
+}
+_BY_STATUS = {429: "rate_limited", 401: "unauthorized", 403: "unauthorized", 404: "unknown_model"}
+
+
+def unavailable(code: str, **values: object) -> ModelUnavailable:
+    """The failure of that code, with its message in the reader's language."""
+    message = str(MESSAGES[code])
+    return ModelUnavailable(code, message % values if values else message)
+
+
+def timed_out(code: str, seconds: float) -> ModelUnavailable:
+    """The failure of a wait that took longer than so many seconds."""
+    count = 1 if seconds == 1 else max(2, round(seconds))  # half a second has the plural, too
+    duration = ngettext("%(seconds)g second", "%(seconds)g seconds", count)
+    return unavailable(code, duration=duration % {"seconds": seconds})
+
+
+def refused_by(error: openai.APIStatusError) -> ModelUnavailable:
+    """The failure for an HTTP status, logged with the server's own reason."""
+    status = error.status_code
+    words = _server_words(error)
+    logger.warning("The language model's server answered %s (%s)", status, error.code or "no code")
+    logger.debug("Its reason: %s", words)  # some quote the request
+    if error.code == "insufficient_quota":  # a 429 that waiting does not resolve
+        return unavailable("quota")
+    if status in _BY_STATUS:
+        return unavailable(_BY_STATUS[status])
+    if status == 413 or error.code == "context_length_exceeded" or "context length" in words:
+        return unavailable("too_long")
+    return unavailable("server_error") if status >= 500 else unavailable("refused", status=status)
+
+
+def reported(error: openai.APIError) -> ModelUnavailable:
+    """The failure that a server reports in the middle of a stream."""
+    logger.warning("The language model's server broke off (%s)", error.code or "no code")
+    logger.debug("Its reason: %s", error.message[:200])
+    return unavailable("content_filter" if error.code == "content_filter" else "model_error")
+
+
+def _server_words(error: openai.APIStatusError) -> str:
+    """The server's own reason, on one short line."""
+    body = error.body
+    stated = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(stated or "no reason given").split())[:200]

@@ -12,9 +12,9 @@ from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField
 from search.analytics.privacy import budget_key, is_recorded, visitor_of
-from search.answers.answering import Asked
 from search.answers.domain import Mode
 from search.answers.models import Thread
+from search.answers.request import AnswerRequest
 from search.api.parameters import QuestionParameters
 from search.query import MAX_QUERY_CHARS
 
@@ -64,12 +64,12 @@ def wants_stream(request: Request, parameters: AnswerParameters) -> bool:
     )
 
 
-def asked_by(request: Request, parameters: AnswerParameters) -> Asked:
+def asked_by(request: Request, parameters: AnswerParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
     given = parameters.validated_data
     mode = given.get("mode")
     thread = _own_thread(request, given.get("thread"))
-    return Asked(
+    return AnswerRequest(
         question=given["q"],
         viewer=request.user,
         visitor=visitor_of(request).key,

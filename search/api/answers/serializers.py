@@ -62,7 +62,9 @@ class SentenceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Without citation markers.")
     citations = CitationSerializer(many=True)
     verdict = serializers.ChoiceField(
-        choices=VERDICTS, help_text="`unchecked`: it claims nothing to check."
+        choices=VERDICTS,
+        help_text="`unsupported`: its sources lack what it states. `unverified`: too few of its "
+        "words are in them. `unchecked`: it claims nothing to check.",
     )
     reasons = serializers.ListField(
         child=serializers.CharField(), help_text="Why it is not supported; otherwise empty."

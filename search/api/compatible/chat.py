@@ -16,9 +16,9 @@ from rest_framework.response import Response
 
 from search.analytics.privacy import budget_key, is_recorded, visitor_of
 from search.answers import answering
-from search.answers.answering import Asked
 from search.answers.domain import Answered, Context, Done, Event, Failed, Sources, Token, Usage
 from search.answers.rendering import plain_line
+from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import passage_url, supported_share
 from search.api.compatible.base import AnsweringView, fields_of, shaped
@@ -45,9 +45,9 @@ class ChatCompletionsView(AnsweringView):
         return Response(reply.whole(answering.answer(asked)))
 
 
-def _asked(chat: ChatRequest, request: Request) -> Asked:
+def _asked(chat: ChatRequest, request: Request) -> AnswerRequest:
     collection = chat.model.collection
-    return Asked(
+    return AnswerRequest(
         question=chat.question,
         viewer=request.user,
         visitor=visitor_of(request).key,

@@ -24,9 +24,9 @@ from common.accounts.models import User
 from ingestion.models.library import Viewer
 from search.analytics.privacy import ROBOT, budget_key, is_recorded, visitor_of
 from search.answers import recording, threads
-from search.answers.answering import Asked
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
 from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
 from search.pages.fields import FlagField, QueryField
@@ -158,14 +158,14 @@ def _unused(request: HttpRequest) -> HttpResponse:
     raise NotImplementedError
 
 
-def asked_of(request: HttpRequest, form: AskForm) -> Asked:
+def asked_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
     """The question of a valid form. Raises Http404 for a thread or answer that is not the asker's.
 
     The first follow-up of a signed-in user starts a thread, with the answer that it follows.
     """
     viewer = cast("Viewer", request.user)
     cleaned = form.cleaned_data
-    return Asked(
+    return AnswerRequest(
         question=form.query,
         viewer=viewer,
         visitor=visitor_of(request).key,
@@ -209,7 +209,7 @@ def _thread_after(user: User, answer_id: Any) -> Thread:
     return before.thread
 
 
-def same_answer(asked: Asked, form: AskForm) -> Answered | None:
+def same_answer(asked: AnswerRequest, form: AskForm) -> Answered | None:
     """The answer that a model has just written to the asker's same question; None if there is none.
 
     Only of questions without filters and threads: others are stored without what they asked for.

@@ -31,9 +31,9 @@ from ingestion.models.library import Viewer
 from search.analytics.privacy import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
-from search.answers.answering import Asked
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
+from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile
@@ -163,7 +163,7 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     return render(request, "search/answers/thanks.html", context)
 
 
-def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> Asked:
+def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> AnswerRequest:
     """The question of a request. Raises UserError or Http404 if it is not to be answered."""
     if not is_opened and not is_own_request(request):
         raise Problem(gettext("Ask on this site: the request came from elsewhere."), 403)
@@ -188,7 +188,7 @@ def _refusal(error: UserError) -> Problem:
     return Problem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
 
 
-async def _frames(request: HttpRequest, form: AskForm, asked: Asked) -> AsyncGenerator[str]:
+async def _frames(request: HttpRequest, form: AskForm, asked: AnswerRequest) -> AsyncGenerator[str]:
     before = await in_thread(lambda: same_answer(asked, form))
     if before is not None:
         yield frame("sources", event_data(Sources(before.context), texts=False))
@@ -221,7 +221,7 @@ def _failed(error: Exception) -> str:
     return frame("error", {"code": code, "message": message})
 
 
-def _ended(asked: Asked) -> Answered:
+def _ended(asked: AnswerRequest) -> Answered:
     """The answer at its end. Raises Problem if it failed without a text, and Busy."""
     end = answering.ended(asked)
     if end.answer is None or (isinstance(end, Failed) and not end.answer.text):

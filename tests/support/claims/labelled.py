@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from search.answers.checking import check, split
-from search.answers.domain import Context, Passage, Verdict
+from search.answers.checking.splitting import split
+from search.answers.checking.verdicts import check
+from search.answers.domain import NOT_SUPPORTED, Context, Passage
 from tests.support.claims.documents import own_documents
 from tests.support.claims.mutations import FALSE, HELD_OUT
 from tests.support.claims.restatements import TRUE, sentences_of
@@ -66,7 +67,7 @@ def _made_of(
 
 
 def is_flagged(one: Labelled) -> bool:
-    """True if the check finds the sentence unsupported."""
+    """True if the check finds the sentence unsupported, or does not verify it."""
     return verdict_of(one)[0]
 
 
@@ -74,7 +75,7 @@ def is_flagged(one: Labelled) -> bool:
 def verdict_of(one: Labelled) -> tuple[bool, tuple[str, ...]]:
     text = f"{one.text} [1]"
     checked = [check(text, span, one.context) for span in split(text)]
-    flagged = any(each.verdict is Verdict.UNSUPPORTED for each in checked)
+    flagged = any(each.verdict in NOT_SUPPORTED for each in checked)
     return flagged, tuple(reason for each in checked for reason in each.reasons)
 
 

@@ -35,37 +35,6 @@ _UNITS = {
 _UNIT = re.compile(
     r"(?<=[\d] )(" + "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True)) + r")(?![\w/])"
 )
-_AUXILIARY = re.compile(
-    r"\b(is|are|was|were|has been|can|may|must|will|should|had|wird|wurde)\b(?! not| no\b| nicht)"
-)
-_DENIAL = re.compile(
-    r"\b(is|are|was|were|may|must|can|do|does|did|has|darf|kann) (?:not|never|nicht) "
-)
-_PLAIN_VERB = re.compile(
-    r"^((?:The|A|An|Each|It) (?:[a-z]+ ){0,2}[a-z]+) "
-    r"(ru|tak|hold|writ|rest|contain|absorb|measur|accept|draw|rise|cost|carri|play|remember|stop|"
-    r"look|keep|return|ask|replac|includ|assist|lift|publish)(e?s)\b"
-)
-# Opposites that the tests choose for themselves.
-_OPPOSITES = {
-    "largest": "smallest", "open": "closed", "opened": "closed", "before": "after",
-    "after": "before",
-    "more": "less", "most": "least", "longer": "shorter", "below": "above", "minimum": "maximum",
-    "rejected": "accepted", "enabled": "disabled", "rises": "falls", "low": "high", "first": "last",
-    "always": "never", "allowed": "forbidden", "closed": "open", "youngest": "oldest",
-    "required": "optional", "on": "off", "late": "early", "nearest": "farthest", "north": "south",
-    "south": "north", "indoors": "outdoors", "older": "newer", "locked": "unlocked", "hot": "cold",
-    "won": "lost", "northern": "southern", "increased": "decreased", "large": "small",
-    "major": "minor", "western": "eastern", "eastern": "western", "early": "late", "high": "low",
-}  # fmt: skip
-_ADDITIONS = (
-    "and it is recommended by most vendors",
-    "which critics have called a mistake",
-    "although nobody understood the reasons at the time",
-    "and the method has since been copied all over the continent",
-    "because the insurance demanded it",
-    "which made the founders wealthy",
-)
 
 
 def another_number(sentence: str, paragraph: str, chance: random.Random) -> str | None:
@@ -125,32 +94,6 @@ def another_unit(sentence: str, paragraph: str, chance: random.Random) -> str | 
     if match is None:
         return None
     return sentence[: match.start()] + _UNITS[match[1]] + sentence[match.end() :]
-
-
-def negated(sentence: str, paragraph: str, chance: random.Random) -> str | None:
-    if match := _DENIAL.search(sentence):
-        return sentence[: match.end(1)] + " " + sentence[match.end() :]
-    if match := _AUXILIARY.search(sentence):
-        word = "nicht" if match[1] in ("wird", "wurde") else "not"
-        return sentence[: match.end()] + f" {word}" + sentence[match.end() :]
-    if match := _PLAIN_VERB.match(sentence):
-        base = match[2] + {"es": "e", "s": ""}[match[3]]
-        base = {"carrie": "carry", "ris": "rise"}.get(base, base)
-        base = {"rune": "run", "hold": "hold"}.get(base, base)
-        return f"{match[1]} does not {base}" + sentence[match.end() :]
-    return None
-
-
-def opposite(sentence: str, paragraph: str, chance: random.Random) -> str | None:
-    found = [
-        m
-        for m in re.finditer(r"[A-Za-z]+", sentence)
-        if m.group() in _OPPOSITES and m.group() != "on"
-    ]
-    if not found:
-        return None
-    match = chance.choice(found)
-    return sentence[: match.start()] + _OPPOSITES[match.group()] + sentence[match.end() :]
 
 
 def another_name(sentence: str, paragraph: str, chance: random.Random) -> str | None:
@@ -219,10 +162,6 @@ def another_identifier(sentence: str, paragraph: str, chance: random.Random) -> 
     return None if new in paragraph else sentence[: match.start()] + new + sentence[match.end() :]
 
 
-def added(sentence: str, paragraph: str, chance: random.Random) -> str | None:
-    return f"{sentence.rstrip('.')}, {chance.choice(_ADDITIONS)}."
-
-
 def misquoted(sentence: str, paragraph: str, chance: random.Random) -> str | None:
     """Six words in quotation marks, one of them another."""
     words = sentence.rstrip(".").split()
@@ -245,24 +184,10 @@ def swapped(sentence: str, paragraph: str, chance: random.Random) -> str | None:
     ))  # fmt: skip
 
 
-_QUANTIFIERS = {"every": "no", "Every": "No", "each": "only one", "all": "some", "All": "No",
-                "Most": "Few", "most": "few", "always": "sometimes",
-                "only": "not only"}  # fmt: skip
-
-
-def quantified(sentence: str, paragraph: str, chance: random.Random) -> str | None:
-    found = [m for m in re.finditer(r"[A-Za-z]+", sentence) if m.group() in _QUANTIFIERS]
-    if not found:
-        return None
-    match = found[0]
-    return sentence[: match.start()] + _QUANTIFIERS[match.group()] + sentence[match.end() :]
-
-
 FALSE: dict[str, Mutation] = {
     "number": another_number, "number of a neighbour": neighbours_number, "date": another_date,
     "unit": another_unit, "identifier": another_identifier, "name": another_name,
     "first name": part_of_name, "name of a neighbour": neighbours_name, "quotation": misquoted,
-    "negation": negated, "opposite": opposite, "addition": added,
 }  # fmt: skip
 # Kinds that no rule was written or tuned for.
-HELD_OUT: dict[str, Mutation] = {"numbers swapped": swapped, "quantifier": quantified}
+HELD_OUT: dict[str, Mutation] = {"numbers swapped": swapped}

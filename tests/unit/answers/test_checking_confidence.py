@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.answers.checking import (
+from search.answers.checking.verdicts import (
     field_factor,
     product_confidence,
     snippet_found,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from search.answers.checking import completed, split
+from search.answers.checking.splitting import completed, split
 
 
 def texts(text: str) -> list[str]:

@@ -7,10 +7,10 @@ from unittest.mock import Mock
 import pytest
 
 from ingestion.domain import BlockKind
-from search.answers.context import Piece, assemble
-from search.answers.context.pieces import estimated_tokens, passage_tokens
-from search.answers.context.reading import merged
+from search.answers.context.assembly import assemble
+from search.answers.context.pieces import Piece, estimated_tokens, passage_tokens
 from search.answers.domain import AnswerParameters, Context
+from search.answers.making.searching import merged
 from search.domain import Hit
 from tests.support.pieces import piece, pieces_of
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.answers.domain import Checked, Cited, Context, Passage, Sentence, Token, Verdict
-from search.answers.drafting import Draft, without_unsupported
-from search.answers.writing import LONG, off_loop
+from search.answers.making.drafting import Draft, without_unsupported
+from search.answers.making.writing import LONG, off_loop
 
 PASSAGE = Passage(
     1, (1,), 1, "d", 1, 0, "Title", (), None, 1, "C", "en", 0, 40, "The timeout is 5 s.", 9, 1.0, 1

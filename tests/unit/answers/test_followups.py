@@ -6,9 +6,9 @@ import pytest
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import AnswerParameters
-from search.answers.followups import content_words, follows_up, joined, rarest
-from search.answers.modes import escalates
-from search.answers.searching import distinct, limited
+from search.answers.making.followups import content_words, follows_up, joined, rarest
+from search.answers.making.modes import escalates
+from search.answers.making.searching import distinct, limited
 from search.domain import QueryClass
 from search.query import parse
 

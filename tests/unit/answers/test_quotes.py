@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from search.answers.domain import Context, Passage
-from search.answers.extracting import AnswerType, extract
 from search.answers.extracting.answerable import USUAL_CONFIDENCE, Evidence, probability
-from search.answers.extracting.scoring import MEANING, asking, offers_of, scores
-from search.answers.extracting.words import QuestionWords, question_weights
+from search.answers.extracting.asking import AnswerType
+from search.answers.extracting.quotes import extract
+from search.answers.extracting.scoring import (
+    MEANING,
+    QuestionWords,
+    asking,
+    offers_of,
+    question_weights,
+    scores,
+)
 from search.domain import Query, TermStatistic
 
 TIMEOUTS = (

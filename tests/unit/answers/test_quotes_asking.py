@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from search.answers.extracting.asking import AnswerType, answer_type, offers
-from search.answers.extracting.means import asks_how, instructs, limits, names_in_code
+from search.answers.extracting.asking import (
+    AnswerType,
+    answer_type,
+    asks_how,
+    instructs,
+    limits,
+    names_in_code,
+    offers,
+)
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
-from search.answers.drafting import Draft, said, unsupported, without_unsupported
 from search.answers.generating.messages import repair_messages
-from search.answers.searching import fits_nothing, gather, parts, search, stand_alone, widen
-from search.answers.work import Work
-from search.answers.writing import off_loop, quotes, written
+from search.answers.making.drafting import Draft, said, unsupported, without_unsupported
+from search.answers.making.searching import fits_nothing, gather, parts, search, stand_alone, widen
+from search.answers.making.work import Work
+from search.answers.making.writing import off_loop, quotes, written
 
 ESCALATE_BELOW = 0.3  # S4-15
 

@@ -8,33 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ingestion.embedding.protocol import encodable
-from search.answers.checking import check, completed, split
+from search.answers.checking.splitting import completed, split
+from search.answers.checking.verdicts import check
 from search.answers.domain import (
+    NOT_SUPPORTED,
     Answered,
     Checked,
-    Citation,
     Cited,
     Context,
     Event,
     Sentence,
     Token,
-    Verdict,
 )
 from search.answers.generating.markers import MarkerParser
-
-if TYPE_CHECKING:
-    from search.answers.extracting import Quote
 
 # The end of a complete sentence: its stop, and then the markers.
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*(?:\s*\[\d+\])*\s*$|\[\d+\]\s*$")
 # A text is searched for whole sentences when its unfinished part grew by this part of itself: a
 # sentence of 250 characters at every 5, but a model that never ends one costs no quadratic time.
 RETRY = 50
-# What would be a link, an image, a citation, code or HTML in a quotation.
-_MARKUP = re.compile(r"([\\`*\[\]<])")
 _ONLY_A_MARK = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]*")
 
 
@@ -118,30 +112,9 @@ def said(answer: Answered) -> Iterator[Event]:
         yield Checked(index, sentence)
 
 
-def quoted(answer: Answered, quotes: Sequence[Quote]) -> Answered:
-    """The answer that consists of quotes, each a paragraph with its citation.
-
-    Their markup is escaped: a document must neither make its readers' programs load something nor
-    cite in the answer's name.
-    """
-    text, sentences = "", []
-    for quote in quotes:
-        passage = answer.context.passage(quote.passage)
-        if passage is None:
-            continue
-        words = " ".join(passage.text[quote.start : quote.end].split())
-        start = len(text)
-        escaped = _MARKUP.sub(r"\\\1", words)
-        text += f"{escaped} [{quote.passage}]"
-        citation = Citation(quote.passage, quote.start, quote.end)
-        sentences.append(Sentence(start, len(text), words, (citation,), verdict=Verdict.SUPPORTED))
-        text += "\n\n"
-    return replace(answer, text=text.rstrip(), sentences=tuple(sentences))
-
-
 def unsupported(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The sentences that their passages do not bear out."""
-    return tuple(each for each in sentences if each.verdict is Verdict.UNSUPPORTED)
+    return tuple(each for each in sentences if each.verdict in NOT_SUPPORTED)
 
 
 def without_unsupported(
@@ -157,7 +130,7 @@ def without_unsupported(
     place = [0]
     for lost in gone:
         place.append(place[-1] + (not lost))
-    kept = [each for each in sentences if each.verdict is not Verdict.UNSUPPORTED]
+    kept = [each for each in sentences if each.verdict not in NOT_SUPPORTED]
     moved = tuple(replace(each, start=place[each.start], end=place[each.end]) for each in kept)
     return "".join(each for each, lost in zip(text, gone, strict=True) if not lost), moved
 

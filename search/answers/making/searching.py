@@ -1,19 +1,24 @@
-"""The searches of an answer: what is searched for, and the context that is found."""
+"""The searches of an answer: what is searched for, and the context of their results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import or_
+from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
 from common.database import in_thread, together
+from ingestion.models import Chunk
+from ingestion.models.library import Viewer
 from search import pipeline
-from search.answers.context import context_of_all
-from search.answers.domain import AnswerParameters, Mode, Step
+from search.answers.context.assembly import Selection, select
+from search.answers.context.pieces import Piece
+from search.answers.domain import AnswerParameters, Context, Mode, Step
 from search.answers.generating.messages import (
     read_rewrite,
     read_searches,
@@ -21,15 +26,13 @@ from search.answers.generating.messages import (
     split_messages,
     standalone_messages,
 )
-from search.answers.work import Work
-from search.domain import QueryClass
+from search.answers.making.work import Work
+from search.answers.request import AnswerRequest
+from search.domain import Hit, QueryClass
 from search.engine.find import hiding_notes
 from search.errors import SearchError
 from search.pipeline import SearchResponse
 from search.query.parse import clean_text
-
-if TYPE_CHECKING:
-    from search.answers.answering import Asked
 
 
 async def stand_alone(work: Work) -> None:
@@ -84,7 +87,7 @@ async def search(work: Work, texts: Sequence[str]) -> None:
     work.now = replace(work.now, retrieval_confidence=max(known, default=None))
 
 
-async def _said_of(response: SearchResponse, asked: Asked) -> tuple[str, ...]:
+async def _said_of(response: SearchResponse, asked: AnswerRequest) -> tuple[str, ...]:
     """What the search for the question says of it, for all who may read the answer.
 
     Which documents are hidden is for those who edit that, not for readers of a shared answer; and
@@ -142,7 +145,7 @@ def _short(text: str) -> str:
     return clean if len(clean) <= settings.SEARCH_QUERY_CHARS else ""
 
 
-def _response(text: str, asked: Asked, *, own: bool) -> SearchResponse | None:
+def _response(text: str, asked: AnswerRequest, *, own: bool) -> SearchResponse | None:
     """The response to one search; None for a model's search that is no valid query."""
     try:
         return pipeline.search(
@@ -169,3 +172,109 @@ def distinct(questions: Sequence[str]) -> tuple[str, ...]:
     kept = set(first.values())
     ordered = [each for each in questions if each in kept and each.strip()]
     return tuple(dict.fromkeys(ordered))
+
+
+# Neighbours read on each side of a passage: 800 tokens in chunks of a hundred. A guess.
+REACH = 8
+_FIELDS = (
+    "pk", "document_id", "version_id", "ordinal", "text", "original", "kind", "heading_path",
+    "page", "start", "end", "content_hash", "signature", "collection_id", "collection__name",
+    "document__public_id", "document__title", "document__language",
+)  # fmt: skip
+
+
+def context_of_all(
+    rankings: Sequence[Sequence[Hit]], *, viewer: Viewer, parameters: AnswerParameters
+) -> Context:
+    """The one context of several rankings, such as of the parts of a question. One query,
+    and one more for the neighbours of the passages.
+
+    `parameters.candidates` of each ranking are merged by `merged`; a passage's `rank` is its place
+    among all of them.
+    """
+    places = merged([ranking[: parameters.candidates] for ranking in rankings])
+    if not places:
+        return Context(budget=parameters.context_tokens)
+    pieces = _pieces(Q(pk__in=list(places)), viewer, places)
+    selection = select(pieces, parameters)
+    if selection.may_grow:
+        selection = selection.grown(_pieces(_around(selection), viewer, {}))
+    return selection.context()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a hit among the candidates, from 1."""
+
+    rank: int
+    hit: Hit
+
+
+def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
+    """The place of each chunk in several rankings, by its id.
+
+    By the best rank that a ranking gives it, so that the first hit of each part of a question comes
+    before the second of any: the parts ask for different passages, while reciprocal rank fusion
+    would prefer those that fit all parts a little. The sum of the reciprocal ranks decides between
+    equal ranks, then the order of the rankings.
+    """
+    best: dict[int, Hit] = {}
+    sums: dict[int, float] = {}
+    for ranking in rankings:
+        for hit in ranking:
+            sums[hit.chunk_id] = sums.get(hit.chunk_id, 0.0) + 1 / hit.rank
+            held = best.get(hit.chunk_id)
+            if held is None or hit.rank < held.rank:
+                best[hit.chunk_id] = hit
+    ordered = sorted(best, key=lambda chunk: (best[chunk].rank, -sums[chunk]))
+    return {chunk: Place(rank, best[chunk]) for rank, chunk in enumerate(ordered, start=1)}
+
+
+def _around(selection: Selection) -> Q:
+    """The neighbours of the passages under the same headings."""
+    return reduce(
+        or_,
+        (
+            Q(
+                version=run.first.version,
+                ordinal__gte=max(0, run.first.ordinal - REACH),
+                ordinal__lte=run.last.ordinal + REACH,
+                heading_path=list(run.heading_path),
+            )
+            for run in selection.runs
+        ),
+    )
+
+
+def _pieces(wanted: Q, viewer: Viewer, places: Mapping[int, Place]) -> list[Piece]:
+    rows: Iterable[Any] = Chunk.objects.visible_to(viewer).filter(wanted).values(*_FIELDS)
+    return [_piece(row, places.get(row["pk"])) for row in rows]
+
+
+def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
+    candidate = place.hit.candidate if place else None
+    match = candidate.identifier if candidate else None
+    return Piece(
+        chunk_id=row["pk"],
+        document=row["document_id"],
+        document_id=str(row["document__public_id"]),
+        version=row["version_id"],
+        ordinal=row["ordinal"],
+        title=row["document__title"],
+        heading_path=tuple(row["heading_path"]),
+        page=row["page"],
+        collection_id=row["collection_id"],
+        collection=row["collection__name"],
+        language=row["document__language"],
+        start=row["start"],
+        end=row["end"],
+        text=row["text"],
+        score=place.hit.score if place else 0.0,
+        rank=place.rank if place else 0,
+        kind=row["kind"],
+        original=row["original"],
+        content_hash=row["content_hash"],
+        signature=row["signature"],
+        form=match.form if match else "",
+        is_pinned=candidate is not None and candidate.pin is not None,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -19,18 +20,20 @@ from search.answers.domain import (
     Answered,
     AnswerParameters,
     Checked,
+    Citation,
     Context,
     Event,
+    Sentence,
     Sources,
     State,
     Token,
+    Verdict,
 )
-from search.answers.drafting import Draft, quoted, said
-from search.answers.extracting import Extract, extract, sentence_embedder
+from search.answers.extracting.quotes import Extract, Quote, extract, sentence_embedder
 from search.answers.generating.client import Model
-from search.answers.generating.judge import agreed, judge
-from search.answers.generating.messages import answer_messages
-from search.answers.work import Work, milliseconds_since
+from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
+from search.answers.making.drafting import Draft, said
+from search.answers.making.work import Work, milliseconds_since
 from search.engine import configuration
 from search.errors import ModelUnavailable
 from search.pipeline import SearchResponse
@@ -39,6 +42,12 @@ T = TypeVar("T")
 
 # Characters of a draft from which on its sentences are checked in a thread of their own. A guess.
 LONG = 2_000
+# Tokens of a judge's reply: an entry a sentence, and the brackets around them.
+TOKENS_A_SENTENCE, TOKENS = 24, 40
+REASON = "A second reading by the language model finds that the cited passages do not say this."
+
+# What would be a link, an image, a citation, code or HTML in a quotation.
+_MARKUP = re.compile(r"([\\`*\[\]<])")
 
 
 async def written(work: Work) -> AsyncIterator[Event]:
@@ -113,6 +122,41 @@ async def _judged(work: Work) -> list[Event]:
     ]
 
 
+async def judge(
+    model: Model, sentences: Sequence[Sentence], context: Context
+) -> list[Verdict | None]:
+    """The model's verdict, as a second reader, on each sentence; None for those it is not sent,
+    which are all but the supported ones with citations, and where its reply cannot be read.
+
+    Asks nothing if there is none. Raises what `model.complete` raises.
+    """
+    asked = {
+        number: sentence
+        for number, sentence in enumerate(sentences, start=1)
+        if sentence.verdict is Verdict.SUPPORTED and sentence.citations
+    }
+    if not asked:
+        return [None] * len(sentences)
+    reply = await model.complete(
+        judge_messages(asked, context),
+        purpose="judge",
+        max_tokens=TOKENS + TOKENS_A_SENTENCE * len(asked),
+        json=True,
+    )
+    verdicts = read_verdicts(reply, asked)
+    return [verdicts.get(number) for number in range(1, len(sentences) + 1)]
+
+
+def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> list[Sentence]:
+    """The sentences, those unsupported that the judge refuses. It never supports one."""
+    return [
+        replace(sentence, verdict=Verdict.UNSUPPORTED, reasons=(*sentence.reasons, REASON))
+        if sentence.verdict is Verdict.SUPPORTED and verdict is Verdict.UNSUPPORTED
+        else sentence
+        for sentence, verdict in zip(sentences, judged, strict=True)
+    ]
+
+
 def _note_longest(work: Work, draft: Draft) -> None:
     """Say that the answer ends before its end, if the model was not allowed to write more."""
     if work.model is None or work.model.finish != "length":
@@ -179,6 +223,27 @@ async def quotes(work: Work) -> list[Event]:
     work.degrade()
     work.took("quotes", "", began, before)
     return [*said(work.now), *work.new_steps()]
+
+
+def quoted(answer: Answered, quotes: Sequence[Quote]) -> Answered:
+    """The answer that consists of quotes, each a paragraph with its citation.
+
+    Their markup is escaped: a document must neither make its readers' programs load something nor
+    cite in the answer's name.
+    """
+    text, sentences = "", []
+    for quote in quotes:
+        passage = answer.context.passage(quote.passage)
+        if passage is None:
+            continue
+        words = " ".join(passage.text[quote.start : quote.end].split())
+        start = len(text)
+        escaped = _MARKUP.sub(r"\\\1", words)
+        text += f"{escaped} [{quote.passage}]"
+        citation = Citation(quote.passage, quote.start, quote.end)
+        sentences.append(Sentence(start, len(text), words, (citation,), verdict=Verdict.SUPPORTED))
+        text += "\n\n"
+    return replace(answer, text=text.rstrip(), sentences=tuple(sentences))
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:

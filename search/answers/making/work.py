@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 from django.utils.translation import gettext
 
 from common.database import in_thread
 from search.answers import recording
-from search.answers.checking import product_confidence
+from search.answers.checking.verdicts import product_confidence
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -24,11 +23,9 @@ from search.answers.domain import (
     Verdict,
 )
 from search.answers.generating.client import Model
+from search.answers.request import AnswerRequest
 from search.errors import BudgetExceeded, ModelUnavailable
 from search.pipeline import SearchResponse
-
-if TYPE_CHECKING:
-    from search.answers.answering import Asked
 
 # The longest reply to a request for searches, in tokens: a few lines.
 SHORT_REPLY = 200
@@ -49,7 +46,7 @@ class Work:
     by the rule for sites without a model. `failure` is the error that ended the use of the model.
     """
 
-    asked: Asked
+    asked: AnswerRequest
     parameters: AnswerParameters
     model: Model | None
     now: Answered
