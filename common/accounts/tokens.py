@@ -118,12 +118,20 @@ def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> froze
     """Limit `user` to the token's collections, note the use, and return the token's scopes."""
     user.token_used = str(token.pk)
     grant = grant_of(token)
-    if grant is None:
-        return frozenset(ALL_SCOPES)
-    if grant.collections is not None:
+    if grant is not None and grant.collections is not None:
         user.collections_limit = frozenset(grant.collections)
-    _note_use(grant, now or timezone.now())
-    return frozenset(grant.scopes)
+    if grant is not None:
+        _note_use(grant, now or timezone.now())
+    return _scopes(grant)
+
+
+def scopes_of(token: AuthToken) -> frozenset[str]:
+    """The scopes of a token; one query."""
+    return _scopes(grant_of(token))
+
+
+def _scopes(grant: TokenGrant | None) -> frozenset[str]:
+    return frozenset(ALL_SCOPES if grant is None else grant.scopes)
 
 
 def _note_use(grant: TokenGrant, now: datetime) -> None:

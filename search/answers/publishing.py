@@ -1,7 +1,7 @@
 """Answer profiles: drafts are edited, published and rolled back to, each with an audit entry.
 
 As for search profiles (ADR 5): a published version never changes, and an edit of it is a new draft.
-No gate measures them: `manage.py evaluate_answers --profile NAME` does, before they are published.
+No gate measures them.
 """
 
 from __future__ import annotations

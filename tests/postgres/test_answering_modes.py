@@ -255,6 +255,19 @@ def test_auto_tries_again_after_a_refusal(
     assert (answer.state, answer.text) == (State.DONE, TRUE)
 
 
+@pytest.mark.parametrize("text", ["Set the timeout", f"{FALSE} And the"])
+def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
+    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], text: str
+) -> None:
+    """An endless stream would be cut the second time, too."""
+    model = ScriptedModel(text, TRUE, rewrite=ABOUT_POOL)
+    model.finish = "length"
+    use(monkeypatch, model)
+    answer, _ = ask(Mode.AUTO, parameters=NARROW)
+    assert answer.is_cut
+    assert model.calls == ["answer"]
+
+
 def test_auto_does_not_ask_twice_about_the_same_passages(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
 ) -> None:

@@ -18,6 +18,7 @@ from rest_framework.test import APIClient
 from common.accounts import tokens
 from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
 from ingestion.models import Collection, Document
+from search.answers.models import Thread
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -38,6 +39,9 @@ REQUESTS = [
     ("get", f"{V1}/answers/", "read"),
     ("post", f"{V1}/answers/", "read"),
     ("get", f"{V1}/threads/", "read"),
+    ("post", f"{V1}/threads/", "read"),
+    ("patch", f"{V1}/threads/{NOBODY}/", "administer"),
+    ("delete", f"{V1}/threads/{NOBODY}/", "administer"),
     ("post", f"{V1}/searches/{NOBODY}/interactions/", "read"),
     ("get", f"{V1}/embedding-spaces/", "read"),
     ("post", f"{V1}/documents/", "upload"),
@@ -72,6 +76,22 @@ def with_token(token: str) -> APIClient:
 
 def sent(client: APIClient, method: str, address: str) -> Any:
     return getattr(client, method)(address, **({} if method == "get" else {"data": {}}))
+
+
+def test_a_token_that_reads_starts_conversations_and_changes_none(reader: User) -> None:
+    """A leaked one must not show a private conversation to others, nor delete it."""
+    client = with_token(tokens.make(reader, scopes=["read"])[1])
+    started = client.post(f"{V1}/threads/", {"title": "Mine"})
+    assert started.status_code == 201
+    address = f"{V1}/threads/{started.json()['id']}/"
+    assert client.patch(address, {"shared": True}).status_code == 403
+    assert client.patch(address, {"title": "Other"}).status_code == 403
+    assert client.delete(address).status_code == 403
+    assert client.post(f"{V1}/threads/", {"title": "Shown", "shared": True}).status_code == 403
+    assert not Thread.objects.filter(shared=True).exists()
+    session = APIClient()
+    session.force_authenticate(reader)
+    assert session.patch(address, {"shared": True}).status_code == 200
 
 
 @pytest.mark.parametrize("scope", ALL_SCOPES)
@@ -142,6 +162,36 @@ class TestCollections:
         models = client.get("/v1/models").content.decode()
         assert "one" in models
         assert "other" not in models
+
+    def test_a_limited_token_does_not_see_what_its_user_asked_about_others(
+        self, reader: User, library: tuple[Collection, Collection]
+    ) -> None:
+        one, _ = library
+        session = APIClient()
+        session.force_authenticate(reader)
+        ids, threads = {}, {}
+        for slug in ("one", "other"):
+            thread = session.post(f"{V1}/threads/", {"title": f"About {slug}"}).json()["id"]
+            question = {"q": f"When is the pump of {slug} greased?", "collection": [slug]}
+            said = session.post(f"{V1}/answers/", question | {"thread": thread}, format="json")
+            assert said.status_code == 200, said.content
+            assert said.json()["sources"]
+            ids[slug], threads[slug] = said.json()["id"], thread
+        _, token = tokens.make(reader, scopes=["read"], collections=[one.pk])
+        client = with_token(token)
+
+        answers = client.get(f"{V1}/answers/").json()["results"]
+        titles = [row["title"] for row in client.get(f"{V1}/threads/").json()["results"]]
+        assert [row["id"] for row in answers] == [ids["one"]]
+        assert titles == ["About one"]
+        for slug, status in (("one", 200), ("other", 404)):
+            for address in (
+                f"answers/{ids[slug]}/",
+                f"threads/{threads[slug]}/",
+                f"threads/{threads[slug]}/export/",
+            ):
+                assert client.get(f"{V1}/{address}").status_code == status, address
+        assert len(session.get(f"{V1}/threads/").json()["results"]) == 2
 
     def test_a_limited_token_uploads_to_its_collections_only(
         self, administrator: User, library: tuple[Collection, Collection]

@@ -82,8 +82,11 @@ def _suggest(work: Work) -> None:
 
 
 def _may_escalate(work: Work, confidence: float | None) -> bool:
-    """Whether the auto mode tries again: once, and not in place of a model that failed."""
-    if work.now.asked_mode is not Mode.AUTO or work.is_widened:
+    """Whether the auto mode tries again: once, and not in place of a model that failed.
+
+    Nor after an answer that was cut at its longest: the next would be, too, and cost as much.
+    """
+    if work.now.asked_mode is not Mode.AUTO or work.is_widened or work.now.is_cut:
         return False
     return escalates(confidence, work.has_model, work.parameters.escalate_below)
 

@@ -31,16 +31,21 @@ STATES = [
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
     def visible_to(self, viewer: Viewer) -> ThreadQuerySet:
-        """The viewer's own threads, and those that their owners share with signed-in users."""
+        """The viewer's own threads, and those that their owners share with signed-in users.
+
+        For a token limited to collections, without those of which a source lies elsewhere.
+        """
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.none()
-        return self.filter(Q(user=viewer.pk) | Q(shared=True))
+        rows = self.filter(Q(user=viewer.pk) | Q(shared=True))
+        if viewer.collections_limit is None:
+            return rows
+        elsewhere = Answer.objects.annotated(viewer).filter(readable__lt=F("source_count"))
+        return rows.filter(~Exists(elsewhere.filter(thread=OuterRef("pk"))))
 
     def owned_by(self, viewer: Viewer) -> ThreadQuerySet:
-        """The viewer's own threads."""
-        if viewer is None or not viewer.is_authenticated or not viewer.is_active:
-            return self.none()
-        return self.filter(user=viewer.pk)
+        """The viewer's own threads, as far as `visible_to`."""
+        return self.visible_to(viewer).filter(user=viewer.pk if viewer is not None else None)
 
 
 class Thread(models.Model):
@@ -68,6 +73,16 @@ class Thread(models.Model):
 
 class AnswerQuerySet(models.QuerySet["Answer"]):
     def with_readable_sources(self, viewer: Viewer) -> AnswerQuerySet:
+        """The answers, `annotated`; for a token limited to collections only those within them.
+
+        Its holder is not to learn what else the user asked.
+        """
+        rows = self.annotated(viewer)
+        if viewer is None or not viewer.is_authenticated or viewer.collections_limit is None:
+            return rows
+        return rows.filter(readable=F("source_count"))
+
+    def annotated(self, viewer: Viewer) -> AnswerQuerySet:
         """The answers annotated with `readable`: how many of their sources `viewer` may read, and
         `own`: whether `viewer` asked. Those of visitors are read by who asked alone.
 

@@ -15,6 +15,8 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.accounts.models import Scope
+from common.api.access import require_scope
 from common.api.requests import actor, location
 from common.api.viewsets import ReadViewSet
 from search.answers import recording, threads
@@ -61,6 +63,8 @@ class ThreadViewSet(ReadViewSet[Thread]):
     def create(self, request: Request) -> Response:
         """Start a thread. Name it in the questions that belong to it."""
         form = self._form(request)
+        if form.validated_data.get("shared"):
+            require_scope(request, Scope.ADMINISTER)
         thread = threads.start(actor(request), form.validated_data["title"])
         if form.validated_data.get("shared"):
             threads.share(thread, True, acting_user=request.user)
@@ -86,6 +90,9 @@ class ThreadViewSet(ReadViewSet[Thread]):
         """Delete your thread and its answers."""
         threads.delete(self.get_object(), acting_user=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    # A leaked token that may only read must neither show a conversation to others nor delete it.
+    partial_update.needs_scope = destroy.needs_scope = Scope.ADMINISTER  # type: ignore[attr-defined]
 
     @extend_schema(
         responses={(200, MARKDOWN): OpenApiResponse(OpenApiTypes.STR, "The thread as Markdown.")}

@@ -16,7 +16,7 @@ from search.models.profiles import SearchProfile
 
 class EvaluationRun(Job):
     """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set,
-    or of the answers that it leads to (`manage.py evaluate_answers`).
+    or, before 0.2.0, of the answers that it leads to.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
