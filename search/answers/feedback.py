@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,6 +20,7 @@ from search.analytics.complaints import Complaint, file_complaints
 from search.analytics.gathering import drained
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource
+from search.answers.models.records import ALL_READABLE
 from search.errors import SearchError
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery
@@ -169,9 +170,8 @@ def suggested(viewer: Viewer) -> QuerySet[Answer]:
     complaints = AnswerFeedback.objects.filter(helpful=False).values("answer")
     cited = AnswerSource.objects.filter(cited=True).values("answer")
     rows = rows.exclude(pk__in=complaints).filter(pk__in=cited)
-    readable = {"readable": F("source_count")}
     open_ones = Q(thread=None) | Q(thread__shared=True)
-    return rows.filter(open_ones, **readable).order_by("-at", "-pk")
+    return rows.filter(open_ones, **ALL_READABLE).order_by("-at", "-pk")
 
 
 @transaction.atomic

@@ -521,7 +521,9 @@ class TestSettings:
             pytest.param({"RERANKER": "tei"}, "RERANKER_URL is not set", id="no address"),
             pytest.param({"RERANKER_URL": "localhost"}, "RERANKER_URL", id="no scheme"),
             pytest.param(
-                {"RERANKER_URL": "http://h/", "RERANKER": "bert"}, "cohere, tei, sentences", id="kind"
+                {"RERANKER_URL": "http://h/", "RERANKER": "bert"},
+                "cohere, tei, sentences",
+                id="kind",
             ),
             pytest.param(
                 {"RERANKER_URL": "http://h/", "RERANKER_SCORES": "x"}, "logit", id="scale"

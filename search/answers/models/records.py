@@ -28,6 +28,9 @@ STATES = [
     (domain.State.FAILED.value, _("Failed")),
 ]
 
+# Of answers that are `annotated`.
+ALL_READABLE = {"readable": F("source_count")}
+
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
     def visible_to(self, viewer: Viewer) -> ThreadQuerySet:
@@ -40,7 +43,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         rows = self.filter(Q(user=viewer.pk) | Q(shared=True))
         if viewer.collections_limit is None:
             return rows
-        elsewhere = Answer.objects.annotated(viewer).filter(readable__lt=F("source_count"))
+        elsewhere = Answer.objects.annotated(viewer).exclude(**ALL_READABLE)
         return rows.filter(~Exists(elsewhere.filter(thread=OuterRef("pk"))))
 
     def owned_by(self, viewer: Viewer) -> ThreadQuerySet:
@@ -80,7 +83,7 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
         rows = self.annotated(viewer)
         if viewer is None or not viewer.is_authenticated or viewer.collections_limit is None:
             return rows
-        return rows.filter(readable=F("source_count"))
+        return rows.filter(**ALL_READABLE)
 
     def annotated(self, viewer: Viewer) -> AnswerQuerySet:
         """The answers annotated with `readable`: how many of their sources `viewer` may read, and
