@@ -153,8 +153,6 @@ def test_scores_of_nothing() -> None:
     assert read_answer(b"[]", 0) == []
 
 
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
