@@ -81,7 +81,6 @@ class SiteConfig(AppConfig):
             deployment,
             library,
             machine,
-            parts,
             settings,
             system_checks,
             work,

@@ -76,10 +76,9 @@ OIDC_MORE = env.json("OIDC_MORE", default=[])
 # Who gets an account at the first sign-on: closed (nobody), mapped (who is in a group of
 # SSO_GROUPS) or open (everybody whom the provider lets in).
 SSO_SIGN_UP = env.str("SSO_SIGN_UP", default="closed")
-# Whether an e-mail address that the provider has verified finds the account that has it; and
-# whether the provider's addresses count as verified even where it does not say so.
-SSO_LINKS_BY_EMAIL = env.bool("SSO_LINKS_BY_EMAIL", default=False)
-SSO_EMAILS_VERIFIED = env.bool("SSO_EMAILS_VERIFIED", default=False)
+# Whether an e-mail address finds the account that has it: 0 (no), 1 (if the provider has verified
+# it) or all (also where the provider does not say so).
+SSO_LINKS_BY_EMAIL = env.str("SSO_LINKS_BY_EMAIL", default="0")
 # Groups by what the provider claims, as JSON: {"claim": {"value": "group"}}.
 SSO_GROUPS = env.json("SSO_GROUPS", default={})
 # The claims are asked for again this often, where the provider allows it; and the hours that a
@@ -110,7 +109,7 @@ SOCIALACCOUNT_PROVIDERS = {
                     "server_url": one["server"],
                     "scope": one.get("scopes", OIDC_SCOPES),
                     "oauth_pkce_enabled": True,
-                    **({"verified_email": True} if SSO_EMAILS_VERIFIED else {}),
+                    **({"verified_email": True} if SSO_LINKS_BY_EMAIL == "all" else {}),
                 },
             }
             for one in _providers
@@ -123,6 +122,6 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 SOCIALACCOUNT_ADAPTER = "kbsite.sign_in.adapters.SignOnAdapter"
-SOCIALACCOUNT_EMAIL_AUTHENTICATION = SSO_LINKS_BY_EMAIL
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = SSO_LINKS_BY_EMAIL in {"1", "all"}
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True

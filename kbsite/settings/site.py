@@ -1,4 +1,4 @@
-"""The Django site: applications, pages, files, security, email."""
+"""The Django site: applications, pages, files, security, email, monitoring."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from csp.constants import NONCE, NONE, SELF
 
+from common.observing import processes
+from kbsite.operations.monitoring.logs import logging_of
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
-from kbsite.unfold import UNFOLD as UNFOLD
 
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -171,3 +172,19 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _email["EMAIL_HOST_USER"], _email["EMAIL_
 EMAIL_USE_TLS, EMAIL_USE_SSL = (_email.get(f"EMAIL_USE_{name}", False) for name in ("TLS", "SSL"))
 EMAIL_FILE_PATH = _email["EMAIL_FILE_PATH"]
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("EMAIL_FROM", default="steelyard@localhost")
+
+# --- monitoring (docs/monitoring.md) ---
+# Whoever sends this as a bearer token may read /metrics; empty: nobody, the address does not exist.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# The folder of the counts of all processes of this machine: not shared with other machines.
+METRICS_DIR = Path(env.str("METRICS_DIR", default=str(VAR_DIR / "metrics"))).resolve()
+METRICS_SHARED = processes.keep_in(METRICS_DIR)
+
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+# line: for people; json: an object a line, for programs.
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+LOGGING = logging_of(LOG_FORMAT, LOG_LEVEL)
+
+# The collector that traces are sent to (OTLP over HTTP); empty: none are made. The SDK reads its
+# other standard variables (OTEL_*) itself.
+OTEL_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.accounts.models import User
-from kbsite.unfold import UNFOLD
+from kbsite.settings.admin import UNFOLD
 from search.analytics.models import SearchEvent
 from search.models import SearchProfile
 from search.tuning.golden import judging

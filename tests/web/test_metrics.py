@@ -23,7 +23,7 @@ from common.observing import metrics, processes
 from common.probes import PROBES
 from ingestion.documents import steps
 from kbsite.operations.backups import Snapshot
-from kbsite.operations.monitoring import endpoint, gauges
+from kbsite.operations.monitoring import endpoint
 from kbsite.serving.dispatch import Site
 from search import pipeline
 from tests.faults.asgi import response, scope
@@ -41,7 +41,7 @@ def token(settings: object) -> str:
 
 @pytest.fixture(autouse=True)
 def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gauges, "site_gauges", gauges.SiteGauges(seconds=0))
+    monkeypatch.setattr(endpoint, "site_gauges", endpoint.SiteGauges(seconds=0))
 
 
 def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -84,9 +84,9 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
 
 @pytest.mark.django_db
 def test_the_gauges_take_three_statements() -> None:
-    list(gauges.SiteGauges(seconds=0).collect())  # migrations, once
+    list(endpoint.SiteGauges(seconds=0).collect())  # migrations, once
     with CaptureQueriesContext(connection) as statements:
-        list(gauges.SiteGauges(seconds=0).collect())
+        list(endpoint.SiteGauges(seconds=0).collect())
     assert len(statements) <= 3
 
 
@@ -94,7 +94,7 @@ def test_the_gauges_take_three_statements() -> None:
 def test_a_scrape_soon_after_another_asks_nothing(
     django_assert_num_queries: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = gauges.SiteGauges(seconds=60)
+    kept = endpoint.SiteGauges(seconds=60)
     first = list(kept.collect())
     with django_assert_num_queries(0):
         assert list(kept.collect()) == first
@@ -305,7 +305,7 @@ def test_it_is_answered_without_a_thread_of_the_site(
 @pytest.mark.django_db
 def test_the_age_of_the_last_good_backup(settings: Any, tmp_path: Path) -> None:
     def age() -> list[float]:
-        families = gauges.SiteGauges(seconds=0).collect()
+        families = endpoint.SiteGauges(seconds=0).collect()
         found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
         return [sample.value for sample in found.samples]
 

@@ -1,4 +1,4 @@
-"""Probes of this machine: the programs, the settings, secrets, disks, storage, the parser, mail."""
+"""Probes of this machine: programs, settings, secrets, disks, storage, backups, parser, mail."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
+from kbsite.operations import backups
 from kbsite.operations.probes import health, system_checks
 
 # Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
@@ -176,6 +177,32 @@ def storage() -> Iterator[Finding]:
         yield wrong(f"{settings.ORIGINALS_URL}: {reason}", advice)
     else:
         yield ok(f"{settings.ORIGINALS_URL} is written, read and deleted")
+
+
+def backup_gauges() -> Iterator[Metric]:
+    gauge = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
+    if backups.is_configured():
+        age = backups.age()
+        gauge.add_metric([], float("inf") if age is None else age.total_seconds())
+    yield gauge
+
+
+def backup_is_recent() -> bool | None:
+    return backups.is_recent() if backups.is_configured() else None
+
+
+@register("backup", Scope.DEPLOYMENT, alive=backup_is_recent, vital=False, gauges=backup_gauges)
+def backup() -> Iterator[Finding]:
+    """There must be backups, and the last must be recent."""
+    if not settings.BACKUP_FOLDER:
+        advice = (
+            "Set BACKUP_FOLDER to the folder of `manage.py backup` (docs/backup.md), or to "
+            "“elsewhere” if other programs back up the database and the files."
+        )
+        yield look("No backups are made.", advice, "W030")
+    elif backups.is_configured() and not backups.is_recent():
+        text = f"There is no backup of the last {backups.LATE.total_seconds() / 3600:.0f} hours."
+        yield look(text, "Run `manage.py backup`, and look at the log of its timer.", "W033")
 
 
 @register("parser")

@@ -26,6 +26,7 @@ from search.retrieval import backends
 LEAST_TOKEN = 16
 # Python with a parser loaded needs this much to start.
 LEAST_PARSE_MEMORY_MB = 256
+LINKS = ("0", "1", "all")
 SIGN_UP = ("closed", "mapped", "open")
 SECOND_FACTOR = ("off", "password", "all")
 
@@ -194,6 +195,8 @@ def people() -> Iterator[Finding]:
 def _without_meaning() -> Iterator[str]:
     if settings.SSO_SIGN_UP not in SIGN_UP:
         yield f"SSO_SIGN_UP is “{settings.SSO_SIGN_UP}”: write {', '.join(SIGN_UP)}."
+    if settings.SSO_LINKS_BY_EMAIL not in LINKS:
+        yield f"SSO_LINKS_BY_EMAIL is “{settings.SSO_LINKS_BY_EMAIL}”: write {', '.join(LINKS)}."
     if settings.STAFF_SECOND_FACTOR not in SECOND_FACTOR:
         values = ", ".join(SECOND_FACTOR)
         yield f"STAFF_SECOND_FACTOR is “{settings.STAFF_SECOND_FACTOR}”: write {values}."
