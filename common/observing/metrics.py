@@ -99,8 +99,7 @@ RERANKER_SECONDS = Histogram(
 )
 CACHE = Counter(
     "steelyard_cache_lookups",
-    "Values looked for in a cache (query_embeddings, reranker) by result: hit, miss, "
-    "failure.",
+    "Values looked for in a cache (query_embeddings, reranker) by result: hit, miss, failure.",
     ["cache", "result"],
 )
 TASK_SECONDS = Histogram(
