@@ -14,12 +14,12 @@ from common import jobs
 from search.analytics import gathering, privacy
 from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
+from search.parts.experiments import running
 from search.parts.qdrant import checking, engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.port import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import golden_runs
-from search.tuning.experiments import running
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
 from search.tuning.optimiser import runner
 from search.tuning.publishing import publications

@@ -8,6 +8,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.functional import lazy
+
+from search.parts import is_installed
 
 
 def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
@@ -17,6 +20,16 @@ def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
         return any(request.user.has_perm(f"{app}.{right}_{model}") for right in ("view", "change"))
 
     return permitted
+
+
+def _of_part(part: str, line: dict[str, Any]) -> dict[str, Any]:
+    """The line of an optional part of the search, absent without it."""
+    link, permitted = line["link"], line["permission"]
+    return {
+        **line,
+        "link": lazy(lambda: str(link) if is_installed(part) else "", str)(),
+        "permission": lambda request: is_installed(part) and permitted(request),
+    }
 
 
 def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
@@ -144,7 +157,7 @@ UNFOLD: dict[str, Any] = {
                 "Quality",
                 _item("Judgements", "grading", "tuning", "judgement"),
                 _item("Measurements", "monitoring", "tuning", "evaluationrun"),
-                _item("Experiments", "science", "tuning", "experiment"),
+                _of_part("experiments", _item("Experiments", "science", "tuning", "experiment")),
                 _item("Publish gate", "fence", "tuning", "publishgate"),
                 _item("Publications", "publish", "tuning", "publication"),
                 _item("Profile changes", "history", "tuning", "profilechange"),

@@ -43,7 +43,9 @@ RERANKER_PAUSE = env.float("RERANKER_PAUSE", default=30.0)
 RERANKER_TTL = env.float("RERANKER_TTL", default=24 * 3600.0)
 
 # The optional parts of the search that are installed: see search/parts.
-SEARCH_PARTS = env.list("SEARCH_PARTS", default=["concepts", "wordnet", "reranker", "qdrant"])
+SEARCH_PARTS = env.list(
+    "SEARCH_PARTS", default=["concepts", "wordnet", "reranker", "qdrant", "experiments"]
+)
 
 # The folder of the WordNet database (index.noun, data.noun, ...); Debian's package wordnet-base
 # puts it here. Only profiles that weigh WordNet need it.

@@ -13,6 +13,8 @@ from search.api.answers.threads import ThreadViewSet
 from search.api.answers.views import AnswerViewSet
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import DocumentationView, MissingView, SearchView, SectionViewSet
+from search.parts import is_installed
+from search.parts.experiments.api import ExperimentViewSet
 
 app_name = "api"
 
@@ -22,6 +24,8 @@ router.register("answers", AnswerViewSet, "answer")
 router.register("threads", ThreadViewSet, "thread")
 router.register("auth/token", TokenViewSet, "token")
 router.register("auth", LogoutViewSet, "auth")
+if is_installed("experiments"):
+    router.register("experiments", ExperimentViewSet, "experiment")
 
 v1 = [
     path("search/", SearchView.as_view(), name="search"),

@@ -169,3 +169,4 @@ class Trial:
 
     experiment: int
     arm: str
+    profiles: tuple[Profile, ...]

@@ -1,1 +1,1 @@
-"""W: golden queries, evaluation, the workbench, publishing, the optimiser, experiments."""
+"""W: golden queries, evaluation, the workbench, publishing, the optimiser."""

@@ -16,16 +16,8 @@ class TuningConfig(AppConfig):
 
     def ready(self) -> None:
         from common.audit import trail
-        from search.engine import configuration
-        from search.engine.read import register_planner
-        from search.tuning.experiments.outcomes import finish_running
-        from search.tuning.experiments.running import plan_of, running_experiment
         from search.tuning.models import ProfileChange
-        from search.tuning.publishing.activation import activated
 
-        configuration.register_experiments(running_experiment)
-        register_planner(plan_of)
-        activated.connect(finish_running)
         trail.register(ProfileChange, _entry, "profile")
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")

@@ -21,9 +21,9 @@ from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
+from search.parts.experiments import outcomes, planning, running
+from search.parts.experiments.assignment import A, B, arm
 from search.pipeline import Choices, SearchResponse, search
-from search.tuning.experiments import outcomes, planning, running
-from search.tuning.experiments.assignment import A, B, arm
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications
 from tests.support.events import make_event

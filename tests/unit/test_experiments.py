@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.tuning.experiments.assignment import A, B, arm, preference, takes_part, team_draft
-from search.tuning.experiments.conclusion import (
+from search.parts.experiments.assignment import A, B, arm, preference, takes_part, team_draft
+from search.parts.experiments.conclusion import (
     Difference,
     Verdict,
     difference_of_means,

@@ -22,10 +22,10 @@ from search.domain import (
 )
 from search.engine.rankings import Ranking
 from search.engine.settle import Settled
+from search.parts.experiments.assignment import team_draft
+from search.parts.experiments.conclusion import of_interleaving, of_split
+from search.parts.experiments.mixing import mixed
 from search.ranking.grouping import Group
-from search.tuning.experiments.assignment import team_draft
-from search.tuning.experiments.conclusion import of_interleaving, of_split
-from search.tuning.experiments.mixing import mixed
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics.models import SearchEvent
 from search.models import SearchProfile
-from search.tuning.experiments import planning, running
+from search.parts.experiments import planning, running
 from search.tuning.models import Experiment
 from tests.support.admin_client import said, signed_in
 from tests.support.factories import make_collection, make_document

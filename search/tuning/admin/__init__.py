@@ -1,6 +1,5 @@
-"""Tuning in the admin: profiles, workbench, golden queries, runs, publishing, experiments."""
+"""Tuning in the admin: profiles, workbench, golden queries, runs, publishing."""
 
-from search.tuning.admin.experiments import ExperimentAdmin
 from search.tuning.admin.gate import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
 from search.tuning.admin.golden import GoldenQueryAdmin
 from search.tuning.admin.golden_pages import JudgementAdmin
@@ -9,7 +8,6 @@ from search.tuning.admin.runs import EvaluationRunAdmin
 
 __all__ = [
     "EvaluationRunAdmin",
-    "ExperimentAdmin",
     "GoldenQueryAdmin",
     "JudgementAdmin",
     "ProfileChangeAdmin",

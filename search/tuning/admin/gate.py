@@ -20,7 +20,7 @@ from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
 from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
-from search.tuning.publishing import gate, gate_inputs, publications
+from search.tuning.publishing import gate, gate_inputs, measuring, publications
 
 State = Publication.State
 STATE_LABELS = {
@@ -102,8 +102,8 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
             "notes": [f for f in publication.findings if f not in publication.refusals],
             "from_active": differences_from_active(publication.profile),
             "may_override": refused
-            and request.user.has_perms((publications.PUBLISH, publications.OVERRIDE)),
-            "may_publish": request.user.has_perm(publications.PUBLISH),
+            and request.user.has_perms((measuring.PUBLISH, measuring.OVERRIDE)),
+            "may_publish": request.user.has_perm(measuring.PUBLISH),
             **targets_context(publication.profile, publication.run),
             **_lost_and_won(publication, request),
         }
@@ -121,7 +121,7 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
                 "profile": publication.profile
             }
 
-        return self.acted(request, pk, act, permission=publications.PUBLISH)
+        return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Cancel the measurement; nothing is published."""
@@ -130,7 +130,7 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
             publications.cancel(publication, acting_user=actor(request))
             return gettext("Publishing was cancelled.")
 
-        return self.acted(request, pk, act, permission=publications.PUBLISH)
+        return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
 
 def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, Any]:

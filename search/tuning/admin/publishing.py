@@ -17,7 +17,7 @@ from search.tuning.admin.weights import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, Publication
-from search.tuning.publishing import activation, drafts, gate_inputs, publications
+from search.tuning.publishing import activation, drafts, gate_inputs, measuring, publications
 
 
 class PublishingPages(ActionPages[SearchProfile]):
@@ -32,7 +32,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         ]
 
     def has_publish_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(publications.PUBLISH)
+        return request.user.has_perm(measuring.PUBLISH)
 
     def may_go_back(self, request: HttpRequest, profile: SearchProfile | None) -> bool:
         if profile is None or profile.state != SearchProfile.State.RETIRED:

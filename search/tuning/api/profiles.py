@@ -37,7 +37,7 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.publishing import activation, drafts, publications
+from search.tuning.publishing import activation, drafts, measuring, publications
 
 CHANGE_PROFILE = "search.change_searchprofile"
 
@@ -172,7 +172,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         },
     )
     @action(detail=True, methods=["post"])
-    @requires(publications.PUBLISH)
+    @requires(measuring.PUBLISH)
     def publish(self, request: Request, profile: str) -> Response:
         """Publish a profile through the gate.
 

@@ -20,7 +20,7 @@ from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from search.tuning.api.profile_serializers import ProfileNameSerializer, published_profile
 from search.tuning.models import ProfileChange, Publication, PublishGate
-from search.tuning.publishing import activation, gate_inputs, publications
+from search.tuning.publishing import activation, gate_inputs, measuring, publications
 
 PublicationState = Publication.State
 
@@ -115,14 +115,14 @@ class PublicationViewSet(ReadViewSet[Publication]):
     )
 
     @action(detail=True, methods=["post"])
-    @requires(publications.PUBLISH)
+    @requires(measuring.PUBLISH)
     def cancel(self, request: Request, publication: int) -> Response:
         """Stop measuring, and do not publish."""
         return self.shown(publications.cancel(self.get_object(), acting_user=actor(request)))
 
     @extend_schema(request=OverrideSerializer)
     @action(detail=True, methods=["post"])
-    @requires(publications.OVERRIDE)
+    @requires(measuring.OVERRIDE)
     def override(self, request: Request, publication: int) -> Response:
         """Publish a profile that the gate refused."""
         reason = read_body(request, OverrideSerializer).validated_data["reason"]

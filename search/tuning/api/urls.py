@@ -12,7 +12,6 @@ from search.tuning.api.curated import (
     ScopeProfileViewSet,
     SynonymViewSet,
 )
-from search.tuning.api.experiments import ExperimentViewSet
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
 from search.tuning.api.publishing import (
@@ -45,7 +44,6 @@ router = SimpleRouter(use_regex_path=False)
 router.register("profiles", ProfileViewSet, "profile")
 router.register("profile-changes", ChangeViewSet, "profile-change")
 router.register("publications", PublicationViewSet, "publication")
-router.register("experiments", ExperimentViewSet, "experiment")
 router.register("runs", RunViewSet, "run")
 router.register("golden-queries", GoldenQueryViewSet, "golden-query")
 router.register("golden-queries/<uuid:golden>/judgements", OwnJudgementViewSet, "own-judgement")

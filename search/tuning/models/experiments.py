@@ -26,7 +26,7 @@ class Experiment(Job):
     """A comparison of two published profiles by searchers' behaviour. One runs at a time.
 
     `verdict` is the latest conclusion, `history` a selection of the earlier ones: see
-    `search.tuning.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
+    `search.parts.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
     for an arm that was active or not measured; `findings` are the gate's, and `refusals` those
     that prevent the start. `override` starts it regardless, for the reason `override_reason`.
     `asked_by` is the user who starts it.

@@ -132,6 +132,11 @@ class Publication(Job):
     def __str__(self) -> str:
         return f"{self.profile}: {self.get_state_display().lower()}"
 
+    @property
+    def runs(self) -> list[EvaluationRun]:
+        """The run that measures the profile; none without golden queries."""
+        return [] if self.run is None else [self.run]
+
 
 class ProfileChange(models.Model):
     """An entry in the audit of profiles: who changed which one, when and why."""

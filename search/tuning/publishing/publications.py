@@ -8,29 +8,24 @@ Each end is an audit row. `override` publishes a refused profile, with a reason.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.jobs import Lease, enqueue, revoke, work_on
-from search.errors import NotPermitted, ProfileError, RunConflict
+from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, gate, gate_inputs
+from search.tuning.publishing import activation, gate, gate_inputs, measuring
 
 if TYPE_CHECKING:
     from common.accounts.models import User
 
 State = Publication.State
 Action = ProfileChange.Action
-# Retry delay while another process measures the same run (a guess).
-RUN_BUSY = timedelta(seconds=5)
-PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 
 
 def publish(
@@ -60,24 +55,15 @@ def publish(
             publication.save(update_fields=["run"])
         if background is None:
             background = preview.background
-        if preview.queries and background:
-            enqueue(Publication, publication.pk)
+        if measuring.in_background(publication, queries=preview.queries, background=background):
             return publication
     return carry_out(publication.pk)
 
 
 def carry_out(pk: int) -> Publication:
     """Measure the publication if necessary, decide it, and return it. Safe to repeat."""
-    work_on(Publication, pk, _carry_out)
+    measuring.carry_out(Publication, pk, _settle)
     return Publication.objects.select_related("run").get(pk=pk)
-
-
-def _carry_out(lease: Lease[Publication]) -> None:
-    run = lease.row.run
-    if run is not None and not golden_runs.brought_to_an_end(run):
-        lease.postpone(RUN_BUSY, attempts=0)
-        return
-    _settle(lease.row.pk)
 
 
 def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
@@ -115,25 +101,14 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
         held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
         if held.state != State.MEASURING:
             raise RunConflict(gettext("The publication has already been decided."))
-        if held.run is not None and held.run.is_open:
-            golden_runs.cancel(held.run)
-        rows = Publication.objects.filter(pk=held.pk)
-        revoke(rows, state=State.CANCELLED, decided=timezone.now())
-    held.refresh_from_db()
+        measuring.stop(held, state=State.CANCELLED, decided=timezone.now())
     return held
-
-
-def permissions(*, override: bool) -> tuple[str, ...]:
-    """The permissions that publishing or trying out a profile needs; more against the gate."""
-    return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
-    if user is not None and not user.has_perms(permissions(override=override)):
-        if override:
-            raise NotPermitted(gettext("You do not have permission to override the gate."))
-        raise NotPermitted(gettext("You do not have permission to publish search profiles."))
+    refusal = gettext("You do not have permission to publish search profiles.")
+    measuring.check_permitted(user, refusal, override=override)
 
 
 def _ask(
@@ -213,12 +188,10 @@ def _changed(publication: Publication) -> str:
 
 def _no_longer_permitted(publication: Publication) -> str:
     """Why the person may no longer publish; empty if they may."""
-    if publication.by_system:
+    user, override = publication.user, publication.override
+    if publication.by_system or measuring.still_permitted(user, override=override):
         return ""
-    user, needed = publication.user, permissions(override=publication.override)
-    if user is None or not user.is_active or not user.has_perms(needed):
-        return gettext("The person who requested it may no longer publish.")
-    return ""
+    return gettext("The person who requested it may no longer publish.")
 
 
 def _publish(publication: Publication, action: ProfileChange.Action) -> Publication:

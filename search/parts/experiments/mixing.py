@@ -1,20 +1,77 @@
-"""Two rankings of one question, interleaved: clicks then compare them.
+"""The plan of a search in the running experiment: one arm's profile, or both interleaved.
 
-No hit is lost: each hit of either ranking is in the mixed one, with the explanation of the ranking
-that picked it.
+Interleaving lets clicks compare two rankings. No hit is lost: each hit of either ranking is in the
+mixed one, with the explanation of the ranking that picked it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from search.domain import Candidates, Hit
+from search.domain import MIXED, Candidates, Hit, Profile, Query, RunningExperiment, Trial
+from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking
+from search.engine.read import Mix, Plan
+from search.engine.request import Request
+from search.parts.experiments.assignment import A, arm, takes_part, team_draft
+from search.query.expand import fold_query
 from search.ranking.grouping import Group
+from search.tuning.models import Experiment
 
 Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
 """Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""
+
+
+def plan_of(query: Query, request: Request, configuration: Configuration) -> Plan | None:
+    """The plan of a search in the running experiment, the same for the same visitor.
+
+    None without an experiment, for searches without a visitor, and outside the experiment's share.
+    The seed of an interleaving is the visitor and the question, so that a reload and the second
+    page are consistent.
+    """
+    experiment, visitor = configuration.experiment, request.visitor
+    if (
+        experiment is None
+        or not visitor
+        or not takes_part(visitor, experiment.salt, experiment.share)
+    ):
+        return None
+    if not experiment.interleaves:
+        chosen = arm(visitor, experiment.salt)
+        profile = experiment.a if chosen == A else experiment.b
+        return Plan((profile,), trial=Trial(experiment.pk, chosen, (profile,)))
+    both = (experiment.a, experiment.b)
+    named = both.index(configuration.active) if configuration.active in both else 0
+    seed = f"{experiment.salt}:{visitor}:{fold_query(query.original)}"
+    return Plan(both, _mix(seed, named), Trial(experiment.pk, MIXED, both))
+
+
+def _mix(seed: str, named: int) -> Mix:
+    def draft(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
+        return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
+
+    def mix(rankings: Sequence[Ranking], grouped: bool) -> Ranking:
+        first, second = rankings
+        settled = rankings[named].settled
+        return replace(mixed(first, second, draft, grouped=grouped), settled=settled)
+
+    return mix
+
+
+def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
+    """The running experiment, whose profiles are among the published `profiles`, by row id."""
+    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
+    if row is None:
+        return None
+    return RunningExperiment(
+        pk=row.pk,
+        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
+        salt=row.salt,
+        share=row.share,
+        a=profiles[row.a_id],
+        b=profiles[row.b_id],
+    )
 
 
 def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:

@@ -1,4 +1,4 @@
-"""The life cycle of an experiment, and the part that a search takes in the running one.
+"""The life cycle of an experiment.
 
 Each compares two published profiles; one experiment runs at a time.
 
@@ -9,8 +9,6 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,23 +17,14 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
-from common.jobs import Lease, enqueue, revoke, work_on
-from search.domain import MIXED, Profile, Query, RunningExperiment, Trial
-from search.engine.configuration import Configuration
-from search.engine.rankings import Ranking
-from search.engine.read import Mix, Plan
-from search.engine.request import Request
-from search.errors import ExperimentError, NotPermitted, RunConflict
+from search.errors import ExperimentError, RunConflict
 from search.models import SearchProfile
-from search.query.expand import fold_query
+from search.parts.experiments import outcomes
+from search.parts.experiments.outcomes import Action, State, audit, finish
+from search.parts.experiments.planning import check_draft, check_published, locked
 from search.tuning.evaluation import golden_runs
-from search.tuning.experiments import outcomes
-from search.tuning.experiments.assignment import A, arm, takes_part, team_draft
-from search.tuning.experiments.mixing import mixed
-from search.tuning.experiments.outcomes import Action, State, audit, finish
-from search.tuning.experiments.planning import check_draft, check_published, locked
 from search.tuning.models import EvaluationRun, Experiment
-from search.tuning.publishing import gate_inputs, publications
+from search.tuning.publishing import gate_inputs, measuring
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -80,23 +69,15 @@ def start(
         held.save()
         if background is None:
             background = preview.background
-        if runs and background:
-            enqueue(Experiment, held.pk)
+        if measuring.in_background(held, queries=len(runs), background=background):
             return held
     return carry_out(held.pk)
 
 
 def carry_out(pk: int) -> Experiment:
     """Measure the experiment's arms if necessary, decide it, and return it. Safe to repeat."""
-    work_on(Experiment, pk, _carry_out)
+    measuring.carry_out(Experiment, pk, _settle)
     return Experiment.objects.get(pk=pk)
-
-
-def _carry_out(lease: Lease[Experiment]) -> None:
-    if not all(map(golden_runs.brought_to_an_end, lease.row.runs)):
-        lease.postpone(publications.RUN_BUSY, attempts=0)
-        return
-    _settle(lease.row.pk)
 
 
 @transaction.atomic
@@ -106,11 +87,7 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     held = locked(experiment)
     if held.state != State.CHECKING:
         raise RunConflict(gettext("The experiment is not being measured."))
-    for run in held.runs:
-        if run.is_open:
-            golden_runs.cancel(run)
-    revoke(Experiment.objects.filter(pk=held.pk), state=State.DRAFT)
-    held.refresh_from_db()
+    measuring.stop(held, state=State.DRAFT)
     return held
 
 
@@ -205,8 +182,8 @@ def _changed(held: Experiment, active: SearchProfile | None) -> str:
         return gettext("%(active)s has become active since. Start it again to compare with it.") % {
             "active": active
         }
-    user, needed = held.asked_by, publications.permissions(override=held.override)
-    if user is not None and not (user.is_active and user.has_perms(needed)):
+    user = held.asked_by
+    if user is not None and not measuring.still_permitted(user, override=held.override):
         return gettext("The person who requested it may no longer start experiments.")
     return ""
 
@@ -233,12 +210,8 @@ def _check_startable(held: Experiment) -> None:
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
-    if user is not None and not user.has_perms(publications.permissions(override=override)):
-        if override:
-            raise NotPermitted(
-                gettext("You do not have permission to start experiments against the gate.")
-            )
-        raise NotPermitted(gettext("You do not have permission to start or end experiments."))
+    refusal = gettext("You do not have permission to start or end experiments.")
+    measuring.check_permitted(user, refusal, override=override)
 
 
 def _other_busy(held: Experiment) -> Experiment | None:
@@ -256,54 +229,3 @@ def _lock_active() -> SearchProfile | None:
     """Lock and return the active profile, so that no other start or publication can intervene."""
     rows = SearchProfile.objects.select_for_update()
     return rows.filter(state=SearchProfile.State.ACTIVE).first()
-
-
-def plan_of(query: Query, request: Request, configuration: Configuration) -> Plan | None:
-    """The plan of a search in the running experiment, the same for the same visitor.
-
-    None without an experiment, for searches without a visitor, and outside the experiment's share.
-    The seed of an interleaving is the visitor and the question, so that a reload and the second
-    page are consistent.
-    """
-    experiment, visitor = configuration.experiment, request.visitor
-    if (
-        experiment is None
-        or not visitor
-        or not takes_part(visitor, experiment.salt, experiment.share)
-    ):
-        return None
-    if not experiment.interleaves:
-        chosen = arm(visitor, experiment.salt)
-        profile = experiment.a if chosen == A else experiment.b
-        return Plan((profile,), trial=Trial(experiment.pk, chosen))
-    both = (experiment.a, experiment.b)
-    named = both.index(configuration.active) if configuration.active in both else 0
-    seed = f"{experiment.salt}:{visitor}:{fold_query(query.original)}"
-    return Plan(both, _mix(seed, named), Trial(experiment.pk, MIXED))
-
-
-def _mix(seed: str, named: int) -> Mix:
-    def draft(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
-        return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
-
-    def mix(rankings: Sequence[Ranking], grouped: bool) -> Ranking:
-        first, second = rankings
-        settled = rankings[named].settled
-        return replace(mixed(first, second, draft, grouped=grouped), settled=settled)
-
-    return mix
-
-
-def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
-    """The running experiment, whose profiles are among the published `profiles`, by row id."""
-    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
-    if row is None:
-        return None
-    return RunningExperiment(
-        pk=row.pk,
-        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
-        salt=row.salt,
-        share=row.share,
-        a=profiles[row.a_id],
-        b=profiles[row.b_id],
-    )

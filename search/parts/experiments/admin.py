@@ -19,10 +19,10 @@ from common.admin.charts import interval_chart
 from common.admin.pages import ActionPages, AuditedByServices, actor, become
 from search.errors import SearchError
 from search.models import SearchProfile
+from search.parts.experiments import planning, running
 from search.tuning.admin.publishing import ranking_differences
-from search.tuning.experiments import planning, running
 from search.tuning.models import Experiment
-from search.tuning.publishing import gate_inputs, publications
+from search.tuning.publishing import gate_inputs, measuring
 
 State = Experiment.State
 STATE_LABELS = {
@@ -106,7 +106,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what starting would do, or start the experiment."""
         experiment = self.seen(request, pk)
-        if not request.user.has_perm(publications.PUBLISH):
+        if not request.user.has_perm(measuring.PUBLISH):
             raise PermissionDenied
         if request.method == "POST":
             return self._start(request, experiment)
@@ -154,7 +154,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             running.cancel(experiment, acting_user=actor(request))
             return gettext("The start was cancelled.")
 
-        return self.acted(request, pk, act, permission=publications.PUBLISH)
+        return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """End the experiment with the given reason."""
@@ -164,7 +164,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             running.end(experiment, acting_user=actor(request), reason=reason)
             return gettext("The experiment has ended. No profile was published.")
 
-        return self.acted(request, pk, act, permission=publications.PUBLISH)
+        return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
     # --- saving: through `planning` ------------------------------------------------
 
@@ -192,7 +192,7 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
     chart = interval_chart(experiment.history, split=experiment.kind == Experiment.Kind.SPLIT)
-    may_publish = request.user.has_perm(publications.PUBLISH)
+    may_publish = request.user.has_perm(measuring.PUBLISH)
     return {
         "experiment": experiment,
         "variant": STATE_LABELS[State(experiment.state)],
@@ -205,7 +205,7 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,
         "may_publish": may_publish,
-        "may_override": request.user.has_perms((publications.PUBLISH, publications.OVERRIDE)),
+        "may_override": request.user.has_perms((measuring.PUBLISH, measuring.OVERRIDE)),
     }
 
 

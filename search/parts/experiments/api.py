@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.viewsets import ReadViewSet
+from search.parts.experiments import running
+from search.parts.experiments.conclusion import Verdict
 from search.tuning.api.profile_serializers import ProfileNameSerializer
-from search.tuning.experiments import running
-from search.tuning.experiments.conclusion import Verdict
 from search.tuning.models import Experiment
 
 

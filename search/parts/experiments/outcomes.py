@@ -20,8 +20,8 @@ from django.utils import timezone
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
-from search.tuning.experiments.assignment import A, B, preference
-from search.tuning.experiments.conclusion import Conclusion, Verdict, of_interleaving, of_split
+from search.parts.experiments.assignment import A, B, preference
+from search.parts.experiments.conclusion import Conclusion, Verdict, of_interleaving, of_split
 from search.tuning.models import Experiment, ProfileChange
 
 if TYPE_CHECKING:
