@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from common.accounts.models import User
 from ingestion.models import Document, DocumentVersion
 from search.engine import configuration
 from search.models import ClassWeights, SearchProfile
@@ -105,3 +106,6 @@ class TestSite:
         assert not shares.is_valid()
         assert "Not installed" in str(shares.errors)
         assert SharesSerializer(data={"keyword": "0.9", "vector": "0.1"}).is_valid()
+
+    def test_the_sidebar_has_no_line_of_a_part(self, administrator: User) -> None:
+        assert "Experiments" not in signed_in(administrator).get("/admin/").content.decode()
