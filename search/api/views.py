@@ -32,7 +32,7 @@ from search.api.examples import SEARCH_EXAMPLES
 from search.api.parameters import SearchParameters
 from search.api.serializers.results import wants_legacy
 from search.api.serializers.searches import SearchResponseSerializer
-from search.presentation.sections import section_around
+from search.presentation.reading import section_around
 
 
 class SectionSerializer(serializers.Serializer[Any]):

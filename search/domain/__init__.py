@@ -45,6 +45,7 @@ from search.domain.profiles import (
 from search.domain.questions import (
     K3,
     Classification,
+    ClassifierRule,
     MetadataFilter,
     Pinned,
     Query,
@@ -100,6 +101,7 @@ __all__ = [
     "Candidates",
     "Classification",
     "Classifier",
+    "ClassifierRule",
     "Combination",
     "Comparison",
     "Contribution",

@@ -141,6 +141,23 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassifierRule:
+    """One row of the classifier: a pattern or the name of a predicate, never both.
+
+    `pattern` is searched in the query's text, case-insensitively. `examples` are queries
+    that the rule must match, `counter_examples` ones that it must not.
+    """
+
+    name: str
+    query_class: QueryClass
+    pattern: str = ""
+    predicate: str = ""
+    confidence: float = 0.8
+    examples: tuple[str, ...] = ()
+    counter_examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Classification:
     """A query's class and the rule that chose it; `confidence` is the rule's own, in [0, 1].
 

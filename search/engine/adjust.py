@@ -14,7 +14,7 @@ from typing import Protocol
 from django.utils.translation import gettext, ngettext
 
 from ingestion.models.library import language_name
-from search.domain import QueryClass, Signal
+from search.domain import QueryClass
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
 from search.query.language import (
@@ -24,10 +24,7 @@ from search.query.language import (
     unfamiliar,
 )
 from search.ranking import Batch, Prepared
-from search.ranking.evidence import KeywordEvidence
-
-# The most known words of a question for which WordNet is not worth less (F2-05).
-FEW = 3
+from search.ranking.batch import KeywordEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,64 +105,6 @@ def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
     return settled.weighed(leant, text % {"known": evidence.known, "share": share_of_meaning})
 
 
-def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
-    """The factor on WordNet's weight, in [.5, 2.5], by concept-rag's rule (F2-05).
-
-    For a question of so many known words, `concept`: with one that the library has as a concept;
-    `ratio` is that of the words with WordNet's to those without.
-    """
-    if words == 1:
-        factor = 1.5 if concept else 2.0
-    elif words <= FEW:
-        factor = 1.0 if concept else 1.5
-    else:
-        factor = 0.75
-    return min(max(factor * (1.25 if ratio > 3 else 1), 0.5), 2.5)
-
-
-def widen(weighing: Weighing) -> Weighing:
-    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 40).
-
-    The difference comes from keywords and title, or goes to them. Forced weights stay.
-    """
-    settled, candidates = weighing.settled, weighing.prepared.candidates
-    weights, words = settled.weights, len(candidates.terms)
-    cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
-    if weighing.has_fixed_weights or not (
-        cap and weights.wordnet and others and words and candidates.expanded
-    ):
-        return weighing
-    concept = weighing.prepared.matches(Signal.CONCEPT)
-    factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
-    wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
-    if wordnet == weights.wordnet:
-        return weighing
-    rest = (others + weights.wordnet - wordnet) / others
-    shares = {"keyword": weights.keyword * rest, "title": weights.title * rest}
-    note = _WIDENED[concept](words) % {"words": words, "share": round(100 * wordnet)}
-    weights = replace(weights, wordnet=wordnet, **shares)
-    return replace(weighing, settled=settled.weighed(weights, note))
-
-
-def _with_concept(words: int) -> str:
-    return ngettext(
-        "%(words)d known word, with a concept: WordNet counts for %(share)d%%.",
-        "%(words)d known words, with a concept: WordNet counts for %(share)d%%.",
-        words,
-    )
-
-
-def _without_concept(words: int) -> str:
-    return ngettext(
-        "%(words)d known word, without a concept: WordNet counts for %(share)d%%.",
-        "%(words)d known words, without a concept: WordNet counts for %(share)d%%.",
-        words,
-    )
-
-
-_WIDENED = {True: _with_concept, False: _without_concept}
-
-
 def mark_foreign(weighing: Weighing) -> Weighing:
     """Mark the passages in another language than the question: their words say little.
 
@@ -191,7 +130,7 @@ def mark_foreign(weighing: Weighing) -> Weighing:
     return replace(weighing, settled=settled, foreign=others)
 
 
-_adjustments: list[Adjustment] = [lean_on_keywords, lean_on_meaning, widen, mark_foreign]
+_adjustments: list[Adjustment] = [lean_on_keywords, lean_on_meaning, mark_foreign]
 
 
 def register(adjustment: Adjustment, *, before: Adjustment | None = None) -> None:

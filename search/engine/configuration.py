@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from ingestion import spaces
 from ingestion.identifiers import Pattern
 from ingestion.models import ChunkEdit, Collection, EmbeddingSpace, IdentifierPattern
-from search.domain import Pinned, Profile, RunningExperiment
+from search.domain import ClassifierRule, Pinned, Profile, RunningExperiment
 from search.errors import NoActiveProfile, UnknownProfile
 from search.models import (
     Calibration,
@@ -32,7 +32,6 @@ from search.models import (
 from search.models.curated import hides_by_query, pins_by_query
 from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
-from search.query import ClassifierRule
 from search.query.expand import Synonyms
 from search.ranking import confidence
 

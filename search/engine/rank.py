@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from ingestion.embedding.protocol import encodable
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
-from search import reranking
 from search.domain import Candidates, Profile, Stage, Weights
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking, ranking_of
@@ -22,8 +22,7 @@ from search.engine.read import Question
 from search.engine.request import Choices, Request
 from search.engine.settle import Settled, settle
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import FIRST
-from search.reranking import GuardedReranker, Passage
+from search.ranking.reranking import FIRST, Passage
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +36,34 @@ NOT_SET_UP = (
 USUAL = (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0.5, 0.5, 0))
 
 
+class Reranker(Protocol):
+    """Reads a question with passages. `fingerprint` differs where strengths may differ."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def strengths(
+        self, query: str, passages: Sequence[Passage], patience: float | None = None
+    ) -> dict[int, float]:
+        """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
+
+        `patience`: the seconds to wait in place of a reader's time limit.
+        """
+        ...
+
+
+_source: Callable[[], Reranker | None] = lambda: None  # noqa: E731  # until a part registers one
+
+
+def register_reranker(source: Callable[[], Reranker | None]) -> None:
+    """Let searches ask the reranker that `source` returns; None while none is set up."""
+    global _source
+    _source = source
+
+
 def fingerprint_for(*profiles: Profile) -> str:
     """The reranker that searches under any of these ask; empty if none asks or is set up."""
-    reranker = reranking.current() if any(each.rerank for each in profiles) else None
+    reranker = _source() if any(each.rerank for each in profiles) else None
     return reranker.fingerprint if reranker else ""
 
 
@@ -103,15 +127,15 @@ def with_strengths(
     return replace(candidates, reranked=strengths)
 
 
-def _available() -> GuardedReranker:
-    reranker = reranking.current()
+def _available() -> Reranker:
+    reranker = _source()
     if reranker is None:
         raise RerankerUnavailable(NOT_SET_UP, is_final=True)
     return reranker
 
 
 def _strengths(
-    reranker: GuardedReranker, query: str, scores: Mapping[int, float], request: Request
+    reranker: Reranker, query: str, scores: Mapping[int, float], request: Request
 ) -> dict[int, float]:
     passages = _passages(scores, request.viewer)
     if not passages:

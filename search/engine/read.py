@@ -7,19 +7,25 @@ collection or type, else the plan of a part, else the site's profile. Parts regi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from django.conf import settings
+from django.utils.translation import gettext
 
+from ingestion.models import Collection, Visibility
+from ingestion.models.library import Viewer
 from search.domain import Profile, Query, Trial
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking
 from search.engine.request import Request
-from search.engine.scopes import of_scope
 from search.engine.settle import Settled, settle
+from search.errors import UnknownProfile
+from search.models.scopes import NamedProfile, Scopes
 from search.query import parse
 from search.query.expand import expansions
+from search.retrieval import Filters
 
 Mix = Callable[[Sequence[Ranking], bool], Ranking]
 """Joins the rankings of one question, one a profile; the flag says whether they are grouped."""
@@ -93,3 +99,140 @@ def _plan(query: Query, request: Request, configuration: Configuration) -> Plan:
                 return replace(plan, notes=scope.notes)
     chosen = choices.snapshot or scope.profile or configuration.profile(choices.profile)
     return Plan((chosen,), notes=scope.notes)
+
+
+Key = TypeVar("Key", int, str)
+
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OfScope:
+    """The profile of a search's scope, None for the site's; `notes` say which one and why."""
+
+    profile: Profile | None = None
+    notes: tuple[str, ...] = ()
+
+
+SITES = OfScope()
+
+
+def of_scope(query: Query, request: Request, configuration: Configuration) -> OfScope:
+    """The profile that the one searched collection or type names; the collection's goes first.
+
+    A search over several uses the site's, with a note if one of them names another. What the
+    reader may not see is treated as unknown. One query for a collection of chosen groups that
+    names a profile, otherwise none.
+    """
+    scopes, choices = configuration.scopes, request.choices
+    if scopes.is_empty or choices.profile or choices.snapshot or query.is_empty:
+        return SITES
+    collections = _collections(query, request.filters, scopes)
+    types = _types(query, request.filters)
+    named = (_only(collections, scopes.collections), _only(types, scopes.types))
+    for one in _known([each for each in named if each], request.viewer, ask=True):
+        return _used(one, configuration)
+    covered = [
+        *_covered(collections, scopes.collections),
+        *_covered(types, scopes.types),
+    ]
+    others = [one for one in covered if _differs(one, configuration)]
+    # Whole libraries are searched most: no query for them, so restricted collections stay unnamed.
+    several = _known(others, request.viewer, ask=collections is not None)
+    return OfScope(notes=(_over_several(several),)) if several else SITES
+
+
+def _used(one: NamedProfile, configuration: Configuration) -> OfScope:
+    try:
+        profile = configuration.profile(one.profile)
+    except UnknownProfile:
+        text = gettext(
+            "%(scope)s names the profile “%(profile)s”, which is not published: ranked by the "
+            "site's."
+        )
+        return OfScope(notes=(text % {"scope": one.label, "profile": one.profile},))
+    text = gettext("Ranked by the profile that %(scope)s names: %(profile)s.")
+    told = f"{profile.name} v{profile.version}"
+    return OfScope(profile, (text % {"scope": one.label, "profile": told},))
+
+
+def _over_several(others: Sequence[NamedProfile]) -> str:
+    """The sentence on the profiles that a search over several scopes does not use."""
+    labels = [one.label for one in others[:MOST_NAMED]] + ["…"] * (len(others) > MOST_NAMED)
+    text = gettext(
+        "Ranked by the site's profile, as a search over several; searched alone, these have "
+        "profiles of their own: %(scopes)s."
+    )
+    return text % {"scopes": ", ".join(labels)}
+
+
+def _collections(query: Query, filters: Filters, scopes: Scopes) -> frozenset[int] | None:
+    """The collections that the search names, by filter and operator; None if it names none.
+
+    Leaving some out (-collection:x) names none.
+    """
+    found: frozenset[int] | None = None
+    if filters.collections:
+        found = frozenset(
+            scopes.slugs[slug] for slug in filters.collections if slug in scopes.slugs
+        )
+    if query.filters.collections:
+        named = _named(query.filters.collections, scopes)
+        found = named if found is None else found & named
+    return found if found is None else found - _named(query.unwanted.collections, scopes)
+
+
+def _named(names: Iterable[str], scopes: Scopes) -> frozenset[int]:
+    empty = frozenset[int]()
+    return empty.union(*(scopes.names.get(name.casefold(), empty) for name in names))
+
+
+def _types(query: Query, filters: Filters) -> frozenset[str] | None:
+    """The media types that the search names, by filter and operator; None if it names none."""
+    found: frozenset[str] | None = None
+    for given in (filters.media_types, query.filters.media_types):
+        if given:
+            found = frozenset(given) if found is None else found & set(given)
+    return found if found is None else found - set(query.unwanted.media_types)
+
+
+def _only(found: frozenset[Key] | None, held: Mapping[Key, NamedProfile]) -> NamedProfile | None:
+    """The profile that the only one found names; None for several, and if it names none."""
+    return held.get(next(iter(found))) if found is not None and len(found) == 1 else None
+
+
+def _covered(
+    found: frozenset[Key] | None, held: Mapping[Key, NamedProfile]
+) -> Iterable[NamedProfile]:
+    """Those that name a profile among the ones found; among all if the search names none."""
+    return held.values() if found is None else (held[key] for key in held if key in found)
+
+
+def _differs(one: NamedProfile, configuration: Configuration) -> bool:
+    """Whether it names a published profile other than the site's."""
+    try:
+        return configuration.profile(one.profile) != configuration.active
+    except UnknownProfile:
+        return False
+
+
+def _known(found: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[NamedProfile]:
+    """Those whose existence the viewer may know of, in their order.
+
+    `ask`: look up collections of chosen groups in the database; otherwise they count as unknown.
+    """
+    signed_in = viewer is not None and viewer.is_authenticated and viewer.is_active
+    if (
+        viewer is not None
+        and signed_in
+        and viewer.is_superuser
+        and viewer.collections_limit is None
+    ):
+        return list(found)
+    open_to = {Visibility.PUBLIC, *([Visibility.SIGNED_IN] if signed_in else [])}
+    readable: set[int] = set()
+    restricted = [one.collection for one in found if one.visibility not in open_to]
+    if restricted and ask and signed_in:
+        rows = Collection.objects.visible_to(viewer).filter(pk__in=filter(None, restricted))
+        readable = set(rows.values_list("pk", flat=True))
+    return [one for one in found if one.visibility in open_to or one.collection in readable]

@@ -27,8 +27,7 @@ from search.engine.rankings import Ranking, is_low
 from search.engine.read import Question
 from search.engine.request import DEFAULT_PAGE_SIZE
 from search.engine.settle import Settled
-from search.presentation.exact import with_exact_words
-from search.presentation.nearest import with_nearest
+from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for
 from search.ranking.grouping import Group
 from search.retrieval.phrases import MOST_CHECKED

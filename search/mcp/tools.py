@@ -23,8 +23,8 @@ from search.errors import SearchError
 from search.mcp import shapes
 from search.pipeline import SearchResponse
 from search.presentation.labels import rule_text
+from search.presentation.reading import MAX_ORDINAL, section_around, whole_text
 from search.presentation.results import Result, trail
-from search.presentation.sections import MAX_ORDINAL, section_around, whole_text
 
 # The most characters of a document in one response, some 25,000 tokens: what agents' contexts hold.
 MAX_TEXT_CHARS = 100_000

@@ -16,7 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.identifiers import regex_problems
 from ingestion.models import IdentifierPattern
 from search import domain
-from search.query import MAX_QUERY_CHARS, ClassifierRule
+from search.domain import ClassifierRule
+from search.query import MAX_QUERY_CHARS
 from search.query.rule_classifier import PREDICATES, check_rule
 from search.ranking.boosts import anchor_problem, parse_boosts
 

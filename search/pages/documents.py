@@ -23,8 +23,7 @@ from ingestion.parsing.pages.marks import SCALE
 from ingestion.parsing.pages.pictures import is_deck
 from search.pages.facets import language_label, metadata_shown, type_label
 from search.presentation.navigation import contents_of, hits_of, leaves_of
-from search.presentation.reading import parts_of, passages_of
-from search.presentation.sections import section_around
+from search.presentation.reading import parts_of, passages_of, section_around
 from search.query.parse import asked_words, clean_text
 
 CONCEPTS_OF_DOCUMENT = 12

@@ -1,6 +1,6 @@
 """Q1-Q2: string -> Query -> Classification."""
 
 from search.query.parse import MAX_QUERY_CHARS, parse
-from search.query.rule_classifier import ClassifierRule, classify
+from search.query.rule_classifier import classify
 
-__all__ = ["MAX_QUERY_CHARS", "ClassifierRule", "classify", "parse"]
+__all__ = ["MAX_QUERY_CHARS", "classify", "parse"]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from search.domain import Classification, Classifier, Query, QueryClass, Weights
-from search.query.rule_classifier import FALLBACK_RULE, ClassifierRule, classify
+from search.domain import Classification, Classifier, ClassifierRule, Query, QueryClass, Weights
+from search.query.rule_classifier import FALLBACK_RULE, classify
 
 # No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0

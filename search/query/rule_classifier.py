@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 
 from ingestion.identifiers import DEFAULT_PATTERNS, Pattern, matches, regex_problems
-from search.domain import Classification, Query, QueryClass
+from search.domain import Classification, ClassifierRule, Query, QueryClass
 from search.errors import SearchError
 from search.query.parse import parse
+from search.query.shipped_rules import RULES
 
 SHORT_WORDS = 2
 
@@ -69,23 +69,6 @@ _TESTS: Mapping[str, Test] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ClassifierRule:
-    """One row of the classifier: a pattern or the name of a predicate, never both.
-
-    `pattern` is searched in the query's text, case-insensitively. `examples` are queries
-    that the rule must match, `counter_examples` ones that it must not.
-    """
-
-    name: str
-    query_class: QueryClass
-    pattern: str = ""
-    predicate: str = ""
-    confidence: float = 0.8
-    examples: tuple[str, ...] = ()
-    counter_examples: tuple[str, ...] = ()
-
-
 def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
     """The class of the first rule that matches; `general` if none does."""
     for rule in rules:
@@ -110,11 +93,11 @@ def check_rule(
         return {"pattern": problems}
     missed = [text for text in rule.examples if not _reads_as(rule, text, patterns)]
     caught = [text for text in rule.counter_examples if _reads_as(rule, text, patterns)]
-    found = {
+    by_field = {
         "examples": [f"The rule does not match its example “{text}”." for text in missed],
         "counter_examples": [f"The rule matches “{text}”, which it must not." for text in caught],
     }
-    return {field: sentences for field, sentences in found.items() if sentences}
+    return {field: sentences for field, sentences in by_field.items() if sentences}
 
 
 def _reads_as(rule: ClassifierRule, text: str, patterns: Sequence[Pattern]) -> bool:
@@ -127,24 +110,20 @@ def _reads_as(rule: ClassifierRule, text: str, patterns: Sequence[Pattern]) -> b
 def _matches(rule: ClassifierRule, query: Query) -> bool:
     if rule.predicate:
         return _TESTS[rule.predicate](query)
-    return found(rule.pattern, query.text)
+    return matches_pattern(rule.pattern, query.text)
 
 
-@cache
-def _shipped() -> Mapping[str, re.Pattern[str]]:
-    """The patterns of the shipped rules, compiled: they look ahead, which RE2 cannot."""
-    from search.query.shipped_rules import RULES  # which is made of this module's rules
-
-    return {rule.pattern: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES if rule.pattern}
+# They look ahead, which RE2 cannot: compiled by Python, and trusted.
+_SHIPPED = {rule.pattern: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES if rule.pattern}
 
 
-def found(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a rule's pattern is in the text, in time linear in it but for the shipped rules'."""
-    if shipped := _shipped().get(pattern):
+    if shipped := _SHIPPED.get(pattern):
         return shipped.search(text) is not None
     return matches(pattern, text, ignores_case=True)
 
 
 def pattern_problems(pattern: str) -> list[str]:
     """Why a rule's pattern is not taken, as sentences; empty if it is."""
-    return [] if pattern in _shipped() else regex_problems(pattern)
+    return [] if pattern in _SHIPPED else regex_problems(pattern)

@@ -7,8 +7,7 @@ for a name, "What is Python" for an explanation.
 
 from __future__ import annotations
 
-from search.domain import QueryClass
-from search.query.rule_classifier import ClassifierRule
+from search.domain import ClassifierRule, QueryClass
 
 # Office nouns that share verbs with programming: "how do I create a ticket".
 _OFFICE = (

@@ -27,7 +27,6 @@ from search.domain import (
 )
 from search.ranking.batch import Batch
 from search.ranking.boosts import WISHED, boosted, with_boosts
-from search.ranking.feedback import likeness, with_feedback
 from search.ranking.fusion import (
     FOREIGN_NOTE,
     VECTOR,
@@ -37,7 +36,7 @@ from search.ranking.fusion import (
     meaning_alone,
     shown_signals,
 )
-from search.ranking.reranking import Reranking, reranking_of, with_reranker
+from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
 from search.ranking.tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.

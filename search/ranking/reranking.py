@@ -1,4 +1,9 @@
-"""Q6: the reranker's part of a score: a share of the best score, for the first results alone.
+"""Q5-Q6: the second pass over a ranking, by its first results: relevance feedback, the reranker.
+
+Candidates similar to the top of a first ranking score higher: relevant passages resemble one
+another (van Rijsbergen's cluster hypothesis, 1979), so the top of a first ranking describes the
+information need better than the query's few words (Rocchio 1971; with embeddings, Li et al., ACM
+TOIS 2023). A share of its mean cosine to them is added to each score.
 
 A cross-encoder reads question and passage together (Nogueira & Cho 2019), too slowly for more than
 the first results. Its share replaces an equal share of every score, so that a passage which it has
@@ -13,9 +18,19 @@ from enum import StrEnum
 
 import numpy as np
 
-from search.domain import Booleans, Combination, Floats, Leaf, Node, Operation
+from search.domain import Booleans, Combination, Floats, Integers, Leaf, Node, Operation
+from search.ranking.batch import Prepared
 
 FIRST = 20  # S5-11, S5-38: the results that a reranker reads
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage to read: its chunk, its text, and its score in the ranking so far."""
+
+    chunk: int
+    text: str
+    score: float = 0.0
 
 
 class Scale(StrEnum):
@@ -89,3 +104,40 @@ def with_reranker(score: Node, reranking: Reranking, column: int) -> Node:
     strength = Leaf(label, float(reranking.strengths[column]))
     added = Combination("reranker", Operation.PRODUCT, (*leaves, strength))
     return Combination("score and reranker", Operation.SUM, (kept, added))
+
+
+# Three documents were better than two, four, five or ten on six judged collections, and are few
+# enough to be mostly relevant (docs/relevance.md).
+EXAMPLES = 3
+# Half-precision embeddings have three. The last bits depend on how many rows are multiplied at a
+# time: rounding keeps ties equal.
+COSINE_DIGITS = 9
+
+
+def likeness(prepared: Prepared, order: Integers) -> Floats | None:
+    """Each column's mean cosine to the best chunks of the first EXAMPLES documents of the order.
+
+    NaN for a column without an embedding; None where no column has one.
+    """
+    held, candidates = prepared.embedded, prepared.candidates
+    embedded = order[held[order]]
+    if candidates.embeddings is None or not len(embedded):
+        return None
+    examples: dict[int, int] = {}
+    for column in embedded.tolist():
+        examples.setdefault(int(prepared.documents[column]), column)
+        if len(examples) == EXAMPLES:
+            break
+    vectors, lengths = candidates.measured()
+    at = candidates.embedding_rows[prepared.rows]
+    chosen = at[list(examples.values())]
+    centre = (vectors[chosen] / lengths[chosen, None]).mean(axis=0)
+    cosines = np.round(vectors @ centre / lengths, COSINE_DIGITS)
+    return np.where(held, cosines[at], np.nan)
+
+
+def with_feedback(score: Node, cosine: float, weight: float) -> Node:
+    """The score plus `weight` times the candidate's similarity to the top of the first ranking."""
+    parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
+    extra = Combination("similarity to the first results", Operation.PRODUCT, parts)
+    return Combination("score and feedback", Operation.SUM, (score, extra))

@@ -14,9 +14,9 @@ from django.core.cache import cache
 from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import Scale
+from search.ranking.reranking import Passage, Scale
 from search.reranking.http import HttpReranker
-from search.reranking.protocol import Kind, Passage, Reranker, RerankerConfig
+from search.reranking.protocol import Kind, Reranker, RerankerConfig
 from search.reranking.sentences import SentenceReranker, model_of_settings
 
 logger = logging.getLogger(__name__)

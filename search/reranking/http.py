@@ -19,8 +19,8 @@ import httpx2
 from common.backoff import retry_after
 from common.guarded import PerProcess
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import strengths_of
-from search.reranking.protocol import Kind, Passage, RerankerConfig
+from search.ranking.reranking import Passage, strengths_of
+from search.reranking.protocol import Kind, RerankerConfig
 
 # Twenty scores take 2 kB; a server that repeats the passages sends some 100 kB more.
 MAX_ANSWER_BYTES = 4_000_000

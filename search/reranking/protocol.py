@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from ingestion.embedding.packaged import MODELS
-from search.ranking.reranking import Scale
+from search.ranking.reranking import Passage, Scale
 
 
 class Kind(StrEnum):
@@ -63,15 +63,6 @@ class RerankerConfig:
     def fingerprint(self) -> str:
         """A value that differs between rerankers whose strengths may differ."""
         return f"{self.kind}:{self.model}@{self.place}:{self.scale}"
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage to read: its chunk, its text, and its score in the ranking so far."""
-
-    chunk: int
-    text: str
-    score: float = 0.0
 
 
 class Reranker(Protocol):

@@ -15,7 +15,8 @@ from ingestion.errors import EmbeddingError
 from ingestion.spaces import sentences
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
-from search.reranking.protocol import Passage, RerankerConfig
+from search.ranking.reranking import Passage
+from search.reranking.protocol import RerankerConfig
 
 
 class SentenceReranker:

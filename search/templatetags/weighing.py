@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
+from search.presentation.figures import reason
 from search.presentation.labels import (
     CLASS_LABELS,
     QUESTION_LABELS,
@@ -24,7 +25,6 @@ from search.presentation.labels import (
     rule_text,
     tier_reason,
 )
-from search.presentation.reasons import reason
 from search.presentation.results import Result
 from search.tuning.golden.judging import GRADES
 

@@ -29,8 +29,8 @@ from search.engine.rank import PASSAGE_CHARS
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
-from search.ranking.reranking import FIRST
-from search.reranking import Passage, current
+from search.ranking.reranking import FIRST, Passage
+from search.reranking import current
 from search.retrieval.filters import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, compare, golden_set

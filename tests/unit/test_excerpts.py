@@ -17,7 +17,7 @@ from search.domain import Candidate, Candidates, Hit, Query, Signal
 from search.domain.candidates import SIGNALS, row_type
 from search.presentation.blocks import parts_of
 from search.presentation.excerpts import CODE_LINES, excerpt
-from search.presentation.reasons import reason
+from search.presentation.figures import reason
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, mark_names, snippet
 from search.ranking.grouping import Group

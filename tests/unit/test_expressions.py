@@ -44,7 +44,7 @@ def test_no_expression_and_no_text_take_long() -> None:
     code = (
         "import sys, json\n"
         "from search.domain import QUOTES_AND_CODES, Boost\n"
-        "from search.query.rule_classifier import found\n"
+        "from search.query.rule_classifier import matches_pattern\n"
         "from search.ranking.boosts import anchors\n"
         "from search.query.shipped_rules import RULES\n"
         "from ingestion.identifiers import Pattern, find_identifiers, matches\n"
@@ -56,7 +56,7 @@ def test_no_expression_and_no_text_take_long() -> None:
         "    find_identifiers(text)\n"
         "    anchors(Boost('one', 1.5, anchor=QUOTES_AND_CODES), text)\n"
         "    for rule in RULES:\n"
-        "        found(rule.pattern, text)\n"
+        "        matches_pattern(rule.pattern, text)\n"
     )
     command = [sys.executable, "-c", code, json.dumps([SLOW, LONG])]
     subprocess.run(command, cwd=ROOT, check=True, timeout=60)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.domain import Query, QueryClass, QueryFilters
+from search.domain import ClassifierRule, Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
-from search.query import ClassifierRule, classify, parse
+from search.query import classify, parse
 from search.query.expand import correctable
 from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule

@@ -9,8 +9,8 @@ import pytest
 from pytest import approx
 
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import Scale
-from search.reranking import Passage, RerankerConfig
+from search.ranking.reranking import Passage, Scale
+from search.reranking import RerankerConfig
 from search.reranking.http import HttpReranker, read_answer
 from search.reranking.protocol import Kind
 from tests.support.fake_reranker import (

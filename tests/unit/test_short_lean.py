@@ -21,7 +21,7 @@ from search.domain import (
 from search.engine.adjust import leaning_on_meaning
 from search.engine.settle import Settled
 from search.presets import DEFAULT
-from search.ranking.evidence import CLOSE, DECISIVE, LONG, SHORT, KeywordEvidence
+from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, KeywordEvidence
 from tests.support.ranking import columns, prepared
 
 WEIGHTS = Weights(0.6, 0.3, 0.1)

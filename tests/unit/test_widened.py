@@ -18,9 +18,10 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.engine.adjust import Weighing, widen, wordnet_factor
+from search.engine.adjust import Weighing
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, settle
+from search.parts.wordnet.adjustment import widen, wordnet_factor
 from search.presets import PRESETS
 from tests.support.ranking import columns, prepared
 

@@ -26,10 +26,11 @@ from kbsite.operations.monitoring import logs, tasks
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
-from search.engine.classifying import PluggedIn
+from search.engine.settle import PluggedIn
 from search.query import parse
+from search.ranking.reranking import Passage
 from search.reranking.guarded import GuardedReranker
-from search.reranking.protocol import Kind, Passage, RerankerConfig
+from search.reranking.protocol import Kind, RerankerConfig
 from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 

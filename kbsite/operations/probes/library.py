@@ -15,7 +15,7 @@ from search import reranking
 from search.answers.generating import server as answering
 from search.engine import configuration
 from search.errors import ModelUnavailable, RerankerUnavailable, SearchError
-from search.reranking.protocol import Passage
+from search.ranking.reranking import Passage
 
 SENTENCE = "Is this model able to embed?"
 

@@ -2,8 +2,11 @@
 
 
 def register() -> None:
-    """Register the signal."""
+    """Register the signal, and the adjustment of its weight."""
+    from search.engine import adjust
+    from search.parts.wordnet.adjustment import widen
     from search.parts.wordnet.signal import WORDNET
     from search.signals import registry
 
     registry.register(WORDNET)
+    adjust.register(widen, before=adjust.mark_foreign)

@@ -11,7 +11,7 @@ from common.accounts.models import User
 from ingestion import spaces
 from search.domain import Classifier, QueryClass, Signal, Stage
 from search.engine import configuration
-from search.engine.classifying import query_model
+from search.engine.settle import query_model
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse, search
 from search.query.classifiers import classify_by

@@ -1,17 +1,21 @@
-"""Q7: the sentence nearest in meaning, in results that contain no word of the query.
+"""Q7: marks in a page of results: the quoted words as they stand, and the nearest sentence.
 
-Without it such a snippet is the beginning of its passage. Sentences are embedded when they are
-first shown, by a local model only: a server would cost money and time. Their vectors do not depend
-on the query, so the cache keeps them. A page takes SECONDS; what is left over then begins at its
-beginning, as every such snippet did before, and the log says so: readers can do nothing about it,
-and the next search for these passages goes further.
+Postgres marks lexemes: of "in the view" any form of *view*, and no stop word. A reader who quotes
+wants to see the place.
+
+A result that contains no word of the query would begin at the beginning of its passage: the
+sentence nearest in meaning is marked instead. Sentences are embedded when they are first shown, by
+a local model only: a server would cost money and time. Their vectors do not depend on the query, so
+the cache holds them. A page takes SECONDS; what remains then begins at its beginning, and the log
+says so: the next search for these passages goes further.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ingestion import spaces
@@ -20,9 +24,16 @@ from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import sentences
 from ingestion.spaces.sentences import Span
-from search.domain import Signal
+from search.domain import Query, Signal
 from search.presentation.results import Result
-from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS, shows_a_mark
+from search.presentation.snippets import (
+    MARK_END,
+    MARK_START,
+    SNIPPET_CHARS,
+    shows_a_mark,
+    text_and_marks,
+)
+from search.retrieval.phrases import literal_pattern
 
 logger = logging.getLogger(__name__)
 
@@ -81,3 +92,47 @@ def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
     return replace(result, marked=marked, is_nearest=True)
+
+
+def with_exact_words(results: Sequence[Result], query: Query) -> tuple[Result, ...]:
+    """The results with the phrases of the query marked, in place of other marks within them.
+
+    Where the query is nothing but phrases, nothing else is marked. A passage whose title or
+    headings alone have the phrases keeps its marks.
+    """
+    patterns = [re.compile(literal_pattern(phrase), re.IGNORECASE) for phrase in query.phrases]
+    if not patterns:
+        return tuple(results)
+    return tuple(
+        replace(each, marked=_with_phrases(each.marked, patterns, alone=query.is_quoted))
+        for each in results
+    )
+
+
+def _with_phrases(marked: str, patterns: Iterable[re.Pattern[str]], *, alone: bool) -> str:
+    """The marked text with the phrases marked, and with `alone` nothing else."""
+    text, marks = text_and_marks(marked)
+    spans = (match.span() for pattern in patterns for match in pattern.finditer(text))
+    matches = list(_apart(spans))
+    if not matches:
+        return marked
+    others = () if alone else marks
+    rest = [span for span in others if not any(_overlap(span, exact) for exact in matches)]
+    pieces, last = [], 0
+    for start, end in sorted([*matches, *rest]):
+        pieces += [text[last:start], MARK_START, text[start:end], MARK_END]
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def _apart(spans: Iterable[Span]) -> Iterator[Span]:
+    """The spans in order, without those that overlap one before them."""
+    last = 0
+    for start, end in sorted(spans):
+        if start >= last and end > start:
+            yield start, end
+            last = end
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
