@@ -14,6 +14,7 @@ import pytest
 # Programs and Debian's names of their packages.
 PACKAGES = {
     "chromium": "chromium",
+    "nginx": "nginx",
     "promtool": "prometheus",
     "restic": "restic",
     "soffice": "libreoffice-impress",
