@@ -26,41 +26,41 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-class _KeptClient(RedisCacheClient):
-    """Keeps its client: Django makes a new one for each command.
+class _SharedClient(RedisCacheClient):
+    """Uses one client for all commands: Django makes a new one for each command.
 
     A client is safe for threads; it takes each command's connection from a pool.
     """
 
     @cached_property
-    def _kept(self) -> Any:
+    def _shared(self) -> Any:
         return super().get_client(write=True)
 
     def get_client(self, *args: Any, **kwargs: Any) -> Any:
         # Of several servers Django reads from any, and writes to the first.
         several = len(self._servers) > 1  # type: ignore[attr-defined]
-        return super().get_client(*args, **kwargs) if several else self._kept
+        return super().get_client(*args, **kwargs) if several else self._shared
 
     def count(self, key: str, seconds: int) -> tuple[int, int]:
         """See `GuardedRedisCache.count`."""
         client = self.get_client(key, write=True)
         commands = client.pipeline(transaction=False)
         commands.set(key, 0, ex=seconds, nx=True).incr(key).ttl(key)
-        _, counted, left = commands.execute()
-        if left < 0:  # it expired between the first two: what `incr` made would never end
+        _, number, seconds_left = commands.execute()
+        if seconds_left < 0:  # it expired between the first two: what `incr` made would never end
             client.expire(key, seconds)
-            left = seconds
-        return counted, max(1, left)
+            seconds_left = seconds
+        return number, max(1, seconds_left)
 
 
 @lru_cache
-def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> _KeptClient:
+def _client(servers: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> _SharedClient:
     """The process's client of these servers.
 
     Django keeps a cache object for each context, which under ASGI is each request and each piece of
     work that it gives to a thread: with a client of its own each would open a connection.
     """
-    return _KeptClient(list(servers), **dict(options))
+    return _SharedClient(list(servers), **dict(options))
 
 
 class GuardedRedisCache(RedisCache):
@@ -70,7 +70,7 @@ class GuardedRedisCache(RedisCache):
     """
 
     @cached_property
-    def _cache(self) -> _KeptClient:
+    def _cache(self) -> _SharedClient:
         servers, options = self._servers, self._options  # type: ignore[attr-defined]
         return _client(tuple(servers), tuple(sorted(options.items())))
 
@@ -93,5 +93,5 @@ class GuardedRedisCache(RedisCache):
         A count ends so many seconds after its first. One round trip, and atomic.
         """
         client: Any = self._cache
-        counted: tuple[int, int] = client.count(self.make_and_validate_key(key), seconds)
-        return counted
+        count_and_rest: tuple[int, int] = client.count(self.make_and_validate_key(key), seconds)
+        return count_and_rest

@@ -12,10 +12,12 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+import psycopg
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
+from django.db import Error
 from django.urls import Resolver404, resolve
 from django.utils.module_loading import import_string
 from knox.auth import TokenAuthentication
@@ -80,11 +82,17 @@ async def is_known(scope: dict[str, Any]) -> bool:
     return await sync_to_async(_is_known)(scope)
 
 
+def has_session(scope: dict[str, Any]) -> bool:
+    """Whether the request comes with a session's cookie, of whomever."""
+    return settings.SESSION_COOKIE_NAME.encode() in dict(scope["headers"]).get(b"cookie", b"")
+
+
 async def is_staff(scope: dict[str, Any]) -> bool:
-    """Whether the request has the session of an administrator; without a session at once."""
-    cookies = dict(scope["headers"]).get(b"cookie", b"")
-    has_session = settings.SESSION_COOKIE_NAME.encode() in cookies
-    return has_session and await sync_to_async(lambda: _user(_request(scope)).is_staff)()
+    """Whether the request has the session of an administrator; False while nothing can tell."""
+    try:
+        return bool(await sync_to_async(lambda: _user(_request(scope)).is_staff)())
+    except (Error, psycopg.Error):
+        return False
 
 
 def _is_known(scope: dict[str, Any]) -> bool:
