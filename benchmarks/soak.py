@@ -52,8 +52,8 @@ def main() -> None:
 
 
 def _set_up() -> None:
-    os.environ |= {"STEELYARD_VAR": str(VAR), "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
-    os.environ |= {"DATABASE_POOL": "0", "INGESTION_LEASE_SECONDS": "2"}
+    os.environ |= {"STEELYARD_VAR": str(VAR), "DATABASE_POOL": "0"}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.support.short_leases"
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
     import django
 

@@ -78,7 +78,7 @@ def find(request: HttpRequest) -> HttpResponse:
         if row := _document(text):
             return redirect("admin:who_sees_document", row.public_id)
         problem = gettext("No user has this name, and no document this address or id.")
-    context = {"asked": text, "problem": problem}
+    context = {"text": text, "problem": problem}
     return _page(request, "find.html", gettext("Who sees what"), context)
 
 

@@ -36,14 +36,14 @@ def signed_out(request: Any, user: User | None, **_: Any) -> None:
 def failed(credentials: Any, request: Any = None, **_: Any) -> None:
     # A name that nobody has may be a password in the wrong field.
     name = str(credentials.get("username") or "")[:150]
-    known = bool(name) and User.objects.filter(username=name).exists()
-    record(Kind.SIGN_IN_FAILED, subject=name if known else "", request=request)
+    exists = bool(name) and User.objects.filter(username=name).exists()
+    record(Kind.SIGN_IN_FAILED, subject=name if exists else "", request=request)
 
 
 @receiver(user_locked_out)
 def locked_out(request: Any, username: str | None = None, **_: Any) -> None:
-    known = bool(username) and User.objects.filter(username=username).exists()
-    record(Kind.LOCKED_OUT, subject=username if known else "", request=request)
+    exists = bool(username) and User.objects.filter(username=username).exists()
+    record(Kind.LOCKED_OUT, subject=username if exists else "", request=request)
 
 
 @receiver(pre_save, sender=User)

@@ -134,12 +134,12 @@ def observe(histogram: Histogram, seconds: float, **labels: str) -> None:
 @contextmanager
 def timed(histogram: Histogram, **labels: str) -> Iterator[dict[str, str]]:
     """Observe the seconds of the block under `labels`, which the block may change or add to."""
-    given = dict(labels)
+    current = dict(labels)
     started = time.perf_counter()
     try:
-        yield given
+        yield current
     finally:
-        observe(histogram, time.perf_counter() - started, **given)
+        observe(histogram, time.perf_counter() - started, **current)
 
 
 def runs(program: str) -> None:

@@ -172,5 +172,5 @@ def _leave_to_owner(path: Path, *, of: Path) -> None:
     The web server could else not read it, and every scrape would fail.
     """
     if os.geteuid() == 0:
-        found = of.stat()
-        os.chown(path, found.st_uid, found.st_gid)
+        owner = of.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)

@@ -36,9 +36,9 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def valid_id(stated: str) -> str:
+def valid_id(text: str) -> str:
     """The id that another program states, if it is one; else empty: a log line may hold it."""
-    return stated if _VALID.fullmatch(stated) else ""
+    return text if _VALID.fullmatch(text) else ""
 
 
 @contextmanager
@@ -106,5 +106,5 @@ def carried() -> dict[str, str]:
 
 def current_trace() -> str:
     """The id of the current trace, 32 hexadecimal digits; empty without one."""
-    found = trace.get_current_span(context.get_current()).get_span_context()
-    return f"{found.trace_id:032x}" if found.is_valid else ""
+    span_context = trace.get_current_span(context.get_current()).get_span_context()
+    return f"{span_context.trace_id:032x}" if span_context.is_valid else ""

@@ -96,9 +96,9 @@ class Site:
         elif scope["path"] == endpoint.PATH and scope["method"] in ("GET", "HEAD"):
             await endpoint.metrics.app(scope, receive, send)
         else:
-            with requests.named(scope, send) as send_named:
+            with requests.identified(scope, send) as send_identified:
                 async with ThreadSensitiveContext(executor=self._threads):
-                    await self._limited(scope, receive, send_named)
+                    await self._limited(scope, receive, send_identified)
 
     async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_for_agents(scope["path"]):

@@ -71,7 +71,7 @@ IMPORT_MAX_FILES = env.int("IMPORT_MAX_FILES", default=100_000)
 IMPORT_MAX_UNPACKED_BYTES = 10 * IMPORT_MAX_BYTES  # a guess
 
 # How long a lease lasts without a heartbeat before another worker may take the document over.
-INGESTION_LEASE_SECONDS = env.int("INGESTION_LEASE_SECONDS", default=60)
+INGESTION_LEASE_SECONDS = 60  # a guess
 
 # --- embedding ---
 EMBEDDER = env.str(

@@ -27,9 +27,9 @@ def entries(name: str, default: Mapping[str, Any]) -> dict[str, Any]:
     """
     form = ",".join(f"{key}={value}" for key, value in default.items())
     try:
-        stated = env.dict(name, default={})
-        unknown = sorted(stated.keys() - default.keys())
-        values = {key: type(default[key])(stated.get(key, default[key])) for key in default}
+        entered = env.dict(name, default={})
+        unknown = sorted(entered.keys() - default.keys())
+        values = {key: type(default[key])(entered.get(key, default[key])) for key in default}
     except ValueError as error:
         text = f"{name} is written as {form}; each entry may be left out."
         raise ImproperlyConfigured(text) from error

@@ -33,10 +33,10 @@ AXES_VERBOSE = False
 # --- quotas, a day; 0: unlimited ---
 
 
-def _quotas(stated: dict[str, int]) -> dict[str, int]:
+def _quotas(entered: dict[str, int]) -> dict[str, int]:
     """The quotas by the names of common/accounts/quotas.py, sizes in bytes."""
-    upload, download = (stated.pop(f"{name}_mb") * 1024 * 1024 for name in ("upload", "download"))
-    return {**stated, "bytes": upload, "downloaded": download}
+    upload, download = (entered.pop(f"{name}_mb") * 1024 * 1024 for name in ("upload", "download"))
+    return {**entered, "bytes": upload, "downloaded": download}
 
 
 QUOTAS_USER = _quotas(

@@ -37,10 +37,11 @@ from ingestion.models.versions import UNFINISHED
 from kbsite.embedded.server import Server
 from search.pipeline import search
 from tests.faults.worker_forks import ForkedWorker, WorkerForks
+from tests.support import short_leases
 from tests.support.factories import make_collection, make_document
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASE_SECONDS = 2
+LEASE_SECONDS = short_leases.INGESTION_LEASE_SECONDS
 PATIENCE = 120.0  # seconds that a busy machine may take for what takes one
 NOTE = "# Pumps\n\n" + "\n\n".join(
     f"## Pump {number}\n\n" + f"The pump of door {number} is green. " * 12 for number in range(6)
@@ -61,7 +62,7 @@ def environment(**more: str) -> dict[str, str]:
             "DATABASE_URL": f"postgres://{database['USER']}@/{database['NAME']}"
             f"?host={quote(database['HOST'])}&port={database['PORT']}",
             "REDIS_URL": f"unix://{settings.EMBEDDED.redis_socket}",
-            "INGESTION_LEASE_SECONDS": str(LEASE_SECONDS),
+            "DJANGO_SETTINGS_MODULE": "tests.support.short_leases",
             "EMBEDDER_THREADS": "1",
         }
         | more

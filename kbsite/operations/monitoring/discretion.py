@@ -32,19 +32,19 @@ def discreet(record: logging.LogRecord) -> logging.LogRecord:
     is_task = record.name == "celery.app.trace" and isinstance(record.args, dict)
     if not is_task and error is None and not any(map(_quotes, arguments)):
         return record
-    kept = copy.copy(record)
+    discreet_copy = copy.copy(record)
     if is_task and error is not None:
         # Celery puts the whole traceback into the message as well.
-        given: dict[str, Any] = dict(record.args) if isinstance(record.args, dict) else {}
-        kept.msg = f"Task {given.get('name')}[{given.get('id')}] failed"
-        kept.args = None
+        task: dict[str, Any] = dict(record.args) if isinstance(record.args, dict) else {}
+        discreet_copy.msg = f"Task {task.get('name')}[{task.get('id')}] failed"
+        discreet_copy.args = None
     elif arguments:
-        kept.args = tuple(_named(each) if _quotes(each) else each for each in arguments)
+        discreet_copy.args = tuple(_type_of(each) if _quotes(each) else each for each in arguments)
     if error is not None:
-        kept.exc_text = "\n".join(_lines(error))
-        kept.exc_info = None
-        setattr(kept, TRACEBACK, kept.exc_text)
-    return kept
+        discreet_copy.exc_text = "\n".join(_lines(error))
+        discreet_copy.exc_info = None
+        setattr(discreet_copy, TRACEBACK, discreet_copy.exc_text)
+    return discreet_copy
 
 
 def _is_debugging() -> bool:
@@ -60,7 +60,7 @@ def _quotes(value: object) -> bool:
     return isinstance(value, _QUOTING)
 
 
-def _named(error: object) -> str:
+def _type_of(error: object) -> str:
     """The error's type, and Postgres' code."""
     state = getattr(getattr(error, "__cause__", None) or error, "sqlstate", None)
     return f"{type(error).__name__}{f' {state}' if state else ''} {_HIDDEN}"
@@ -75,4 +75,4 @@ def _lines(error: BaseException) -> Iterator[str]:
     yield "Traceback (most recent call last):"
     yield "".join(traceback.format_tb(error.__traceback__)).rstrip("\n")
     quoting = _quotes(error) or (before is not None and str(before) and str(before) in str(error))
-    yield _named(error) if quoting else f"{type(error).__name__}: {error}"
+    yield _type_of(error) if quoting else f"{type(error).__name__}: {error}"

@@ -24,8 +24,8 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discretion.discreet(record)).partition("\n")
-        known = " ".join(f"{name}={each}" for name, each in tracing.current().items())
-        return f"{line} [{known}]{newline}{rest}" if known else line + newline + rest
+        ids = " ".join(f"{name}={each}" for name, each in tracing.current().items())
+        return f"{line} [{ids}]{newline}{rest}" if ids else line + newline + rest
 
 
 class JsonFormatter(structlog.stdlib.ProcessorFormatter):

@@ -37,26 +37,26 @@ def area_of(path: str) -> str:
     return next((area for beginning, area in _AREAS if path.startswith(beginning)), "pages")
 
 
-def request_id(stated: str) -> str:
+def request_id(header: str) -> str:
     """The id that the site's own proxy states for a request, or a new one."""
     trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
-    return (tracing.valid_id(stated) if trusted else "") or tracing.new_id()
+    return (tracing.valid_id(header) if trusted else "") or tracing.new_id()
 
 
 @contextmanager
-def named(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
+def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
     """Give a request of ASGI its id within the block; the `send` to use adds it to the response."""
-    stated = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
-    given = request_id(stated.decode("latin-1"))
+    header = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
+    identifier = request_id(header.decode("latin-1"))
 
     async def sending(message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             name = HEADER.lower().encode()
             headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != name]
-            message = {**message, "headers": [*headers, (name, given.encode())]}
+            message = {**message, "headers": [*headers, (name, identifier.encode())]}
         await send(message)
 
-    with tracing.bound(request_id=given):
+    with tracing.bound(request_id=identifier):
         yield sending
 
 
@@ -73,11 +73,13 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest
 @contextmanager
 def _observed(request: HttpRequest) -> Iterator[Callable[[Any], Any]]:
     area, started = area_of(request.path_info), time.perf_counter()
-    given = tracing.current().get(tracing.REQUEST) or request_id(request.headers.get(HEADER, ""))
+    identifier = tracing.current().get(tracing.REQUEST) or request_id(
+        request.headers.get(HEADER, "")
+    )
     method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
 
     def ended(response: Any) -> Any:
-        response[HEADER] = given
+        response[HEADER] = identifier
         _describe(span, request, response.status_code)
         if request.path_info not in _UNCOUNTED:
             spent = time.perf_counter() - started
@@ -85,7 +87,10 @@ def _observed(request: HttpRequest) -> Iterator[Callable[[Any], Any]]:
             metrics.observe(metrics.REQUESTS, spent, area=area, status=status)
         return response
 
-    with tracing.bound(request_id=given), tracing.span(f"{method} {area}", role="request") as span:
+    with (
+        tracing.bound(request_id=identifier),
+        tracing.span(f"{method} {area}", role="request") as span,
+    ):
         yield ended
 
 

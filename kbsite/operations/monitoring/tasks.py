@@ -68,19 +68,19 @@ def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
 def send_along(sender: str = "", headers: Any = None, **_signal: Any) -> None:
     """Add the ids and the trace to the message."""
     if isinstance(headers, dict):
-        known = {name: each for name, each in tracing.current().items() if name != tracing.TASK}
-        headers[HEADER] = {"ids": known, "trace": tracing.carried()}
+        ids = {name: each for name, each in tracing.current().items() if name != tracing.TASK}
+        headers[HEADER] = {"ids": ids, "trace": tracing.carried()}
     metrics.count(metrics.TASKS_SENT, task=str(sender))
 
 
 @task_prerun.connect
 def begin(task_id: str = "", task: Any = None, **_signal: Any) -> None:
-    """Continue what the message brought until the task ends."""
-    brought = getattr(task.request, HEADER, None) or {}
-    known = brought.get("ids", {}) if isinstance(brought, dict) else {}
+    """Continue the sender's ids and trace until the task ends."""
+    header = getattr(task.request, HEADER, None) or {}
+    ids = header.get("ids", {}) if isinstance(header, dict) else {}
     stack = ExitStack()
-    stack.enter_context(tracing.bound(**{**known, tracing.TASK: task_id}))
-    within = brought.get("trace") if isinstance(brought, dict) else None
+    stack.enter_context(tracing.bound(**{**ids, tracing.TASK: task_id}))
+    within = header.get("trace") if isinstance(header, dict) else None
     stack.enter_context(tracing.span(task.name, role="task", within=within or {}))
     _running[task_id] = (stack, time.perf_counter())
 

@@ -32,11 +32,11 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = parse_datetime(text)
-        if found is None and (day := parse_date(text)) is not None:
-            found = datetime.combine(day, datetime.min.time())
+        time = parse_datetime(text)
+        if time is None and (day := parse_date(text)) is not None:
+            time = datetime.combine(day, datetime.min.time())
     except ValueError:
-        found = None
-    if found is None:
+        time = None
+    if time is None:
         raise CommandError(f"“{text}” is no time. Write 2026-01-31 or 2026-01-31T12:00.")
-    return found if timezone.is_aware(found) else timezone.make_aware(found)
+    return time if timezone.is_aware(time) else timezone.make_aware(time)
