@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from search.pages import documents, searching, views
+from search.pages import documents, me, saved_searches, searching
 from search.pages.answers import threads
 from search.pages.answers import views as answers
 
 app_name = "search"
+OWN = [
+    path("", me.me, name="me"),
+    path("history/", me.past, name="history"),
+    path("favourites/", me.favourites, name="favourites"),
+    path("favourites/<uuid:public_id>/", me.star, name="star"),
+    path("export/", me.export, name="export"),
+    path("tokens/", me.own_tokens, name="tokens"),
+    path("tokens/<slug:key>/revoke/", me.revoke_token, name="token-revoke"),
+    path("searches/", saved_searches.save, name="save-search"),
+    path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
+    path("searches/<uuid:public_id>/news/", me.found, name="saved-search-news"),
+    path(
+        "searches/<uuid:public_id>/feed/<slug:key>/",
+        saved_searches.NewsFeed(),
+        name="saved-search-feed",
+    ),
+    path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
+]
 urlpatterns = [
     path("", searching.page, name="page"),
     path("library/", searching.page, {"is_library": True}, name="library"),
-    path("me/", include("search.pages.me.urls")),
-    path("concepts/", views.concepts, name="concepts"),
-    path("searches/<uuid:search_id>/", views.interact, name="interact"),
+    path("me/", include(OWN)),
+    path("concepts/", documents.concepts, name="concepts"),
+    path("searches/<uuid:search_id>/", documents.interact, name="interact"),
     path("documents/<uuid:public_id>/", documents.document, name="document"),
     path("documents/<uuid:public_id>/section/<int:ordinal>/", documents.section, name="section"),
     path("documents/<uuid:public_id>/original/", documents.original, name="original"),

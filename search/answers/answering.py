@@ -176,7 +176,9 @@ def _begun(asked: AnswerRequest) -> Work:
     if asked.is_recorded:
         quotas.spend(viewer, quotas.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
-        raise NotPermitted(gettext("Only its owner can ask in a conversation. Begin your own."))
+        raise NotPermitted(
+            gettext("Only the owner can add questions. Start your own conversation.")
+        )
     if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:
         text = gettext("This conversation has %(count)d answers, the most that fit. Begin another.")
         raise ThreadFull(text % {"count": MOST_ANSWERS})

@@ -240,9 +240,8 @@ class Answered:
 
 
 # The events of a stream, in the order in which they can come: Begun first, where a model is asked
-# before the first search; StepTaken at any time, Sources before
-# the first Token (again if a further search replaced the context), Checked for each sentence when
-# it is complete, and exactly one Done or Failed at the end.
+# before the first search; StepTaken at any time, Sources before the first Token (again if a further
+# search replaced the context), Checked for each complete sentence, one Done or Failed at the end.
 
 
 @dataclass(frozen=True, slots=True)

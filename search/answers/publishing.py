@@ -33,7 +33,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class ProfileEdit:
     """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
 
     profile: AnswerProfile
@@ -73,13 +73,13 @@ def edit(
     *,
     acting_user: User | None,
     reason: str = "",
-) -> Edit:
+) -> ProfileEdit:
     """Change a draft, or a new draft of a published version. Raises ProfileError if invalid."""
     _check_known(fields)
     before = AnswerProfile.objects.select_for_update().get(pk=profile.pk)
     changes = _differences(before, fields)
     if not changes:
-        return Edit(before)
+        return ProfileEdit(before)
     draft = before
     if not before.is_draft:
         newest = AnswerProfile.objects.filter(name=before.name).aggregate(newest=Max("version"))
@@ -91,7 +91,7 @@ def edit(
     draft.save()
     action = Action.EDITED if before.is_draft else Action.CREATED
     _audit(draft, action, acting_user, reason, changes)
-    return Edit(draft, tuple(changes), is_new_draft=not before.is_draft)
+    return ProfileEdit(draft, tuple(changes), is_new_draft=not before.is_draft)
 
 
 @transaction.atomic
@@ -116,7 +116,7 @@ def roll_back(
     before, chosen = profile.locked()
     if chosen.state != State.RETIRED:
         raise ProfileError(
-            gettext("%(profile)s was never active, or is now: there is nothing to roll back to.")
+            gettext("Cannot roll back to %(profile)s: it is active now or never was.")
             % {"profile": chosen}
         )
     return _activate(before, chosen, Action.ROLLED_BACK, acting_user, reason)

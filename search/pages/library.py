@@ -1,4 +1,4 @@
-"""The library: the searchable documents of a reader, filtered and sorted, without a question."""
+"""The library: a reader's searchable documents, without a question; the links between pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Document
 from search.pages.facets import type_label
+from search.pipeline import SearchResponse
 
 PER_PAGE = 25
 
@@ -107,3 +108,43 @@ def _heading(name: str, sort: str, address: Callable[..., str]) -> Heading:
     following = second if sort == first else first
     asked = None if following == NEWEST else following
     return Heading(name, str(_LABELS[name]), address(sort=asked), sorts)
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A page of the results; without a number, a gap in the list."""
+
+    number: int | None
+    address: str = ""
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """The page numbers, and the addresses of the previous and next page, empty at the ends."""
+
+    numbers: tuple[PageLink, ...]
+    previous: str
+    following: str
+
+
+def page_links(response: SearchResponse, address: Callable[..., str]) -> PageLinks:
+    """The links of a page of results; `address(page=n)` is the address of page n."""
+    current = response.page
+
+    def to(number: int) -> str:
+        # The first page has one address only, without a number.
+        return address(page=number if number > 1 else None)
+
+    paginator = Paginator(range(response.total), response.page_size)
+    elided = paginator.get_elided_page_range(min(current, paginator.num_pages), on_ends=1)
+    return PageLinks(
+        numbers=tuple(
+            PageLink(number, to(number), number == current)
+            if isinstance(number, int)
+            else PageLink(None)
+            for number in elided
+        ),
+        previous=to(current - 1) if current > 1 else "",
+        following=to(current + 1) if current < response.pages else "",
+    )

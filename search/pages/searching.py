@@ -41,9 +41,8 @@ from search.pages.facets import (
     with_others,
 )
 from search.pages.forms import SearchForm
-from search.pages.library import listing
-from search.pages.links import page_links
-from search.pages.me.searches import then_remember
+from search.pages.library import listing, page_links
+from search.pages.saved_searches import then_remember
 from search.pipeline import Choices, SearchResponse
 from search.presentation.labels import unavailable
 from search.readers.saving import starred_among

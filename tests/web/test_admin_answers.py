@@ -134,7 +134,7 @@ class TestProfiles:
         draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=None).profile
         with pytest.raises(ProfileError, match="published already"):
             publishing.publish(shipped(), acting_user=None)
-        with pytest.raises(ProfileError, match="never active"):
+        with pytest.raises(ProfileError, match="never was"):
             publishing.roll_back(draft, acting_user=None)
         with pytest.raises(ProfileError, match="Unknown settings"):
             publishing.edit(draft, {"colour": "red"}, acting_user=None)

@@ -107,8 +107,8 @@ class TestPage:
         self, client: Client, library: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert "Only the most frequent ones" not in html_of(client, "/concepts/")
-        monkeypatch.setattr("search.pages.views.CONCEPTS_SHOWN", 1)
-        monkeypatch.setattr("search.pages.views.CONCEPT_PAGES", 2)
+        monkeypatch.setattr("search.pages.documents.CONCEPTS_SHOWN", 1)
+        monkeypatch.setattr("search.pages.documents.CONCEPT_PAGES", 2)
         html = html_of(client, "/concepts/", page="9000")
         assert "Page 2 of 2" in html
         assert "Only the most frequent ones" in html

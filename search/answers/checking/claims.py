@@ -196,7 +196,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedPassage:
     """A passage's lines, and `head`: its title and heading path."""
 
     number: int
@@ -222,10 +222,10 @@ class Source:
 
 
 @lru_cache(maxsize=64)  # an answer's sentences cite the same few passages
-def source_of(passage: Passage) -> Source:
+def source_of(passage: Passage) -> CitedPassage:
     """The passage as evidence."""
     head = "\n".join((passage.title, *passage.heading_path))
-    return Source(
+    return CitedPassage(
         passage.number,
         tuple(Line(start, end, passage.text[start:end]) for start, end in split(passage.text)),
         Line(0, 0, head),
@@ -255,13 +255,13 @@ class Cover:
     best: float
     missing: tuple[str, ...]
     worth: Mapping[str, float]
-    lines: tuple[tuple[float, Source, Line], ...]
+    lines: tuple[tuple[float, CitedPassage, Line], ...]
 
 
 def cover(
     stems: Sequence[str],
     measures: Collection[str],
-    sources: Sequence[Source],
+    sources: Sequence[CitedPassage],
     weights: Mapping[str, float],
 ) -> Cover:
     """How far the sources' words cover a claim's; its lines are in the order of their shares.
@@ -277,7 +277,7 @@ def cover(
     }
     total = sum(worth.values()) or 1.0
     found: set[str] = set()
-    lines: list[tuple[float, Source, Line]] = []
+    lines: list[tuple[float, CitedPassage, Line]] = []
     for source in sources:
         matching = source.matching(worth)
         found |= {stem for stem, alikes in matching.items() if alikes}

@@ -11,7 +11,6 @@ from search.answers.checking.numerals import SCALES, Numeral, numerals, readings
 from search.answers.checking.quantities import (
     Date,
     Unit,
-    bears_out,
     currency_before,
     moments,
     unit_after,
@@ -159,7 +158,7 @@ def same(claimed: Figure, given: Figure, mentioned: frozenset[str] = frozenset()
     """
     if claimed.kind == "date":
         return given.kind == "date" and any(
-            bears_out(want, have)
+            _has_parts(want, have)
             for want in claimed.readings
             for have in given.readings
             if isinstance(want, tuple) and isinstance(have, tuple)
@@ -173,6 +172,11 @@ def same(claimed: Figure, given: Figure, mentioned: frozenset[str] = frozenset()
             if isinstance(have, tuple) and (year := have[0])
         )
     return claimed.kind == given.kind and _same_number(claimed, given, mentioned)
+
+
+def _has_parts(claimed: Date, given: Date) -> bool:
+    """True if the given date has every part that is claimed."""
+    return all(want is None or want == have for want, have in zip(claimed, given, strict=True))
 
 
 def _same_number(claimed: Figure, given: Figure, mentioned: frozenset[str]) -> bool:

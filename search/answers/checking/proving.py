@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from search.answers.checking.claims import Claim, Cover, Line, Source
+from search.answers.checking.claims import CitedPassage, Claim, Cover, Line
 from search.answers.checking.figures import Figure, comparable, same
 from search.answers.checking.words import Identifier, Name, alike, bare, quoted_in, same_name, stem
 from search.answers.checking.words import words as content_words
@@ -23,7 +23,7 @@ MOST_PIECES = 40
 # The numbers are chosen on the labelled sentences of tests/support/claims (docs/answers.md).
 
 
-def unproven(claim: Claim, sources: Sequence[Source], covered: Cover) -> Iterator[str]:
+def unproven(claim: Claim, sources: Sequence[CitedPassage], covered: Cover) -> Iterator[str]:
     """The claim's quoted words, figures, identifiers and names that no source has, or that the
     line nearest to the claim has otherwise.
     """
@@ -53,8 +53,10 @@ def _elsewhere(given: str, claimed: str) -> str:
     return f"The cited passage says “{given}” of this, not “{claimed}”."
 
 
-def _figure_problem(figure: Figure, claim: Claim, sources: Sequence[Source], covered: Cover) -> str:
-    def has(source: Source, line: Line) -> bool:
+def _figure_problem(
+    figure: Figure, claim: Claim, sources: Sequence[CitedPassage], covered: Cover
+) -> str:
+    def has(source: CitedPassage, line: Line) -> bool:
         return any(same(figure, given, source.units) for given in line.figures)
 
     if any(has(source, source.head) for source in sources):
@@ -62,7 +64,7 @@ def _figure_problem(figure: Figure, claim: Claim, sources: Sequence[Source], cov
     if not any(has(source, line) for source in sources for line in source.lines):
         return "" if _date_in_parts(figure, sources) else _lacking(figure.text)
 
-    def rivals(source: Source, line: Line) -> Iterator[Figure]:
+    def rivals(source: CitedPassage, line: Line) -> Iterator[Figure]:
         for given in line.figures:
             taken = any(same(own, given, source.units) for own in claim.figures)
             taken = taken or any(i.start <= given.start < i.end for i in line.identifiers)
@@ -74,7 +76,7 @@ def _figure_problem(figure: Figure, claim: Claim, sources: Sequence[Source], cov
     return _counts_other_things(figure, covered)
 
 
-def _date_in_parts(figure: Figure, sources: Sequence[Source]) -> bool:
+def _date_in_parts(figure: Figure, sources: Sequence[CitedPassage]) -> bool:
     """True for a whole date of which a source has day and month, and elsewhere the year."""
     dates = [each for each in figure.readings if isinstance(each, tuple)]
     for year, month, day in dates:
@@ -127,9 +129,9 @@ def _rivals(figure: Figure, counted: str, line: Line) -> list[Figure]:
 
 
 def _identifier_problem(
-    identifier: Identifier, claim: Claim, sources: Sequence[Source], covered: Cover
+    identifier: Identifier, claim: Claim, sources: Sequence[CitedPassage], covered: Cover
 ) -> str:
-    def has(source: Source, line: Line) -> bool:
+    def has(source: CitedPassage, line: Line) -> bool:
         return any(identifier.canonical in given.forms for given in line.identifiers)
 
     if any(has(source, source.head) for source in sources) and not covered.best >= NEAR:
@@ -139,7 +141,7 @@ def _identifier_problem(
         return "" if literal else _lacking(identifier.text)
     own = {each.canonical for each in claim.identifiers}
 
-    def rivals(source: Source, line: Line) -> Iterator[Identifier]:
+    def rivals(source: CitedPassage, line: Line) -> Iterator[Identifier]:
         for given in line.identifiers:
             if not own & given.forms and _shape(given.canonical) == _shape(identifier.canonical):
                 yield given
@@ -154,7 +156,7 @@ def _shape(canonical: str) -> str:
     return "".join(kind for place, kind in enumerate(kinds) if kinds[place - 1 : place] != [kind])
 
 
-def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: Cover) -> str:
+def _name_problem(name: Name, claim: Claim, sources: Sequence[CitedPassage], covered: Cover) -> str:
     unknown = [
         part for part in name.parts
         if not any(same_name(part, word) for source in sources for word in source.words)
@@ -162,7 +164,7 @@ def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: 
     if unknown and not _abbreviates(name, sources):
         return f"No cited passage names “{name.text}”."
 
-    def has(source: Source, line: Line) -> bool:
+    def has(source: CitedPassage, line: Line) -> bool:
         return all(any(same_name(part, word) for word in line.words) for part in name.parts)
 
     if unknown:
@@ -179,7 +181,7 @@ def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: 
         return _elsewhere(other, name.text)
     own = [part for each in claim.names for part in each.parts]
 
-    def rivals(source: Source, line: Line) -> Iterator[Name]:
+    def rivals(source: CitedPassage, line: Line) -> Iterator[Name]:
         for given in line.names:
             named = any(same_name(part, each) for part in given.parts for each in own)
             if not named and not any(stem(part) in claim.stems for part in given.parts):
@@ -189,7 +191,7 @@ def _name_problem(name: Name, claim: Claim, sources: Sequence[Source], covered: 
     return _elsewhere(rival.text, name.text) if rival else ""
 
 
-def _other_forename(name: Name, sources: Sequence[Source]) -> str:
+def _other_forename(name: Name, sources: Sequence[CitedPassage]) -> str:
     """A name of the sources that shares only its last or only its first word with this one, where
     none has both words next to each other.
     """
@@ -207,7 +209,7 @@ def _other_forename(name: Name, sources: Sequence[Source]) -> str:
     return mixed
 
 
-def _abbreviates(name: Name, sources: Sequence[Source]) -> bool:
+def _abbreviates(name: Name, sources: Sequence[CitedPassage]) -> bool:
     """True for WHO where a source has World Health Organization, and the other way round."""
     initials = "".join(part[0] for part in name.parts)
     for source in sources:
@@ -221,7 +223,7 @@ def _abbreviates(name: Name, sources: Sequence[Source]) -> bool:
     return False
 
 
-def _nearby(piece: Piece, claim: Claim, covered: Cover) -> list[tuple[float, Source, Line]]:
+def _nearby(piece: Piece, claim: Claim, covered: Cover) -> list[tuple[float, CitedPassage, Line]]:
     """The sources' lines with the shares that they have of the words around a piece of the claim,
     without its own; best first.
     """
@@ -247,9 +249,9 @@ def _has_stem(line: Line, stem_: str) -> bool:
 
 
 def _rival(
-    has: Callable[[Source, Line], bool],
-    rivals: Callable[[Source, Line], Iterable[Piece]],
-    nearby: Sequence[tuple[float, Source, Line]],
+    has: Callable[[CitedPassage, Line], bool],
+    rivals: Callable[[CitedPassage, Line], Iterable[Piece]],
+    nearby: Sequence[tuple[float, CitedPassage, Line]],
 ) -> Piece | None:
     """What the nearest line says in the place of a piece of the claim, if only lines much further
     from the claim have the piece itself.

@@ -297,8 +297,3 @@ def _minutes(match: re.Match[str]) -> frozenset[int]:
     unclear = hour <= 12 and not is_german and not (match["h"] or "").startswith("0")
     afternoon = {(hour % 12 + 12) * 60 + minute} if unclear else set()
     return frozenset({hour * 60 + minute} | afternoon)
-
-
-def bears_out(claimed: Date, given: Date) -> bool:
-    """True if the given date has every part that is claimed."""
-    return all(want is None or want == have for want, have in zip(claimed, given, strict=True))

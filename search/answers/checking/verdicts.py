@@ -14,7 +14,15 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
-from search.answers.checking.claims import Claim, Cover, Source, claim_of, cover, rarity, source_of
+from search.answers.checking.claims import (
+    CitedPassage,
+    Claim,
+    Cover,
+    claim_of,
+    cover,
+    rarity,
+    source_of,
+)
 from search.answers.checking.proving import unproven
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
 from search.answers.checking.words import quoted_in
@@ -53,7 +61,7 @@ def check(text: str, span: Span, context: Context) -> Sentence:
 
 
 def verdict_on(
-    claim: Claim, sources: Sequence[Source], covered: Cover
+    claim: Claim, sources: Sequence[CitedPassage], covered: Cover
 ) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict of the sources on a claim, and why they do not support it, for readers."""
     if claim.code:
@@ -70,7 +78,7 @@ def verdict_on(
 _OK: tuple[Verdict, tuple[str, ...]] = (Verdict.SUPPORTED, ())
 
 
-def _texts(sources: Sequence[Source]) -> list[str]:
+def _texts(sources: Sequence[CitedPassage]) -> list[str]:
     return ["\n".join(line.text for line in source.lines) for source in sources]
 
 

@@ -2,6 +2,5 @@
 
 asking      the type of answer that a question asks for, and which sentences offer one; pure
 scoring     sentences of the context -> scores by words and meaning; pure
-answerable  whether the best one answers; pure
-quotes      the sentences' embeddings, cached, and all of this: `extract`
+quotes      their embeddings, cached, whether the best one answers, and all of this: `extract`
 """

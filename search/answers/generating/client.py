@@ -22,7 +22,7 @@ from search.answers.budgets import Payer, Spent
 from search.answers.domain import AnswerParameters, Usage
 from search.answers.generating import requests
 from search.answers.generating.messages import Messages
-from search.answers.generating.requests import Limits, Progress, Request
+from search.answers.generating.requests import ModelRequest, Progress, TimeLimits
 from search.answers.generating.server import Server, configured, model_name, unavailable
 from search.errors import BudgetExceeded, ModelUnavailable
 
@@ -84,7 +84,7 @@ class Model:
         Raises ModelUnavailable, also after some pieces, and BudgetExceeded before the first.
         """
         parameters = self._parameters
-        request = Request(self.name, messages, parameters.max_tokens, parameters.temperature)
+        request = ModelRequest(self.name, messages, parameters.max_tokens, parameters.temperature)
         async with aclosing(self._call(request, purpose)) as reply:
             async for piece in reply:
                 yield piece
@@ -93,15 +93,15 @@ class Model:
         self, messages: Messages, *, purpose: str, max_tokens: int, json: bool = False
     ) -> str:
         """The whole reply, at temperature 0. Raises ModelUnavailable and BudgetExceeded."""
-        request = Request(self.name, messages, max_tokens, 0.0, json)
+        request = ModelRequest(self.name, messages, max_tokens, 0.0, json)
         async with aclosing(self._call(request, purpose)) as reply:
             return "".join([piece async for piece in reply])
 
-    async def _call(self, request: Request, purpose: str) -> AsyncGenerator[str]:
+    async def _call(self, request: ModelRequest, purpose: str) -> AsyncGenerator[str]:
         if self._failure is not None:
             raise ModelUnavailable(self._failure.code, str(self._failure))
         parameters = self._parameters
-        limits = Limits(
+        limits = TimeLimits(
             parameters.first_token_seconds, parameters.token_seconds, parameters.total_seconds
         )
         prompt = prompt_tokens(request.messages)

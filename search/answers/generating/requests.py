@@ -33,20 +33,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Before the first piece, for failures that cost nothing.
-RETRIES = 2
-# Seconds before the first retry, doubled for the second (a guess).
-PAUSE = 0.25
+RETRIES = 2  # before the first piece, for failures that cost nothing
+PAUSE = 0.25  # seconds before the first retry, doubled for the second; a guess
 # Parameters without which a request still makes sense; some servers and models refuse them.
 OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
 # Failures of a connection on which nothing can have been sent.
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-# No tokenizer has tokens of more characters on average; a reply that is longer is not read on.
-CHARACTERS_PER_TOKEN = 8
+CHARACTERS_PER_TOKEN = 8  # no tokenizer has longer ones on average; a longer reply is cut
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TimeLimits:
     """Seconds to the first piece, between pieces, and in all."""
 
     first: float
@@ -55,7 +52,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """What is asked of the model."""
 
     model: str
@@ -96,7 +93,7 @@ class Progress:
 
 
 async def pieces(
-    server: Server, request: Request, limits: Limits, progress: Progress
+    server: Server, request: ModelRequest, limits: TimeLimits, progress: Progress
 ) -> AsyncGenerator[str]:
     """The text of the reply as it comes. Raises ModelUnavailable, also after some of it.
 
@@ -134,7 +131,7 @@ async def pieces(
 class _Clock:
     """The moment at which waiting for the model ends."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TimeLimits) -> None:
         self.has_begun = False
         self._limits = limits
         self._started = time.monotonic()
@@ -171,7 +168,7 @@ class _Clock:
 async def _opened(
     client: openai.AsyncOpenAI,
     server: Server,
-    request: Request,
+    request: ModelRequest,
     clock: _Clock,
     progress: Progress,
 ) -> openai.AsyncStream[Any]:
@@ -295,13 +292,9 @@ async def _contents(
 
 def _check_end(progress: Progress) -> None:
     """Raise ModelUnavailable unless the reply came to its end."""
-    if progress.finish == "content_filter":
-        raise unavailable("content_filter")
-    if progress.finish == "refusal":
-        raise unavailable("declined")
-    if not progress.finish:
-        raise unavailable("cut")
-    if not progress.characters and progress.hidden:
-        raise unavailable("only_thoughts")
-    if not progress.characters:
-        raise unavailable("empty")
+    ends = {"content_filter": "content_filter", "refusal": "declined", "": "cut"}
+    code = ends.get(progress.finish, "")
+    if not code and not progress.characters:
+        code = "only_thoughts" if progress.hidden else "empty"
+    if code:
+        raise unavailable(code)

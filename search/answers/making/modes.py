@@ -184,6 +184,6 @@ async def _trimmed(work: Work) -> AsyncIterator[Event]:
     yield Sources(now.context)
     for event in await quotes(work):
         yield event
-    work.note(gettext("The sources bear out no sentence that the language model wrote."))
+    work.note(gettext("No sentence of the model is supported by the sources."))
     if work.now.state is State.DONE:
         work.note(gettext("The sentences below are quoted from them instead."))

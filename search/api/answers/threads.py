@@ -21,8 +21,8 @@ from common.api.requests import actor, location
 from common.api.viewsets import ReadViewSet
 from search.answers import recording, threads
 from search.answers.models import Thread
-from search.api.answers.asking import AnyNegotiation
 from search.api.answers.serializers import ThreadSerializer, ThreadWithAnswersSerializer, stored
+from search.api.answers.views import AnyNegotiation
 
 MARKDOWN = "text/markdown"
 

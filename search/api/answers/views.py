@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, AnonymousAnswersThrottle, UserAnswersThrottle, requires
 from common.api.requests import Rank, location, read_body
+from common.api.serializers import ChoiceField
 from common.api.viewsets import ApiViewSet
-from search.analytics.privacy import visitor_of
+from search.analytics.privacy import budget_key, is_recorded, visitor_of
 from search.answers import answering, feedback, recording
-from search.answers.models import Answer
+from search.answers.domain import Mode
+from search.answers.models import Answer, Thread
+from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
 from search.answers.wire import answer_data
-from search.api.answers.asking import (
-    EVENT_STREAM,
-    AnswerParameters,
-    AnyNegotiation,
-    asked_by,
-    wants_stream,
-)
 from search.api.answers.serializers import (
     AnswerSerializer,
     AnswerSummarySerializer,
@@ -38,6 +36,83 @@ from search.api.answers.serializers import (
     summary,
 )
 from search.api.examples import ANSWER_EXAMPLES
+from search.api.parameters import QuestionParameters
+from search.query import MAX_QUERY_CHARS
+
+EVENT_STREAM = "text/event-stream"
+
+
+class AskParameters(QuestionParameters):
+    """A question, how it is to be answered, and in which conversation."""
+
+    mode = ChoiceField(
+        choices=[mode.value for mode in Mode],
+        required=False,
+        help_text="`instant`: one search, and quotes or one call of the model. `auto`: more if "
+        "the confidence is low. `thinking`: several searches and one repair. By default the "
+        "answer profile's.",
+    )
+    thread = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="One of your threads. The question follows those asked there before.",
+    )
+    searched_for = serializers.CharField(
+        required=False,
+        max_length=MAX_QUERY_CHARS,
+        help_text="Search for this in place of a standalone question made from `q` and the thread.",
+    )
+    stream = serializers.BooleanField(
+        default=False,
+        help_text="Send the answer as events while it is written; so does the header "
+        f"`Accept: {EVENT_STREAM}`.",
+    )
+    texts = serializers.BooleanField(
+        default=True, help_text="Whether each source includes the text of its passage."
+    )
+
+
+class AnyNegotiation(DefaultContentNegotiation):
+    """Answer in JSON whatever `Accept` says: the view reads it, and errors are always JSON."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+def wants_stream(request: Request, parameters: AskParameters) -> bool:
+    return bool(
+        parameters.validated_data["stream"] or EVENT_STREAM in request.headers.get("Accept", "")
+    )
+
+
+def asked_by(request: Request, parameters: AskParameters) -> AnswerRequest:
+    """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
+    given = parameters.validated_data
+    mode = given.get("mode")
+    thread = _own_thread(request, given.get("thread"))
+    return AnswerRequest(
+        question=given["q"],
+        viewer=request.user,
+        visitor=visitor_of(request).key,
+        budget_key=budget_key(request),
+        mode=Mode(mode) if mode else None,
+        filters=parameters.filters,
+        choices=parameters.choices,
+        thread=thread,
+        channel="api",
+        # A conversation consists of its answers.
+        is_recorded=thread is not None or is_recorded(request),
+        searched_for=given.get("searched_for") or None,
+    )
+
+
+def _own_thread(request: Request, public_id: UUID | None) -> Thread | None:
+    if public_id is None:
+        return None
+    thread = Thread.objects.owned_by(request.user).filter(public_id=public_id).first()
+    if thread is None:
+        raise Http404
+    return thread
 
 
 class AnswerViewSet(ApiViewSet[Answer]):
@@ -67,7 +142,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         return own.order_by("-at", "-pk")
 
     @extend_schema(
-        request=AnswerParameters,
+        request=AskParameters,
         responses={
             (200, "application/json"): AnswerSerializer,
             (200, EVENT_STREAM): OpenApiResponse(
@@ -84,7 +159,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         `stream`, or `Accept: text/event-stream`, as events while it is written. Nothing that you
         may read seems to answer: `state` is `refused`. The answer is stored, for you alone.
         """
-        parameters = read_body(request, AnswerParameters)
+        parameters = read_body(request, AskParameters)
         asked = asked_by(request, parameters)
         texts = parameters.validated_data["texts"]
         if wants_stream(request, parameters):

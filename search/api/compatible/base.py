@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
 from common.api.parsers import BoundedJSONParser
 from common.api.requests import Rank
-from search.api.answers.asking import AnyNegotiation
+from search.api.answers.views import AnyNegotiation
 from search.api.parameters import error_response
 from search.errors import SearchError
 
@@ -116,7 +116,7 @@ class AnsweringView(CompatibleView):
         return [*super().get_throttles(), AnonymousAnswersThrottle(), UserAnswersThrottle()]
 
 
-class MissingView(CompatibleView):
+class UnknownAddressView(CompatibleView):
     """A 404 in OpenAI's shape for an unknown address."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -13,8 +13,7 @@ from rest_framework.response import Response
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from search.api.compatible.base import AnsweringView, BadRequest, NoSuchModel, fields_of
-from search.api.compatible.naming import NAME
-from search.api.compatible.requests import texts_of
+from search.api.compatible.requests import NAME, texts_of
 from search.engine import configuration
 
 # A request holds a worker while it lasts: about a second on one core with the packaged model.

@@ -53,7 +53,7 @@ from search.pages.answers.shown import (
 )
 
 
-class Problem(UserError):
+class AskProblem(UserError):
     """A question that is not answered, and the status of its response."""
 
     def __init__(self, message: str, status: int, wait: int = 0) -> None:
@@ -166,26 +166,26 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
 def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> AnswerRequest:
     """The question of a request. Raises UserError or Http404 if it is not to be answered."""
     if not is_opened and not is_own_request(request):
-        raise Problem(gettext("Ask on this site: the request came from elsewhere."), 403)
+        raise AskProblem(gettext("Ask on this site: the request came from elsewhere."), 403)
     if not form.is_valid():
-        raise Problem(" ".join(form.problems), 400)
+        raise AskProblem(" ".join(form.problems), 400)
     if not form.query:
-        raise Problem(gettext("Type a question."), 400)
+        raise AskProblem(gettext("Type a question."), 400)
     wait = seconds_to_wait(request)
     if wait:
         message = gettext("Too many questions. Ask again in %(wait)d s.") % {"wait": wait}
-        raise Problem(message, 429, wait)
+        raise AskProblem(message, 429, wait)
     return asked_of(request, form)
 
 
-def _refusal(error: UserError) -> Problem:
-    if isinstance(error, Problem):
+def _refusal(error: UserError) -> AskProblem:
+    if isinstance(error, AskProblem):
         return error
     if isinstance(error, Busy):
-        return Problem(str(error), 503, error.retry_after)
+        return AskProblem(str(error), 503, error.retry_after)
     if isinstance(error, QuotaExceeded):
-        return Problem(str(error), 429, error.retry_after)
-    return Problem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
+        return AskProblem(str(error), 429, error.retry_after)
+    return AskProblem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
 
 
 async def _frames(request: HttpRequest, form: AskForm, asked: AnswerRequest) -> AsyncGenerator[str]:
@@ -222,10 +222,10 @@ def _failed(error: Exception) -> str:
 
 
 def _ended(asked: AnswerRequest) -> Answered:
-    """The answer at its end. Raises Problem if it failed without a text, and Busy."""
+    """The answer at its end. Raises AskProblem if it failed without a text, and Busy."""
     end = answering.ended(asked)
     if end.answer is None or (isinstance(end, Failed) and not end.answer.text):
-        raise Problem(end.message if isinstance(end, Failed) else "", 503)
+        raise AskProblem(end.message if isinstance(end, Failed) else "", 503)
     return end.answer
 
 

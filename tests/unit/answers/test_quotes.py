@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from search.answers.domain import Context, Passage
-from search.answers.extracting.answerable import USUAL_CONFIDENCE, Evidence, probability
 from search.answers.extracting.asking import AnswerType
-from search.answers.extracting.quotes import extract
+from search.answers.extracting.quotes import (
+    USUAL_CONFIDENCE,
+    AnswerabilityFeatures,
+    extract,
+    probability,
+)
 from search.answers.extracting.scoring import (
     MEANING,
     QuestionWords,
@@ -182,15 +186,25 @@ def test_without_terms_rare_words_weigh_more_and_stop_words_nothing() -> None:
 
 
 def test_confidence_cosine_type_and_words_raise_the_answerability() -> None:
-    usual = Evidence(0.5, 0.5, 0.5, True, False, False)
-    assert probability(Evidence(0.9, 0.5, 0.5, True, False, False)) > probability(usual)
-    assert probability(Evidence(0.5, 0.9, 0.5, True, False, False)) > probability(usual)
-    assert probability(Evidence(0.5, 0.5, 0.9, True, False, False)) > probability(usual)
-    assert probability(Evidence(0.5, 0.5, 0.5, False, False, False)) < probability(usual)
-    assert probability(Evidence(0.5, 0.5, 0.5, True, True, False)) < probability(usual)
-    assert probability(Evidence(0.5, 0.5, 0.5, True, False, True)) < probability(usual)
-    unknown, known = Evidence(None, None, 0.5, True, False, False), USUAL_CONFIDENCE
-    assert probability(unknown) == probability(Evidence(known, None, 0.5, True, False, False))
+    usual = AnswerabilityFeatures(0.5, 0.5, 0.5, True, False, False)
+    assert probability(AnswerabilityFeatures(0.9, 0.5, 0.5, True, False, False)) > probability(
+        usual
+    )
+    assert probability(AnswerabilityFeatures(0.5, 0.9, 0.5, True, False, False)) > probability(
+        usual
+    )
+    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.9, True, False, False)) > probability(
+        usual
+    )
+    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, False, False, False)) < probability(
+        usual
+    )
+    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, True, True, False)) < probability(usual)
+    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, True, False, True)) < probability(usual)
+    unknown, known = AnswerabilityFeatures(None, None, 0.5, True, False, False), USUAL_CONFIDENCE
+    assert probability(unknown) == probability(
+        AnswerabilityFeatures(known, None, 0.5, True, False, False)
+    )
 
 
 def test_an_identifier_is_answered_as_surely_as_it_was_found() -> None:

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm
-from search.pages.me.views import reader_of, refused
+from search.pages.me import reader_of, refused
 from search.readers import history, news, saving
 from search.readers.models import Find, SavedSearch
 from search.readers.saving import NotSaved
