@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
-from common import backoff
+from common import guarded
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
@@ -121,7 +121,7 @@ def _postpone(
     lease: Lease[DocumentVersion], error: EmbeddingUnavailable | StorageUnavailable
 ) -> None:
     """Release the version with the reason and the earliest time of the next attempt."""
-    delay = backoff.pause(lease.row.attempts, error.retry_after)
+    delay = guarded.pause(lease.row.attempts, error.retry_after)
     message = gettext("%(error)s Trying again in about %(seconds)d seconds.") % {
         "error": error,
         "seconds": int(delay.total_seconds()),

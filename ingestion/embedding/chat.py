@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from common.backoff import retry_after
+from common.guarded import retry_after
 from ingestion.embedding.retry import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingUnavailable
 

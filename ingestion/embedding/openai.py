@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import openai
 
-from common.backoff import retry_after
-from common.guarded import PerProcess, TimedOut, TimeLimited
+from common.guarded import PerProcess, TimedOut, TimeLimited, retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.protocol import (
     EstimatedTokenizer,

@@ -22,7 +22,7 @@ from django.http import FileResponse, Http404
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext
 
-from common import locks
+from common import database
 from common.accounts import quotas
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
 from ingestion.files.filetypes import FileType, sniff
@@ -86,7 +86,7 @@ def examine(file: IO[bytes], file_name: str) -> Examined:
 
 def hold(sha256: str) -> None:
     """Lock these bytes against storing or removal by others, until the transaction ends."""
-    locks.hold_name(sha256)
+    database.hold_name(sha256)
 
 
 def store(file: IO[bytes], examined: Examined) -> StoredFile:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
-from common import locks
+from common import database
 from ingestion.models import CorpusStatistics, TermFrequency
 from ingestion.models.statistics import CorpusChange, TermChange
 
@@ -64,7 +64,7 @@ def recount() -> None:
     """
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        locks.hold(locks.TERM_STATISTICS)
+        database.hold(database.TERM_STATISTICS)
         cursor.execute(
             "CREATE TEMPORARY TABLE weighed ON COMMIT DROP AS"
             " SELECT collection_id, text_config, weighed_length FROM ingestion_corpusstatistics"

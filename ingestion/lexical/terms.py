@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import OperationalError, connection, transaction
 
-from common import locks
+from common import database
 from ingestion import events
 from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
@@ -212,7 +212,7 @@ def fold() -> bool:
     Then reweight the chunks of each collection whose average length has drifted.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        if not locks.try_hold(locks.TERM_STATISTICS):
+        if not database.try_hold(database.TERM_STATISTICS):
             return False
         cursor.execute(_FOLD_TERMS)
         unused = [pk for (pk,) in cursor.fetchall()]

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 
-from common import locks
+from common import database
 from common.observing import metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.errors import EmbeddingError, EmbeddingRejected
@@ -40,7 +40,7 @@ def hold_switch(*, exclusive: bool = False) -> None:
     Documents become searchable under the shared lock: at a switch each is either complete in the
     new space or not yet searchable. Searches take no lock.
     """
-    locks.hold(locks.EMBEDDING_SWITCH, shared=not exclusive)
+    database.hold(database.EMBEDDING_SWITCH, shared=not exclusive)
 
 
 # Options that determine the vectors and thus belong to the row.

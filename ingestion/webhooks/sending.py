@@ -12,8 +12,8 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common import backoff
-from common.backoff import retry_after
+from common import guarded
+from common.guarded import retry_after
 from common.jobs import Lease, enqueue, work_on
 from ingestion.errors import AddressRefused, FetchError
 from ingestion.intake.fetching import Guard, read_rules, read_target
@@ -72,7 +72,7 @@ def _deliver_due(lease: Lease[Webhook]) -> int:
         reply = _attempt(webhook, delivery)
         if reply is None:
             # It cannot be reached: the others wait with this one, instead of a time-out for each.
-            lease.postpone(backoff.pause(webhook.attempts, longest=LONGEST_PAUSE))
+            lease.postpone(guarded.pause(webhook.attempts, longest=LONGEST_PAUSE))
             return accepted
         accepted += reply.is_accepted
         lease.update(attempts=1)
@@ -153,7 +153,7 @@ def _retry(delivery: Delivery, wait: float | None, error: str) -> None:
         _end(delivery, State.FAILED, error=error)
         return
     delivery.error = error
-    pause = backoff.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
+    pause = guarded.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
     delivery.not_before = timezone.now() + pause
     delivery.save(update_fields=["attempts", "status", "error", "not_before"])
 

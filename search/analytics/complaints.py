@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from common import locks
+from common import database
 from search.analytics.gathering import Failure, file_failures
 from search.analytics.models import SearchEvent, Sign
 from search.query.expand import fold_query
@@ -51,5 +51,5 @@ def file_complaints(complaints: Iterable[Complaint]) -> None:
     ]
     failures = [failure for failure in failures if failure.event.folded]
     if failures:
-        locks.hold(locks.SEARCH_EVENTS)
+        database.hold(database.SEARCH_EVENTS)
         file_failures(failures)

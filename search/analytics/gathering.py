@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from common import locks
+from common import database
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.analytics.models import (
@@ -120,7 +120,7 @@ def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -
 @transaction.atomic
 def _gather_batch(settled: datetime) -> int:
     # Two concurrent runs could open two gaps for one question.
-    locks.hold(locks.SEARCH_EVENTS)
+    database.hold(database.SEARCH_EVENTS)
     waiting = SearchEvent.objects.filter(gathered=False, at__lte=settled).order_by("pk")
     events = list(waiting.select_for_update(skip_locked=True, no_key=True)[:BATCH])
     if not events:

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from common import locks
+from common import database
 from common.accounts.models import User
 from common.addresses import address_of, network_of
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
@@ -110,7 +110,7 @@ def forget(*, now: datetime | None = None) -> int:
     deleted = _delete_events(gone_from)
     anonymised = _anonymise_events(anonymous_from)
     with transaction.atomic():
-        locks.hold(locks.SEARCH_EVENTS)
+        database.hold(database.SEARCH_EVENTS)
         _forget_gaps(anonymous_from, gone_from)
     if deleted or anonymised:
         logger.info("Search events: %d deleted, %d anonymised", deleted, anonymised)

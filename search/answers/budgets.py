@@ -18,7 +18,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from common.locks import hold_name
+from common.database import hold_name
 from search.answers.domain import Usage
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.errors import BudgetExceeded

@@ -16,8 +16,7 @@ from typing import Any
 
 import httpx2
 
-from common.backoff import retry_after
-from common.guarded import PerProcess
+from common.guarded import PerProcess, retry_after
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import Passage, strengths_of
 from search.reranking.protocol import Kind, RerankerConfig

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.backoff import LONGEST, pause, retry_after
+from common.guarded import LONGEST, pause, retry_after
 
 
 @pytest.mark.parametrize(

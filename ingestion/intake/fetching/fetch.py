@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
-from common.backoff import retry_after
+from common.guarded import retry_after
 from ingestion.errors import FetchError, PauseWanted, RefusedUpload, TooLong, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.files.filetypes import FileType, sniff

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2
 
-from common.backoff import retry_after
+from common.guarded import retry_after
 from search.answers.domain import Usage
 from search.answers.generating.markers import Thoughts
 from search.answers.generating.server import (

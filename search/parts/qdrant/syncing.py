@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 
-from common.backoff import pause
-from common.locks import hold_name
+from common.database import hold_name
+from common.guarded import pause
 from search.parts.qdrant import engines, points
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
