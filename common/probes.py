@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
 
 
 class State(StrEnum):
@@ -86,6 +87,11 @@ class Probe:
         except Exception as error:
             text = f"could not be examined: {type(error).__name__}: {error}"
             yield wrong(text, "Look at the log.")
+
+
+def gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    """A gauge without values yet."""
+    return GaugeMetricFamily(f"steelyard_{name}", text, labels=labels)
 
 
 PROBES: dict[str, Probe] = {}

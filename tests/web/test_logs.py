@@ -290,7 +290,7 @@ def test_a_failed_task_is_logged_without_its_error_s_words() -> None:
 
 def test_an_unknown_form_is_reported(settings: Any) -> None:
     settings.LOG_FORMAT = "yaml"
-    with pytest.raises(Exception, match="LOG_FORMAT is set to “yaml”"):
+    with pytest.raises(Exception, match="LOG_FORMAT is “yaml”"):
         call_command("check")
 
 

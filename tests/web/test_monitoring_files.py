@@ -124,18 +124,6 @@ def test_legends_name_labels_that_the_query_keeps() -> None:
             assert named <= kept, panel["title"]
 
 
-def test_panels_do_not_overlap_and_have_ids_of_their_own() -> None:
-    places = [panel["gridPos"] for panel in DASHBOARD["panels"]]
-    cells = [
-        (x, y)
-        for place in places
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(places)
-
-
 def test_the_page_explains_each_alert_and_each_is_named_once() -> None:
     page = (ROOT / "docs/monitoring.md").read_text()
     names = [rule["alert"] for rule in RULES]

@@ -18,13 +18,12 @@ from django.conf import settings
 from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from common.database import released
 from common.observing import processes
-from common.probes import PROBES, Probe, can_run
+from common.probes import PROBES, Probe, can_run, gauge
 from kbsite.operations.plain import Answer, Plain
 
 logger = logging.getLogger(__name__)
@@ -62,9 +61,7 @@ class SiteGauges(Collector):
 
 
 def _measure() -> Iterator[Metric]:
-    up = GaugeMetricFamily(
-        "steelyard_server_up", "Whether a server behind the site answers.", labels=["server"]
-    )
+    up = gauge("server_up", "Whether a server behind the site answers.", "server")
     down = set()
     for probe in PROBES.values():
         if probe.alive is not None and probe.vital:

@@ -10,12 +10,11 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
 
 from common.accounts.models import User
 from common.accounts.rights import FACTORS
 from common.accounts.tokens import everlasting
-from common.probes import Finding, Scope, look, ok, register, wrong
+from common.probes import Finding, Scope, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.spaces.index import IndexState, indexes_of
@@ -43,10 +42,8 @@ TABLES = {
 
 
 def size_gauges() -> Iterator[Metric]:
-    rows = GaugeMetricFamily(
-        "steelyard_rows", "Rows of large tables, as Postgres estimates them.", labels=["table"]
-    )
-    size = GaugeMetricFamily("steelyard_database_bytes", "Size of the database on its disk.")
+    rows = gauge("rows", "Rows of large tables, as Postgres estimates them.", "table")
+    size = gauge("database_bytes", "Size of the database on its disk.")
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname, greatest(reltuples, 0), pg_database_size(current_database())"

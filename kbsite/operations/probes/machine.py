@@ -16,9 +16,8 @@ from django.conf import settings
 from django.core.mail import get_connection
 from packaging.requirements import Requirement
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
 
-from common.probes import Finding, Scope, State, look, ok, register, wrong
+from common.probes import Finding, Scope, State, gauge, look, ok, register, wrong
 from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
@@ -119,12 +118,8 @@ def _folders() -> dict[str, Path]:
 
 
 def disk_gauges() -> Iterator[Metric]:
-    free = GaugeMetricFamily(
-        "steelyard_disk_free_bytes", "Room on the disk of a folder.", labels=["folder"]
-    )
-    size = GaugeMetricFamily(
-        "steelyard_disk_bytes", "Size of the disk of a folder.", labels=["folder"]
-    )
+    free = gauge("disk_free_bytes", "Room on the disk of a folder.", "folder")
+    size = gauge("disk_bytes", "Size of the disk of a folder.", "folder")
     for name, path in _folders().items():
         # Files come with the first upload: until then, the folder above.
         existing = next(each for each in (path, *path.parents) if each.exists())
@@ -180,11 +175,11 @@ def storage() -> Iterator[Finding]:
 
 
 def backup_gauges() -> Iterator[Metric]:
-    gauge = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
+    metric = gauge("backup_age_seconds", "Age of the last good backup.")
     if backups.is_configured():
         age = backups.age()
-        gauge.add_metric([], float("inf") if age is None else age.total_seconds())
-    yield gauge
+        metric.add_metric([], float("inf") if age is None else age.total_seconds())
+    yield metric
 
 
 def backup_is_recent() -> bool | None:

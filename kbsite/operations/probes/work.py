@@ -16,12 +16,11 @@ from django.db.models import Count, Min, Q, QuerySet, Value
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
 
 from common.jobs import INTERACTIVE, Job, waiting_in
 from common.jobs.leases import due, free
 from common.observing import processes
-from common.probes import Finding, look, ok, register, wrong
+from common.probes import Finding, gauge, look, ok, register, wrong
 from kbsite.operations.probes import health
 
 # For the answers of all workers.
@@ -52,12 +51,10 @@ def redis_server() -> Iterator[Finding]:
 
 
 def queue_gauges() -> Iterator[Metric]:
-    gauge = GaugeMetricFamily(
-        "steelyard_queue_messages", "Messages that wait in a queue.", labels=["queue"]
-    )
+    metric = gauge("queue_messages", "Messages that wait in a queue.", "queue")
     for queue, messages in waiting_in([each.name for each in settings.CELERY_TASK_QUEUES]).items():
-        gauge.add_metric([queue], messages)
-    yield gauge
+        metric.add_metric([queue], messages)
+    yield metric
 
 
 @register("workers", needs="redis", gauges=queue_gauges)
@@ -97,15 +94,18 @@ def beat() -> Iterator[Finding]:
 
 def job_gauges() -> Iterator[Metric]:
     now = timezone.now()
-    open_jobs = GaugeMetricFamily(
-        "steelyard_jobs",
+    open_jobs = gauge(
+        "jobs",
         "Open jobs by kind, queue and state: waiting, running, paused.",
-        labels=["kind", "queue", "state"],
+        "kind",
+        "queue",
+        "state",
     )
-    oldest = GaugeMetricFamily(
-        "steelyard_job_oldest_seconds",
+    oldest = gauge(
+        "job_oldest_seconds",
         "Age of the oldest message of a waiting job that no worker has taken, by kind and queue.",
-        labels=["kind", "queue"],
+        "kind",
+        "queue",
     )
     for kind, queue, waiting, running, paused, since in _jobs(now):
         for state, number in (("waiting", waiting), ("running", running), ("paused", paused)):

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
 
-from common.probes import Finding, Scope, look, ok, register, wrong
+from common.probes import Finding, Scope, gauge, look, ok, register, wrong
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.port import EngineError
@@ -19,13 +18,9 @@ LATE = 300.0
 
 
 def point_gauges() -> Iterator[Metric]:
-    waiting = GaugeMetricFamily("steelyard_points_waiting", "Changes that Qdrant lacks.")
-    age = GaugeMetricFamily(
-        "steelyard_points_lag_seconds", "Age of the oldest change that Qdrant lacks."
-    )
-    differing = GaugeMetricFamily(
-        "steelyard_points_differing", "Points repaired after the last comparison."
-    )
+    waiting = gauge("points_waiting", "Changes that Qdrant lacks.")
+    age = gauge("points_lag_seconds", "Age of the oldest change that Qdrant lacks.")
+    differing = gauge("points_differing", "Points repaired after the last comparison.")
     if settings.QDRANT_URL:
         behind = lag()
         waiting.add_metric([], behind.waiting)
