@@ -5,8 +5,7 @@ Read in this order: `options`, `units` (blocks -> units that are never split), `
 widens a stored chunk to the section around it.
 """
 
-from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.options import ChunkingOptions, embedding_text
 from ingestion.chunking.packing import chunk_blocks
-from ingestion.chunking.prefix import embedding_text
 
 __all__ = ["ChunkingOptions", "chunk_blocks", "embedding_text"]

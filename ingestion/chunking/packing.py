@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.options import ChunkingOptions, TextLimits
 from ingestion.chunking.pieces import Break
-from ingestion.chunking.prefix import TextLimits
 from ingestion.chunking.units import PROSE, Unit, UnitReader
 from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft
 from ingestion.embedding.protocol import Tokenizer

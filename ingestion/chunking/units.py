@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.options import ChunkingOptions, TextLimits, short_name
 from ingestion.chunking.pieces import Break, Piece, code_pieces, prose_pieces
-from ingestion.chunking.prefix import TextLimits, short_name
 from ingestion.chunking.tables import table_pieces
 from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind
 from ingestion.embedding.protocol import Tokenizer

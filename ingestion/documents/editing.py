@@ -21,7 +21,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
-from ingestion.chunking.prefix import TextLimits
+from ingestion.chunking.options import TextLimits
 from ingestion.documents import versions
 from ingestion.edits.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.edits.merging import rebased

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingestion.embedding.config import Pooling
+from ingestion.embedding.config import MODELS, Pooling, packaged_file
 from ingestion.embedding.graphs import Array, Graph, Pieces, write_unigram
-from ingestion.embedding.packaged import MODELS, packaged_file
 
 if TYPE_CHECKING:
     import onnx

@@ -13,16 +13,17 @@ import numpy.typing as npt
 
 from common.guarded import PerProcess
 from ingestion.embedding import e5, minilm
-from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
-from ingestion.embedding.encoders import encoder_of, ends_of_wordpiece, pad_id
-from ingestion.embedding.folder import read_folder
-from ingestion.embedding.packaged import (
+from ingestion.embedding.config import (
     MODELS,
+    LocalModelConfig,
     PackagedModel,
+    Pooling,
     is_prepared,
     packaged_path,
     prepared,
+    usable_cores,
 )
+from ingestion.embedding.folder import encoder_of, ends_of_wordpiece, pad_id, read_folder
 from ingestion.embedding.protocol import (
     KEPT_CHARS,
     ModelCard,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingestion.embedding.packaged import packaged_file, prepared
+from ingestion.embedding.config import packaged_file, prepared
 
 if TYPE_CHECKING:
     import onnx

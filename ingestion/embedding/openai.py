@@ -31,7 +31,7 @@ from ingestion.embedding.protocol import (
     query_windows,
     unit_vectors,
 )
-from ingestion.embedding.retry import TRANSIENT, Retries, TransientError
+from ingestion.embedding.servers import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 # The models' default dimensions; other models are queried once.

@@ -11,7 +11,7 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from ingestion import spaces
-from ingestion.embedding.packaged import MODELS, PackagedModel
+from ingestion.embedding.config import MODELS, PackagedModel
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name

@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from common.admin.pages import OwnPages, actor
 from ingestion.models import Collection
-from ingestion.webhooks import recording, sending
+from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Event, Webhook, new_secret
 
 SHOWN = 50
@@ -90,7 +90,7 @@ class WebhookAdmin(OwnPages[Webhook], ModelAdmin):  # type: ignore[misc]
 
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Queue a delivery that says nothing."""
-        recording.send_test(self.changeable(request, pk))
+        sending.send_test(self.changeable(request, pk))
         self.message_user(request, gettext("A test is on its way."), messages.SUCCESS)
         return self.back_to(pk)
 

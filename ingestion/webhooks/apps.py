@@ -11,6 +11,6 @@ class WebhooksConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.events import happened
-        from ingestion.webhooks.recording import record_event
+        from ingestion.webhooks.sending import record_event
 
         happened.connect(record_event)

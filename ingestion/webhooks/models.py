@@ -6,6 +6,7 @@ import base64
 import secrets
 from uuid import uuid4
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -17,7 +18,7 @@ from common.accounts.models import user_or_none
 from common.jobs import DEFAULT, Job
 from ingestion import events
 from ingestion.errors import AddressRefused
-from ingestion.intake.fetching import MAX_URL_CHARS, read_target
+from ingestion.intake.fetching import MAX_URL_CHARS, Guard, read_rules, read_target
 from ingestion.models import Collection
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 -- as in the Standard Webhooks specification
@@ -41,6 +42,11 @@ TEST = "webhook.test"
 def new_secret() -> str:
     """A random key of 32 bytes in the form of the specification."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def guard() -> Guard:
+    """The addresses that deliveries may go to."""
+    return Guard(allow=read_rules(settings.WEBHOOK_ALLOW), allow_setting="WEBHOOK_ALLOW")
 
 
 class Webhook(Job):
@@ -77,8 +83,6 @@ class Webhook(Job):
         return self.name
 
     def clean(self) -> None:
-        from ingestion.webhooks.sending import guard  # which needs this module
-
         try:
             target = read_target(self.url)
             guard().check(target)

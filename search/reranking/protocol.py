@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from ingestion.embedding.packaged import MODELS
+from ingestion.embedding.config import MODELS
 from search.ranking.reranking import Passage, Scale
 
 

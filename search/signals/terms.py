@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.hyphens import joined_sql
-from ingestion.lexical.ngrams import spaced
+from ingestion.lexical.ngrams import joined_sql, spaced
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 

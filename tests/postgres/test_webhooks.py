@@ -20,7 +20,7 @@ from django.utils import timezone
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Collection, Document, Visibility
-from ingestion.webhooks import recording, sending
+from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Webhook
 from search.tuning.evaluation import golden_runs
 from search.tuning.quality import alerts
@@ -97,7 +97,7 @@ class TestSending:
 
     def test_a_failed_attempt_waits_and_says_why(self, site: Site, hook: Webhook) -> None:
         site.routes["/hook"] = Answer(status=503, headers={"Retry-After": "1200"})
-        recording.send_test(hook)
+        sending.send_test(hook)
 
         assert sending.deliver(hook.pk) == 0
         assert sending.deliver(hook.pk) == 0  # not before its time
@@ -113,7 +113,7 @@ class TestSending:
         self, site: Site, hook: Webhook
     ) -> None:
         site.routes["/hook"] = BROKEN
-        recording.send_test(hook)
+        sending.send_test(hook)
         hook.deliveries.update(attempts=sending.MAX_ATTEMPTS - 1)
         deliver(hook)
         assert hook.deliveries.get().state == Delivery.State.FAILED
@@ -133,8 +133,8 @@ class TestSending:
 
         settings.WEBHOOK_SECONDS = 0.3
         site.routes["/hook"] = Answer(hang)
-        recording.send_test(hook)
-        recording.send_test(hook)
+        sending.send_test(hook)
+        sending.send_test(hook)
 
         assert sending.deliver(hook.pk) == 0
         assert sending.deliver(hook.pk) == 0
@@ -147,8 +147,8 @@ class TestSending:
     def test_one_refused_event_does_not_hold_back_the_next(self, site: Site, hook: Webhook) -> None:
         answers = iter((BROKEN, ACCEPTED))
         site.routes["/hook"] = lambda _: next(answers)
-        recording.send_test(hook)
-        recording.send_test(hook)
+        sending.send_test(hook)
+        sending.send_test(hook)
 
         assert sending.deliver(hook.pk) == 1
 
@@ -157,7 +157,7 @@ class TestSending:
 
     def test_a_receiver_that_is_gone_is_switched_off(self, site: Site, hook: Webhook) -> None:
         site.routes["/hook"] = Answer(status=410)
-        recording.send_test(hook)
+        sending.send_test(hook)
 
         deliver(hook)
 
@@ -166,7 +166,7 @@ class TestSending:
         assert hook.deliveries.get().state == Delivery.State.FAILED
 
     def test_old_deliveries_are_forgotten(self, hook: Webhook, settings: Any) -> None:
-        recording.send_test(hook)
+        sending.send_test(hook)
         assert sending.forget_old() == 0
         hook.deliveries.update(created=timezone.now() - timedelta(days=31))
         assert sending.forget_old() == 1
@@ -175,7 +175,7 @@ class TestSending:
 class TestAddresses:
     def test_a_redirect_is_not_followed(self, site: Site, hook: Webhook) -> None:
         site.routes["/hook"] = redirect(site.url("/inside"), 307)
-        recording.send_test(hook)
+        sending.send_test(hook)
 
         assert sending.deliver(hook.pk) == 0
 
@@ -188,7 +188,7 @@ class TestAddresses:
     ) -> None:
         settings.WEBHOOK_ALLOW = []
         Webhook.objects.update(url=f"http://{host}/hook")
-        recording.send_test(hook)
+        sending.send_test(hook)
 
         assert sending.deliver(hook.pk) == 0
 

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from ingestion.webhooks.recording import record_fall
+from ingestion.webhooks.sending import record_fall
 from search.presentation.labels import measure_label
 from search.tuning.models import Alert, EvaluationRun
 

@@ -15,8 +15,8 @@ import pytest
 from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5
+from ingestion.embedding.config import MODELS, packaged_file, prepared
 from ingestion.embedding.local import RECIPES, LocalEmbedder, require_installed
-from ingestion.embedding.packaged import MODELS, packaged_file, prepared
 from ingestion.errors import EmbeddingRejected
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 
