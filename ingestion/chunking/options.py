@@ -132,18 +132,18 @@ def _shortened(names: tuple[str, ...], budget: int, tokenizer: Tokenizer) -> str
 
     The first name (the document) and the last (the passage's own heading) are most specific.
     """
-    kept = list(names)
-    prefix = PATH_SEPARATOR.join(kept)
+    names_left = list(names)
+    prefix = PATH_SEPARATOR.join(names_left)
     dropped = False
-    while tokenizer.count(prefix) > budget and len(kept) > 2:
-        del kept[len(kept) // 2]
+    while tokenizer.count(prefix) > budget and len(names_left) > 2:
+        del names_left[len(names_left) // 2]
         dropped = True
-        prefix = PATH_SEPARATOR.join([*kept[:-1], ELLIPSIS, kept[-1]])
+        prefix = PATH_SEPARATOR.join([*names_left[:-1], ELLIPSIS, names_left[-1]])
     if tokenizer.count(prefix) <= budget:
         return prefix
-    separators = 2 * (len(kept) + dropped)
-    share = max(1, (budget - separators) // len(kept))
-    clipped = [_clipped(name, share, tokenizer) for name in kept]
+    separators = 2 * (len(names_left) + dropped)
+    share = max(1, (budget - separators) // len(names_left))
+    clipped = [_clipped(name, share, tokenizer) for name in names_left]
     prefix = PATH_SEPARATOR.join(name for name in clipped if name)
     return prefix if tokenizer.count(prefix) <= budget else ""
 

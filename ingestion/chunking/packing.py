@@ -117,7 +117,7 @@ class _Packer:
     def _size(self, unit: Unit, *, hard: bool = False) -> int:
         """The weight allowed with `unit` added: the minimum over every path it may get."""
         limit = self._limits.of if hard else self._limits.size
-        paths = {held.path for held in self._units} | {unit.path}
+        paths = {waiting.path for waiting in self._units} | {unit.path}
         return min(limit(path) for path in paths | {_common_path(paths)})
 
     def _best_cut(self, unit: Unit) -> int | None:
@@ -129,7 +129,7 @@ class _Packer:
         target = self._options.target_tokens
         full: list[tuple[Break, int]] = []
         possible: list[tuple[bool, Break, int]] = []
-        weight = sum(held.weight for held in self._units[: self._overlap])
+        weight = sum(other.weight for other in self._units[: self._overlap])
         following = [*self._units[self._overlap + 1 :], unit]
         for index, candidate in enumerate(following, start=self._overlap + 1):
             weight += self._units[index - 1].weight
@@ -144,12 +144,12 @@ class _Packer:
         """Close the passage before `index`; keep the overlap and the rest open."""
         closed, rest = self._units[:index], self._units[index:]
         first_overlap = self._overlap
-        rest_weight = sum(held.weight for held in rest)
+        rest_weight = sum(other.weight for other in rest)
         overlap = self._overlapping(closed[first_overlap:], [*rest, unit], rest_weight)
         yield _Passage(tuple(closed), first_overlap, opens=self._opens, closes=False)
         self._units = [*overlap, *rest]
         self._overlap = len(overlap)
-        self._weight = rest_weight + sum(held.weight for held in overlap)
+        self._weight = rest_weight + sum(other.weight for other in overlap)
         self._opens = False
 
     def _overlapping(self, closed: list[Unit], following: list[Unit], weight: int) -> list[Unit]:
@@ -159,11 +159,11 @@ class _Packer:
             return []
         room = min(self._options.overlap_tokens, self._size(unit) - weight - unit.weight)
         overlap: list[Unit] = []
-        for held in reversed(closed[1:]):
-            room -= held.weight
-            if room < 0 or held.kind not in PROSE or held.path != first.path:
+        for other in reversed(closed[1:]):
+            room -= other.weight
+            if room < 0 or other.kind not in PROSE or other.path != first.path:
                 break
-            overlap.insert(0, held)
+            overlap.insert(0, other)
         return overlap
 
     def _close(self, *, ends: bool) -> Iterator[_Passage]:
@@ -178,16 +178,16 @@ def _join_tiny(
     passages: Iterable[_Passage], options: ChunkingOptions, limits: TextLimits
 ) -> Iterator[_Passage]:
     """Join tiny passages to a neighbour where the structure allows it."""
-    held: _Passage | None = None
+    previous: _Passage | None = None
     for passage in passages:
-        if held is not None and _may_join(held, passage, options, limits):
-            held = held.joined(passage)
+        if previous is not None and _may_join(previous, passage, options, limits):
+            previous = previous.joined(passage)
             continue
-        if held is not None:
-            yield held
-        held = passage
-    if held is not None:
-        yield held
+        if previous is not None:
+            yield previous
+        previous = passage
+    if previous is not None:
+        yield previous
 
 
 def _may_join(
@@ -251,7 +251,7 @@ def _drafts_of(
 
 
 def _layout(units: tuple[Unit, ...]) -> tuple[BlockPlace, ...]:
-    """Where each block begins in the chunk's text."""
+    """The offset of each block in the chunk's text."""
     places: list[BlockPlace] = []
     position, before = 0, -1
     for number, unit in enumerate(units):

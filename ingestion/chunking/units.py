@@ -81,10 +81,10 @@ class UnitReader:
         if block.kind is BlockKind.HEADING and (heading := self._heading_piece(block)):
             return iter((heading,))
         path = self._path()
-        held = sum(heading.weight for heading in self._headings)
-        limit = self._limits.of(path) - held
+        headings_weight = sum(heading.weight for heading in self._headings)
+        limit = self._limits.of(path) - headings_weight
         if block.kind is BlockKind.TABLE:
-            size = self._limits.size(path) - held
+            size = self._limits.size(path) - headings_weight
             return table_pieces(block.text, block.has_header, size, limit, self._tokenizer)
         if block.kind is BlockKind.CODE:
             return code_pieces(block.text, limit, self._tokenizer)
@@ -149,7 +149,7 @@ class UnitReader:
 
     def _hold(self, heading: Unit) -> Iterator[Unit]:
         """Hold the heading back; release held headings that would fill half a chunk."""
-        weight = sum(held.weight for held in self._headings) + heading.weight
+        weight = sum(other.weight for other in self._headings) + heading.weight
         if self._headings and weight > self._heading_room(heading.path):
             yield from self._headings
             self._headings = []

@@ -72,14 +72,14 @@ def picture_of(version: DocumentVersion, page: int) -> Picture:
     The caller checks the permissions.
     """
     folder = _folder(version.sha256)
-    known = _kept(folder, page)
-    if known is None:
+    outcome = _kept(folder, page)
+    if outcome is None:
         with _turn(folder):
             # Another request may have drawn it meanwhile.
-            known = _kept(folder, page) or _draw(version, page, folder)
-    if isinstance(known, str):
-        raise PageNotDrawn(known)
-    return known
+            outcome = _kept(folder, page) or _draw(version, page, folder)
+    if isinstance(outcome, str):
+        raise PageNotDrawn(outcome)
+    return outcome
 
 
 def places_on(version: DocumentVersion, page: int, passage: str) -> list[Box]:
@@ -90,12 +90,14 @@ def places_on(version: DocumentVersion, page: int, passage: str) -> list[Box]:
     words = picture_of(version, page).words
     if not words and is_recognised(version.media_type):
         folder = _folder(version.sha256)
-        known = _words_kept(folder, page)
-        if known is None:
+        scanned_words = _words_kept(folder, page)
+        if scanned_words is None:
             with _turn(folder):
-                known = _words_kept(folder, page)
-                known = _recognise(version, page, folder) if known is None else known
-        words = known
+                scanned_words = _words_kept(folder, page)
+                scanned_words = (
+                    _recognise(version, page, folder) if scanned_words is None else scanned_words
+                )
+        words = scanned_words
     return places_of(passage, words)
 
 
@@ -117,15 +119,15 @@ def _kept(folder: Path, page: int) -> Picture | str | None:
     """The picture, or why there is none, as found in the cache; None if it must be drawn."""
     facts, picture = folder / f"{page}.json", folder / f"{page}.webp"
     try:
-        stated = json.loads(facts.read_text(encoding="utf-8"))
-        if "error" in stated:
+        facts_read = json.loads(facts.read_text(encoding="utf-8"))
+        if "error" in facts_read:
             is_fresh = time.time() - facts.stat().st_mtime < FAILED_SECONDS
-            return str(stated["error"]) if is_fresh else None
+            return str(facts_read["error"]) if is_fresh else None
         content = picture.read_bytes()
         os.utime(picture)  # when it was last seen
     except (OSError, ValueError):
         return None
-    return Picture(content, tuple(stated["words"]))
+    return Picture(content, tuple(facts_read["words"]))
 
 
 def _words_kept(folder: Path, page: int) -> tuple[Word, ...] | None:
@@ -163,11 +165,11 @@ def _turn(folder: Path) -> Iterator[None]:
     if not _drawing.acquire(timeout=BUSY_SECONDS):
         raise _busy()
     try:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             # Where nothing can be written, the page is drawn for each reader.
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock = held.enter_context((folder / "lock").open("wb"))
+                lock = stack.enter_context((folder / "lock").open("wb"))
                 _lock(lock, until)
             yield
     finally:
@@ -256,16 +258,16 @@ def sweep(most: int) -> int:
 
     Return how many bytes were removed.
     """
-    kept = []
+    files = []
     for path in _root().glob("*/*/*"):
         with suppress(OSError):
             status = path.stat()
             if path.name != "lock":
-                kept.append((status.st_mtime, status.st_size, path))
-    total = sum(size for _, size, _ in kept)
+                files.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in files)
     excess = total - KEPT_SHARE * most if total > most else 0
     removed = 0
-    for _, size, path in sorted(kept):
+    for _, size, path in sorted(files):
         if removed >= excess:
             break
         path.unlink(missing_ok=True)

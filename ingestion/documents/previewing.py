@@ -116,12 +116,12 @@ def preview_chunks(
     pages, cutting = (OCR_PAGES, math.inf) if math.isinf(seconds) else (1, CUT_SECONDS)
     parsed = open_file(path, file_name, parts_to=parts_to, ocr_pages=pages, seconds=seconds)
     title = parsed.title.strip() or title_from_file_name(file_name)
-    said = primary_code(parsed.language) or detect_language(extracted_text(parsed.blocks)) or ""
+    detected = primary_code(parsed.language) or detect_language(extracted_text(parsed.blocks)) or ""
     drafts = chunk_blocks(parsed.blocks, options, model.tokenizer, title=title)
     chunks = tuple(_until(drafts, time.monotonic() + cutting))
     return ChunkPreview(
         title=title,
-        language=language or said,
+        language=language or detected,
         parsed=parsed,
         options=options,
         model=model.card.name,

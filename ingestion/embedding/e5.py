@@ -88,13 +88,13 @@ class Q4File:
 
     def floats(self, name: str) -> Array:
         """A tensor of floats, flat."""
-        held = self._tensors[name]
-        return np.frombuffer(self._content, "<f4", held.count, held.offset)
+        tensor = self._tensors[name]
+        return np.frombuffer(self._content, "<f4", tensor.count, tensor.offset)
 
     def packed(self, name: str, columns: int) -> tuple[Array, Array]:
         """The scales (rows, blocks) and nibbles (rows, blocks, 16) of a 4-bit matrix."""
-        held = self._tensors[name]
-        blocks = np.frombuffer(self._content, _BLOCKS, held.count // _BLOCK, held.offset)
+        tensor = self._tensors[name]
+        blocks = np.frombuffer(self._content, _BLOCKS, tensor.count // _BLOCK, tensor.offset)
         shape = (-1, columns // _BLOCK)
         return blocks["scale"].reshape(shape), blocks["nibbles"].reshape(*shape, _BLOCK // 2)
 
@@ -137,9 +137,9 @@ def q4_file() -> Q4File:
 
 def write_tokenizer(target: Path) -> None:
     """Write E5's tokenizer.json."""
-    held = q4_file()
-    special = (held.first, held.last)
-    write_unigram(held.pieces, special=special, unknown=held.unknown, target=target)
+    weights = q4_file()
+    special = (weights.first, weights.last)
+    write_unigram(weights.pieces, special=special, unknown=weights.unknown, target=target)
 
 
 def write_model(target: Path) -> None:
@@ -152,11 +152,11 @@ def write_model(target: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
-    held = q4_file()
+    weights = q4_file()
     plain, tokenizer = target.with_name("plain.onnx"), target.with_name("plain.json")
     write_tokenizer(tokenizer)
-    onnx.save(_graph(held, np.zeros(held.hidden, np.float32)), plain)
-    model = _graph(held, _shared_direction(plain, tokenizer) * np.float32(CENTRED))
+    onnx.save(_graph(weights, np.zeros(weights.hidden, np.float32)), plain)
+    model = _graph(weights, _shared_direction(plain, tokenizer) * np.float32(CENTRED))
     add_pre_process_metadata(model)
     quantize_dynamic(
         model, target, weight_type=QuantType.QInt8, per_channel=True,
@@ -164,23 +164,23 @@ def write_model(target: Path) -> None:
     )  # fmt: skip
 
 
-def _graph(held: Q4File, centre: Array) -> onnx.ModelProto:
+def _graph(weights: Q4File, centre: Array) -> onnx.ModelProto:
     """The transformer; `centre` is subtracted from every token's state, and so from their mean."""
     graph = Graph()
-    states = _embeddings(graph, held)
+    states = _embeddings(graph, weights)
     # (texts, 1, 1, tokens): nothing to add where a token is, much to subtract where none is.
     mask = graph.add("Unsqueeze", graph.as_float("attention_mask"), graph.ints(1, 2))
     mask = graph.add("Sub", mask, graph.constant(np.array(1, np.float32)))
     mask = graph.scaled(mask, 10_000.0)
-    for layer in range(held.layers):
-        states = _layer(graph, held, f"l{layer}.", states, mask)
-    return graph.model(graph.add("Sub", states, graph.constant(centre)), held.hidden)
+    for layer in range(weights.layers):
+        states = _layer(graph, weights, f"l{layer}.", states, mask)
+    return graph.model(graph.add("Sub", states, graph.constant(centre)), weights.hidden)
 
 
-def _embeddings(graph: Graph, held: Q4File) -> str:
+def _embeddings(graph: Graph, weights: Q4File) -> str:
     """The word vectors, unpacked in the graph (54 MB instead of 384), with their positions."""
-    scales, nibbles = held.packed("emb.word", held.hidden)
-    blocks = held.hidden // _BLOCK
+    scales, nibbles = weights.packed("emb.word", weights.hidden)
+    blocks = weights.hidden // _BLOCK
     table = graph.constant(nibbles.reshape(len(nibbles), -1))
     packed = graph.add("Gather", table, "input_ids")
     packed = graph.add("Reshape", packed, graph.ints(0, 0, blocks, _BLOCK // 2))
@@ -190,45 +190,45 @@ def _embeddings(graph: Graph, held: Q4File) -> str:
     words = graph.add("Sub", words, graph.constant(np.array(8, np.float32)))
     scale = graph.as_float(graph.add("Gather", graph.constant(scales), "input_ids"))
     words = graph.add("Mul", words, graph.add("Unsqueeze", scale, graph.ints(3)))
-    words = graph.add("Reshape", words, graph.ints(0, 0, held.hidden))
-    places = held.floats("emb.pos").reshape(held.positions, held.hidden)
-    places = places + held.floats("emb.type")[: held.hidden]
+    words = graph.add("Reshape", words, graph.ints(0, 0, weights.hidden))
+    places = weights.floats("emb.pos").reshape(weights.positions, weights.hidden)
+    places = places + weights.floats("emb.type")[: weights.hidden]
     length = graph.add("Gather", graph.add("Shape", "input_ids"), graph.ints(1))
-    shown = graph.add("Slice", graph.constant(places), graph.ints(0), length, graph.ints(0))
-    return _norm(graph, held, graph.add("Add", words, shown), "emb.ln")
+    rows = graph.add("Slice", graph.constant(places), graph.ints(0), length, graph.ints(0))
+    return _norm(graph, weights, graph.add("Add", words, rows), "emb.ln")
 
 
-def _norm(graph: Graph, held: Q4File, states: str, name: str) -> str:
-    gain, bias = held.floats(f"{name}.w"), held.floats(f"{name}.b")
-    return graph.norm(states, gain, bias, held.epsilon)
+def _norm(graph: Graph, weights: Q4File, states: str, name: str) -> str:
+    gain, bias = weights.floats(f"{name}.w"), weights.floats(f"{name}.b")
+    return graph.norm(states, gain, bias, weights.epsilon)
 
 
-def _layer(graph: Graph, held: Q4File, name: str, states: str, mask: str) -> str:
+def _layer(graph: Graph, file: Q4File, name: str, states: str, mask: str) -> str:
     """One layer of BERT (Devlin et al. 2019): attention and a feed-forward network."""
 
-    def linear(given: str, *parts: str, columns: int = held.hidden) -> str:
-        weights = [held.matrix(f"{name}{part}.w", columns) for part in parts]
-        biases = [held.floats(f"{name}{part}.b") for part in parts]
-        return graph.linear(given, np.concatenate(weights, axis=1), np.concatenate(biases))
+    def linear(name_in: str, *parts: str, columns: int = file.hidden) -> str:
+        weights = [file.matrix(f"{name}{part}.w", columns) for part in parts]
+        biases = [file.floats(f"{name}{part}.b") for part in parts]
+        return graph.linear(name_in, np.concatenate(weights, axis=1), np.concatenate(biases))
 
-    size = held.hidden // held.heads
+    size = file.hidden // file.heads
     parts = graph.add("Split", linear(states, "q", "k", "v"), outputs=3, axis=2, num_outputs=3)
-    shape = graph.ints(0, 0, held.heads, size)
+    shape = graph.ints(0, 0, file.heads, size)
     query, key, value = (
         graph.add("Transpose", graph.add("Reshape", part, shape), perm=order)
         for part, order in zip(parts, ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)), strict=True)
     )
     scores = graph.scaled(graph.add("MatMul", query, key), size**-0.5)
     shares = graph.add("Softmax", graph.add("Add", scores, mask), axis=-1)
-    seen = graph.add("Transpose", graph.add("MatMul", shares, value), perm=(0, 2, 1, 3))
-    seen = linear(graph.add("Reshape", seen, graph.ints(0, 0, held.hidden)), "ao")
-    states = _norm(graph, held, graph.add("Add", states, seen), f"{name}aln")
+    attended = graph.add("Transpose", graph.add("MatMul", shares, value), perm=(0, 2, 1, 3))
+    attended = linear(graph.add("Reshape", attended, graph.ints(0, 0, file.hidden)), "ao")
+    states = _norm(graph, file, graph.add("Add", states, attended), f"{name}aln")
     wide = linear(states, "fi")
     curve = graph.add("Erf", graph.scaled(wide, 2**-0.5))
     curve = graph.add("Add", curve, graph.constant(np.array(1, np.float32)))
     wide = graph.scaled(graph.add("Mul", wide, curve), 0.5)
-    narrow = linear(wide, "fo", columns=held.wide)
-    return _norm(graph, held, graph.add("Add", states, narrow), f"{name}oln")
+    narrow = linear(wide, "fo", columns=file.wide)
+    return _norm(graph, file, graph.add("Add", states, narrow), f"{name}oln")
 
 
 def _shared_direction(model: Path, tokenizer: Path) -> Array:
@@ -240,9 +240,9 @@ def _shared_direction(model: Path, tokenizer: Path) -> Array:
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
     encoder = Tokenizer.from_file(str(tokenizer))
-    found = []
+    vectors = []
     for text in (prefix + text for text in _SAMPLE for prefix in (QUERY, PASSAGE)):
         ids = np.array([encoder.encode(text).ids], np.int64)
         states = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
-        found.append(states[0].mean(axis=0))
-    return np.asarray(np.mean(found, axis=0), np.float32)
+        vectors.append(states[0].mean(axis=0))
+    return np.asarray(np.mean(vectors, axis=0), np.float32)

@@ -74,12 +74,12 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_bytes())
+        fields = json.loads(path.read_bytes())
     except ValueError as error:
         raise EmbeddingRejected(
             f"{path} is not valid JSON: copy the model folder again."
         ) from error
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _refuse_other_modules(folder: Path) -> None:
@@ -98,11 +98,11 @@ def _refuse_other_modules(folder: Path) -> None:
         )
 
 
-def _pooling(folder: Path, stated: dict[str, Any]) -> Pooling:
-    modes = [mode for mode in ("mean", "cls") if stated.get(f"pooling_mode_{mode}_tokens")]
-    modes += ["cls"] if stated.get("pooling_mode_cls_token") else []
-    modes += [str(stated["pooling_mode"])] if "pooling_mode" in stated else []
-    others = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on is True]
+def _pooling(folder: Path, fields: dict[str, Any]) -> Pooling:
+    modes = [mode for mode in ("mean", "cls") if fields.get(f"pooling_mode_{mode}_tokens")]
+    modes += ["cls"] if fields.get("pooling_mode_cls_token") else []
+    modes += [str(fields["pooling_mode"])] if "pooling_mode" in fields else []
+    others = [key for key, on in fields.items() if key.startswith("pooling_mode_") and on is True]
     if len(modes) == 1 and modes[0] in ("mean", "cls") and len(others) <= 1:
         return cast(Pooling, modes[0])
     raise EmbeddingRejected(
@@ -112,26 +112,26 @@ def _pooling(folder: Path, stated: dict[str, Any]) -> Pooling:
 
 
 def _dimensions(folder: Path, pooling: dict[str, Any]) -> int:
-    stated = (
+    number = (
         pooling.get("word_embedding_dimension")
         or pooling.get("embedding_dimension")
         or _read(folder, "config.json").get("hidden_size")
     )
-    if not isinstance(stated, int):
+    if not isinstance(number, int):
         raise EmbeddingRejected(
             f"The model folder {folder} does not state its dimensions: "
             "add the model's own 1_Pooling/config.json or config.json."
         )
-    return stated
+    return number
 
 
 def _window(folder: Path) -> int:
     """The model's window in tokens, special tokens included."""
-    stated = _read(folder, "sentence_bert_config.json").get("max_seq_length") or _read(
+    number = _read(folder, "sentence_bert_config.json").get("max_seq_length") or _read(
         folder, "tokenizer_config.json"
     ).get("model_max_length")
     # Tokenizers without a limit report a number as large as 1e30.
-    return stated if isinstance(stated, int) and stated < 1_000_000 else DEFAULT_WINDOW
+    return number if isinstance(number, int) and number < 1_000_000 else DEFAULT_WINDOW
 
 
 def _prefix(wished: str | None, prompts: dict[str, Any], *names: str) -> str:
@@ -147,9 +147,9 @@ def encoder_of(tokenizer: Path | bytes) -> Encoder:
             return Encoder.from_buffer(tokenizer)
         return Encoder.from_file(str(tokenizer))
     except Exception as error:  # the library raises bare Exception
-        named = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
+        label = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
         raise EmbeddingRejected(
-            f"The tokenizer {named} cannot be read: {error}. Copy the file again."
+            f"The tokenizer {label} cannot be read: {error}. Copy the file again."
         ) from error
 
 
@@ -168,5 +168,5 @@ def pad_id(encoder: Encoder) -> int:
     """The padding token's id. RoBERTa-like models derive positions from it despite the mask."""
     if encoder.padding:
         return int(encoder.padding["pad_id"])
-    known = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
-    return next((found for found in known if found is not None), 0)
+    numbers = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
+    return next((number for number in numbers if number is not None), 0)

@@ -95,8 +95,8 @@ def write_unigram(pieces: Pieces, *, special: Sequence[int], unknown: int, targe
     """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    named = [(piece if score else f"\0{piece}", score) for piece, score in pieces]
-    encoder = Tokenizer(models.Unigram(named, unk_id=unknown, byte_fallback=False))
+    vocabulary = [(piece if score else f"\0{piece}", score) for piece, score in pieces]
+    encoder = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
     encoder.normalizer = normalizers.Sequence(
         [
             normalizers.Nmt(),

@@ -130,19 +130,19 @@ def require_installed(config: LocalModelConfig) -> None:
 
 def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
     """The model of a sentence-transformers ONNX folder."""
-    found = read_folder(folder, config)
+    model = read_folder(folder, config)
     name = folder.resolve().name
     return LocalModel(
         name=name,
-        fingerprint=found.fingerprint(name),
-        dimensions=found.dimensions,
-        window=found.window,
+        fingerprint=model.fingerprint(name),
+        dimensions=model.dimensions,
+        window=model.window,
         languages=config.languages or (),
-        tokenizer=found.tokenizer,
-        weights=lambda: found.model,
-        pooling=found.pooling,
-        query_prefix=found.query_prefix,
-        document_prefix=found.document_prefix,
+        tokenizer=model.tokenizer,
+        weights=lambda: model.model,
+        pooling=model.pooling,
+        query_prefix=model.query_prefix,
+        document_prefix=model.document_prefix,
     )
 
 
@@ -258,8 +258,8 @@ class LocalEmbedder:
             first, second = self._ends
             parts = [self._tokenizer.ids(part) for part in text.split("\n", 1)]
             return [first, *np.concatenate(parts)[: self._room].tolist(), second]
-        shown = encodable(text[: self._model.window * LONGEST_TOKEN])
-        encoding = self._encoder.encode(shown, add_special_tokens=False)
+        window = encodable(text[: self._model.window * LONGEST_TOKEN])
+        encoding = self._encoder.encode(window, add_special_tokens=False)
         encoding.truncate(self._room)
         ids: list[int] = self._encoder.post_process(encoding).ids
         return ids
@@ -309,7 +309,7 @@ class LocalEmbedder:
 
     def _names(self, session: Any) -> list[str]:
         states = [output for output in session.get_outputs() if len(output.shape or ()) == 3]
-        inputs = [given.name for given in session.get_inputs()]
+        inputs = [field.name for field in session.get_inputs()]
         unknown = set(inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         width = states[0].shape[2] if states else None
         # A width that is not a number was left dynamic when the model was exported.

@@ -165,7 +165,7 @@ class OpenAIEmbedder:
                 if throttle is not None and error.retry_after:
                     throttle.hold(error.retry_after)
                 raise
-            return _read_answer(answer, asked=len(texts), dimensions=dimensions)
+            return _read_answer(answer, texts=len(texts), dimensions=dimensions)
 
         patience = throttle.patience if throttle is not None else float("inf")
         return self._retries.call(attempt, deadline=deadline, patience=patience)
@@ -261,11 +261,11 @@ class OpenAIEmbedder:
 def _server_words(error: openai.APIStatusError) -> str:
     """The server's own reason, on one short line."""
     body = error.body
-    stated = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(stated or "no reason given").split())[:200]
+    message = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(message or "no reason given").split())[:200]
 
 
-def _read_answer(body: bytes, *, asked: int, dimensions: int | None) -> Vectors:
+def _read_answer(body: bytes, *, texts: int, dimensions: int | None) -> Vectors:
     """The response's unit vectors, shape (asked, dimensions), in the order of the request.
 
     Raises TransientError if the body is not an embeddings response (a proxy's error page), and
@@ -273,15 +273,15 @@ def _read_answer(body: bytes, *, asked: int, dimensions: int | None) -> Vectors:
     """
     try:
         items = json.loads(body)["data"]
-        given = {item.get("index", place): item["embedding"] for place, item in enumerate(items)}
+        by_place = {item.get("index", place): item["embedding"] for place, item in enumerate(items)}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TransientError("answered with something that is not a list of embeddings") from error
-    if len(items) != asked or set(given) != set(range(asked)):
+    if len(items) != texts or set(by_place) != set(range(texts)):
         raise EmbeddingRejected(
-            f"The embedding server was sent {asked} texts and returned {len(items)} embeddings, "
+            f"The embedding server was sent {texts} texts and returned {len(items)} embeddings, "
             "or numbered them wrongly. Report it to the server's operator."
         )
-    vectors = [_vector(given[place]) for place in range(asked)]
+    vectors = [_vector(by_place[place]) for place in range(texts)]
     widths = {vector.size for vector in vectors}
     expected = dimensions or vectors[0].size
     if widths != {expected} or expected == 0:
@@ -292,12 +292,12 @@ def _read_answer(body: bytes, *, asked: int, dimensions: int | None) -> Vectors:
     return unit_vectors(np.stack(vectors), "The embedding server")
 
 
-def _vector(given: Any) -> npt.NDArray[np.float32]:
+def _vector(value: Any) -> npt.NDArray[np.float32]:
     """One embedding, from base64 of little-endian floats or a list of numbers."""
     try:
-        if isinstance(given, str):
-            return np.frombuffer(base64.b64decode(given, validate=True), dtype="<f4")
-        vector = np.asarray(given, dtype=np.float32)
+        if isinstance(value, str):
+            return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+        vector = np.asarray(value, dtype=np.float32)
     except (ValueError, TypeError, OverflowError, binascii.Error) as error:
         raise EmbeddingRejected(_UNREADABLE) from error
     if vector.ndim != 1:

@@ -152,7 +152,7 @@ def windows(text: str, size: int = WINDOW) -> Iterator[tuple[int, str]]:
     start = 0
     while len(text) - start > size:
         end = start + size
-        spaces = [found.start() for found in _SPACE.finditer(text, end - size // 4, end)]
+        spaces = [match.start() for match in _SPACE.finditer(text, end - size // 4, end)]
         # Before the space, not after it: byte-level models join a space to the next word.
         end = spaces[-1] if spaces else end
         yield start, text[start:end]

@@ -36,7 +36,7 @@ class TransientError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long to try. The clock, the sleep and the dice can be replaced."""
+    """The number and the time of attempts. Clock, sleep and dice can be replaced."""
 
     attempts: int
     sleep: Callable[[float], None] = time.sleep
@@ -46,7 +46,7 @@ class Retries:
     def call(
         self, attempt: Callable[[float], T], *, deadline: float, patience: float = float("inf")
     ) -> T:
-        """What `attempt(seconds left)` returned in the end.
+        """Call `attempt(seconds left)` until it succeeds; return its result.
 
         Raises EmbeddingUnavailable after the last attempt, and at once when the next wait would
         end after `deadline` seconds, or take over `patience`: waiting in vain helps nobody.
@@ -82,9 +82,9 @@ def _give_up(state: RetryCallState) -> None:
     """Raise EmbeddingUnavailable for the last attempt's error."""
     failure, number, wait = _failure(state), state.attempt_number, state.upcoming_sleep
     tried = "once" if number == 1 else f"{number} times"
-    asked = f" and asks to wait {wait:.0f} seconds" if failure.retry_after is not None else ""
+    request = f" and asks to wait {wait:.0f} seconds" if failure.retry_after is not None else ""
     # Who tries again, and when, is the caller's to say: a form that asks for an address does not.
-    message = f"The embedding server {failure}{asked} (tried {tried})."
+    message = f"The embedding server {failure}{request} (tried {tried})."
     raise EmbeddingUnavailable(message, failure.retry_after) from failure
 
 

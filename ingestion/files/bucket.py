@@ -81,16 +81,18 @@ class BucketStorage(Storage):
         return File(io.BufferedReader(_Object(reader), PART_BYTES), name)
 
     def _save(self, name: str, content: File[bytes]) -> str:
-        sent = _Sent(content)
+        upload = _Sent(content)
         try:
             with _told("written"):
                 obstore.put(
-                    self._objects, name, sent.blocks(), chunk_size=PART_BYTES, max_concurrency=2
+                    self._objects, name, upload.blocks(), chunk_size=PART_BYTES, max_concurrency=2
                 )
         except FileNotFoundError as error:
             raise _unavailable("written", error) from error  # the bucket itself
         promised = _HASH.search(name)
-        if (promised and sent.digest.hexdigest() != promised[1]) or self.size(name) != sent.size:
+        if (promised and upload.digest.hexdigest() != promised[1]) or self.size(
+            name
+        ) != upload.size:
             self.delete(name)
             raise _unavailable("written", ValueError("the stored file is not what was sent"))
         return name

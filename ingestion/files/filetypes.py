@@ -167,25 +167,25 @@ def sniff(head: bytes, file_name: str) -> FileType:
     if not head:
         raise EmptyFile(f"“{file_name}” is empty (0 bytes). Check the original and upload again.")
     extension = PurePosixPath(file_name).suffix.lower()
-    named = SUPPORTED.get(extension)
+    by_name = SUPPORTED.get(extension)
     if foreign := _foreign_content(head):
-        raise _refusal(file_name, named, foreign)
+        raise _refusal(file_name, by_name, foreign)
     if head.startswith(_ZIP):
-        return _settle(file_name, named, _zip_type(head, file_name, named))
+        return _settle(file_name, by_name, _zip_type(head, file_name, by_name))
     if head.startswith(_OLE):
-        return _settle(file_name, named, _ole_type(head, file_name, named))
+        return _settle(file_name, by_name, _ole_type(head, file_name, by_name))
     for signature, image in _IMAGES:
         if signature.match(head):
-            return _settle(file_name, named, image)
+            return _settle(file_name, by_name, image)
     # PDF readers skip garbage before the signature; a text may mention it.
     begins = head.lstrip().startswith(b"%PDF-")
-    if begins or (b"%PDF-" in head[:1024] and named not in _TEXT_TYPES):
-        return _settle(file_name, named, PDF)
+    if begins or (b"%PDF-" in head[:1024] and by_name not in _TEXT_TYPES):
+        return _settle(file_name, by_name, PDF)
     if head.lstrip()[:5] == b"{\\rtf":
-        return _settle(file_name, named, RTF)
+        return _settle(file_name, by_name, RTF)
     if not looks_like_text(head):
-        raise _refusal(file_name, named, "binary data of an unknown type")
-    return _text_type(head, file_name, named)
+        raise _refusal(file_name, by_name, "binary data of an unknown type")
+    return _text_type(head, file_name, by_name)
 
 
 def _foreign_content(head: bytes) -> str:
@@ -204,7 +204,7 @@ def _is_mpeg_stream(head: bytes) -> bool:
     return len(head) >= 564 and set(head[: 188 * 20 : 188]) == {0x47} and not head.isascii()
 
 
-def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+def _zip_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType:
     # The first name in the archive itself, not in an archive packed inside it.
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     for media_type, content in _MIMETYPES.items():
@@ -212,71 +212,69 @@ def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
             return content
     # Only names in local headers: compressed bytes can contain any text.
     names = _LOCAL_HEADER.findall(head)
-    found = [
-        content
-        for folder, content in _FOLDERS.items()
-        if any(name.startswith(folder) for name in names)
-    ]
-    if named is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
+    candidates = [kind for path, kind in _FOLDERS.items() if any(n.startswith(path) for n in names)]
+    if by_name is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
         # A user's own folder may be named "word", or contain a document.
         return ZIP
-    if named is not None and (named in found or (not found and named in _ZIP_TYPES)):
-        return named
-    if found:
-        return found[0]
-    if named is None and not PurePosixPath(file_name).suffix:
+    if by_name is not None and (
+        by_name in candidates or (not candidates and by_name in _ZIP_TYPES)
+    ):
+        return by_name
+    if candidates:
+        return candidates[0]
+    if by_name is None and not PurePosixPath(file_name).suffix:
         return ZIP
-    raise _refusal(file_name, named, "a ZIP archive")
+    raise _refusal(file_name, by_name, "a ZIP archive")
 
 
-def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+def _ole_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType:
     """The type according to its stream names; the file name decides between embedded documents.
 
     Stream names are often at the end of the file, beyond the head: then its parser decides.
     """
-    found = [content for stream, content in _STREAMS.items() if stream in head]
-    if named is None and PurePosixPath(file_name).suffix:
+    candidates = [content for stream, content in _STREAMS.items() if stream in head]
+    if by_name is None and PurePosixPath(file_name).suffix:
         # A message or a drawing, which may contain a document.
         raise _refusal(file_name, None, "an old Microsoft Office file")
-    if named is not None and named in found:
-        return named
-    if found:
-        return found[0]
-    if named is MSG:
-        return named
+    if by_name is not None and by_name in candidates:
+        return by_name
+    if candidates:
+        return candidates[0]
+    if by_name is MSG:
+        return by_name
     # A .docx in an OLE container is encrypted: its parser reports that.
-    if named is not None and (named in _ALIKE or named in _ENCRYPTED_IN_OLE):
-        return named
-    raise _refusal(file_name, named, "an old Microsoft Office file")
+    if by_name is not None and (by_name in _ALIKE or by_name in _ENCRYPTED_IN_OLE):
+        return by_name
+    raise _refusal(file_name, by_name, "an old Microsoft Office file")
 
 
-def _settle(file_name: str, named: FileType | None, content: FileType) -> FileType:
+def _settle(file_name: str, by_name: FileType | None, content: FileType) -> FileType:
     """The content's type. Raises TypeMismatch if the name indicates another."""
-    if named is None or named is content or content in _ALIKE.get(named, frozenset()):
+    if by_name is None or by_name is content or content in _ALIKE.get(by_name, frozenset()):
         return content
     raise TypeMismatch(
-        f"“{file_name}” is named like {_a(named.label)} but contains {_a(content.label)}. "
+        f"“{file_name}” is named like {_a(by_name.label)} but contains {_a(content.label)}. "
         f"Rename it to end in {content.extension} and upload it again."
     )
 
 
-def _text_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+def _text_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType:
     text = head.decode("utf-8", "replace")
     start = text.lstrip("\ufeff \t\r\n")
     content = HTML if HTML_START.match(start) else XML if start.startswith("<?xml ") else TEXT
-    if named is IPYNB and text.lstrip("\ufeff \t\r\n").startswith("{"):
+    if by_name is IPYNB and start.startswith("{"):
         return IPYNB
-    if named is None:
+    if by_name is None:
         if PurePosixPath(file_name).suffix:
             raise _refusal(file_name, None, "text of an unknown type")
         return content
-    if named not in _TEXT_TYPES:
+    if by_name not in _TEXT_TYPES:
         raise TypeMismatch(
-            f"“{file_name}” is named like {_a(named.label)} but contains {_a(content.label)}. "
-            f"Rename it to end in {content.extension}, or export it again as {named.label}."
+            f"“{file_name}” is named like {_a(by_name.label)} but contains {_a(content.label)}. "
+            f"Rename it to end in {content.extension}, or export it again as {by_name.label}."
         )
     # Some Sphinx projects, such as Django's documentation, keep reStructuredText in .txt files.
-    return RST if named is TEXT and looks_like_rst(text) else named
+    return RST if by_name is TEXT and looks_like_rst(text) else by_name
 
 
 def main_extensions() -> tuple[str, ...]:
@@ -286,12 +284,12 @@ def main_extensions() -> tuple[str, ...]:
 
 
 def _refusal(
-    file_name: str, named: FileType | None, content: str
+    file_name: str, by_name: FileType | None, content: str
 ) -> UnsupportedType | TypeMismatch:
-    if named is not None:
+    if by_name is not None:
         return TypeMismatch(
-            f"“{file_name}” is named like {_a(named.label)} but contains {content}. It is damaged "
-            "or has the wrong extension: open it in its own program and export it again."
+            f"“{file_name}” is named like {_a(by_name.label)} but contains {content}. It is "
+            "damaged or has the wrong extension: open it in its own program and export it again."
         )
     names = ", ".join(f".{name}" for name in main_extensions())
     return UnsupportedType(

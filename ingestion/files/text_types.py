@@ -93,10 +93,10 @@ def _legible(head: bytes, codec: str) -> str | None:
         text = codecs.getincrementaldecoder(codec)().decode(head)
     except UnicodeDecodeError:
         return None
-    seen = "".join(text.split())
-    strange = sum(not char.isprintable() for char in seen)
-    is_text = len(seen) >= _FEWEST_LEGIBLE and "\x00" not in seen
-    return text if is_text and strange <= 0.02 * len(seen) else None
+    letters = "".join(text.split())
+    strange = sum(not char.isprintable() for char in letters)
+    is_text = len(letters) >= _FEWEST_LEGIBLE and "\x00" not in letters
+    return text if is_text and strange <= 0.02 * len(letters) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ PROSE = (
 def check_pattern(pattern: Pattern) -> list[str]:
     """The pattern's errors, as sentences for a form; empty if it is valid."""
     if pattern.normaliser not in NORMALISERS:
-        known = ", ".join(sorted(NORMALISERS))
-        return [f"Unknown normaliser {pattern.normaliser!r}; choose one of {known}."]
+        choices = ", ".join(sorted(NORMALISERS))
+        return [f"Unknown normaliser {pattern.normaliser!r}; choose one of {choices}."]
     problems = regex_problems(pattern.regex)
     if problems:
         return problems
@@ -37,9 +37,9 @@ def check_pattern(pattern: Pattern) -> list[str]:
         if example not in _recognised(pattern, example)
     ]
     problems += [
-        f"The counter-example {text!r} must not be recognised, but is, as {', '.join(found)}."
+        f"The counter-example {text!r} must not be recognised, but is, as {', '.join(recognised)}."
         for text in pattern.counter_examples
-        if (found := _recognised(pattern, text))
+        if (recognised := _recognised(pattern, text))
     ]
     return problems
 
@@ -51,7 +51,7 @@ def _recognised(pattern: Pattern, text: str) -> list[str]:
 
 
 def regex_problems(regex: str) -> list[str]:
-    """Why `regex` is not taken, as sentences; empty if it is. What is taken is never slow."""
+    """The reasons to refuse `regex`, as sentences; none if it is valid, and then never slow."""
     if len(regex) > MAX_REGEX_CHARS:
         return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
     try:
@@ -98,10 +98,10 @@ def _taken(pattern: Pattern, later: Sequence[Pattern]) -> Iterator[str]:
 
 
 def _in_prose(pattern: Pattern) -> Iterator[str]:
-    found = dict.fromkeys(one.text for one in find_identifiers(PROSE, [pattern]))
-    if found:
-        named = ", ".join(f"“{text}”" for text in list(found)[:3])
+    texts = dict.fromkeys(one.text for one in find_identifiers(PROSE, [pattern]))
+    if texts:
+        quoted = ", ".join(f"“{text}”" for text in list(texts)[:3])
         yield (
-            f"It recognises {named} in ordinary prose, so that questions with such words are "
+            f"It recognises {quoted} in ordinary prose, so that questions with such words are "
             "searched as codes. Make the expression narrower."
         )

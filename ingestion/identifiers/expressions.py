@@ -65,13 +65,13 @@ def _translated(pattern: str) -> str:
     written: list[str] = []
     place, is_inside = 0, False
     while place < len(pattern):
-        if found := _ESCAPE.match(pattern, place):
-            code, name = found[1] or found[2], found[3]
+        if match := _ESCAPE.match(pattern, place):
+            code, name = match[1] or match[2], match[3]
             if name == "b" and not is_inside:
                 _refuse_boundary_beside_other_scripts(pattern, place)
-            known = _INSIDE if is_inside else _OUTSIDE
-            written.append(rf"\x{{{code}}}" if code else known.get(name, found[0]))
-            place = found.end()
+            escapes = _INSIDE if is_inside else _OUTSIDE
+            written.append(rf"\x{{{code}}}" if code else escapes.get(name, match[0]))
+            place = match.end()
             continue
         sign = pattern[place]
         if sign == "[" and not is_inside:
@@ -111,8 +111,8 @@ def _sentence(pattern: str, error: Exception) -> str:
             "none: leave the second + out."
         )
     detail = error.args[0] if error.args else error
-    shown = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-    return f"RE2, which runs the expression, does not accept it: {shown}. Write it more simply."
+    reason = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+    return f"RE2, which runs the expression, does not accept it: {reason}. Write it more simply."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +150,10 @@ class Bounded:
         end = len(text) if stop is None else stop
         while start < end:
             before = max(start - 1, 0)
-            found = (self._later if start else self._first).search(text[before:end])
-            if found is None:
+            match = (self._later if start else self._first).search(text[before:end])
+            if match is None:
                 return
-            first, last = found.start(1), found.end(1)
+            first, last = match.start(1), match.end(1)
             if last > first:
                 yield Span(before + first, before + last, text[before + first : before + last])
             start = max(before + last, start + 1)

@@ -48,19 +48,19 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
 
     Takes time linear in the length of the text.
     """
-    taken = _Taken()
-    found: list[Found] = []
+    spans = _Taken()
+    identifiers: list[Found] = []
     for pattern in patterns:
         normaliser = NORMALISERS[pattern.normaliser]
         accepted: list[Found] = []
         for match in _matches(_usable(pattern), text):
-            if taken.overlaps(match.start(), match.end()):
+            if spans.overlaps(match.start(), match.end()):
                 continue
             if one := _found(pattern.name, match.group(), match.start(), normaliser):
                 accepted.append(one)
-        taken.add(accepted)
-        found += accepted
-    return sorted(found, key=lambda one: one.start)
+        spans.add(accepted)
+        identifiers += accepted
+    return sorted(identifiers, key=lambda one: one.start)
 
 
 def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
@@ -70,19 +70,19 @@ def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
     `1312` alone. A bare part is worth looking up in the index, where an identifier may end
     with it, but does not prove that an identifier was meant.
     """
-    found = find_identifiers(query, patterns)
-    taken = _Taken()
-    taken.add(found)
+    identifiers = find_identifiers(query, patterns)
+    spans = _Taken()
+    spans.add(identifiers)
     # ASCII letters only: upper() would change offsets (ß).
     for one in find_identifiers(query.translate(_ASCII_UPPER), patterns):
-        if not taken.overlaps(one.start, one.end):
-            found.append(_loosened(one, query))
-            taken.add([found[-1]])
+        if not spans.overlaps(one.start, one.end):
+            identifiers.append(_loosened(one, query))
+            spans.add([identifiers[-1]])
     for part in _bare_parts(query):
-        if not taken.overlaps(part.start, part.end):
-            found.append(part)
-            taken.add([part])
-    return sorted(found, key=lambda one: one.start)
+        if not spans.overlaps(part.start, part.end):
+            identifiers.append(part)
+            spans.add([part])
+    return sorted(identifiers, key=lambda one: one.start)
 
 
 def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> bool:
@@ -93,10 +93,10 @@ def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTE
     """
     bare = query.strip(string.whitespace + "\"'`“”‘’«»?!,;:")
     bare = bare.removesuffix(".")
-    found = query_identifiers(bare, patterns)
-    if len(found) != 1 or not bare:
+    identifiers = query_identifiers(bare, patterns)
+    if len(identifiers) != 1 or not bare:
         return False
-    one = found[0]
+    one = identifiers[0]
     whole = (one.start, one.end) == (0, len(bare))
     return whole and one.distinctive and (not one.loose or _SPACED_CODE.fullmatch(bare) is not None)
 
@@ -116,8 +116,8 @@ class _Taken:
             for other_start, other_end in self._cells.get(cell, ())
         )
 
-    def add(self, found: Iterable[Found]) -> None:
-        for one in found:
+    def add(self, identifiers: Iterable[Found]) -> None:
+        for one in identifiers:
             for cell in range(one.start // self._CELL, (one.end - 1) // self._CELL + 1):
                 self._cells.setdefault(cell, []).append((one.start, one.end))
 
@@ -204,10 +204,10 @@ class Place(IntEnum):
     BODY = 2
 
 
-def index_forms(found: Found) -> tuple[Form, ...]:
+def index_forms(identifier: Found) -> tuple[Form, ...]:
     """The forms to store or look up for an identifier, strongest first."""
-    forms = {found.canonical: FULL}
-    for form, strength in NORMALISERS[found.normaliser].lesser(found.text):
+    forms = {identifier.canonical: FULL}
+    for form, strength in NORMALISERS[identifier.normaliser].lesser(identifier.text):
         if form and len(form) <= MAX_IDENTIFIER_CHARS:
             forms.setdefault(form, strength)
     ranked = sorted(forms.items(), key=lambda item: -item[1])
@@ -221,12 +221,12 @@ def match_strength(query: Found, stored: Iterable[Form]) -> float:
     `30 CFR 75.1725` matches a text with `§75.1725`, but PII-2024-0042 does not match
     INC-2024-0042, which only shares a tail. SQL look-ups must follow the same rule.
     """
-    asked = dict(index_forms(query))
+    query_forms = dict(index_forms(query))
     return max(
         (
-            asked[form] * strength
+            query_forms[form] * strength
             for form, strength in stored
-            if form in asked and FULL in (asked[form], strength)
+            if form in query_forms and FULL in (query_forms[form], strength)
         ),
         default=0.0,
     )
@@ -245,8 +245,8 @@ def placed_forms(
     placed: dict[str, tuple[Place, float]] = {}
     places = ((Place.TITLE, title), (Place.HEADING, "\n".join(heading_path)), (Place.BODY, text))
     for place, part in places:
-        for found in find_identifiers(part, patterns):
-            for form, strength in index_forms(found):
+        for identifier in find_identifiers(part, patterns):
+            for form, strength in index_forms(identifier):
                 if form not in placed or strength > placed[form][1]:
                     placed[form] = (place, strength)
     return placed

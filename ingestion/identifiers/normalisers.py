@@ -92,9 +92,9 @@ def _code_lesser(text: str) -> Lesser:
         runs_without_suffix = runs[:-1]
     else:
         runs_without_suffix = runs
-    for kept in (runs, runs_without_suffix):
-        for first in range(1, len(kept)):
-            tail = kept[first:]
+    for parts in (runs, runs_without_suffix):
+        for first in range(1, len(parts)):
+            tail = parts[first:]
             digits = [run for run in tail if run.isdigit()]
             telling = any(
                 len(run) >= _MIN_TAIL_DIGITS and not _YEAR.fullmatch(run) for run in digits

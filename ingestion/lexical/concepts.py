@@ -70,16 +70,16 @@ def phrases_of_model(texts: Sequence[str], read: Mapping[str, str]) -> list[KeyP
         SCHEMA,
         most_tokens=LEAST_TOKENS + TOKENS_EACH * count,
     )
-    named = answer.get("phrases") if isinstance(answer, dict) else None
-    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+    names = answer.get("phrases") if isinstance(answer, dict) else None
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise NoAnswer(f"{settings.CONCEPTS_MODEL} did not answer with a list of phrases.")
-    keys = {key: None for each in named if (key := lexemes_of(each[:MAX_CHARS], read))}
-    found = occurrences(texts, read, list(keys)[:MOST])
-    if not found:
+    keys = {key: None for each in names if (key := lexemes_of(each[:MAX_CHARS], read))}
+    phrases = occurrences(texts, read, list(keys)[:MOST])
+    if not phrases:
         raise NoAnswer(f"{settings.CONCEPTS_MODEL} named no phrase that the document contains.")
     return [
-        KeyPhrase(key, label, times, 1 - place / len(found), first)
-        for place, (key, label, times, first) in enumerate(found[:count])
+        KeyPhrase(key, label, times, 1 - place / len(phrases), first)
+        for place, (key, label, times, first) in enumerate(phrases[:count])
     ]
 
 
@@ -142,10 +142,10 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
     """
     if not _is_installed():
         return []
-    shown = Chunk.objects.filter(version=version_id)
-    shown = shown.filter(Q(edit=None) | Q(edit__disabled=False)).order_by("ordinal")
+    searchable = Chunk.objects.filter(version=version_id)
+    searchable = searchable.filter(Q(edit=None) | Q(edit__disabled=False)).order_by("ordinal")
     rows, read_so_far = [], 0
-    for row in shown.values_list("ordinal", "text", "text_config", "collection_id").iterator():
+    for row in searchable.values_list("ordinal", "text", "text_config", "collection_id").iterator():
         rows.append(row)
         read_so_far += len(row[1])
         if read_so_far > MOST_CHARACTERS:
@@ -209,12 +209,12 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
 
 def refresh(document_id: int) -> bool:
     """Extract a document's concepts again, in one transaction; False if it is gone or unread."""
-    kept = Document.objects.kept().filter(pk=document_id)
-    read = kept.values_list("current", flat=True).first()
+    documents = Document.objects.kept().filter(pk=document_id)
+    read = documents.values_list("current", flat=True).first()
     # Before the lock: a model takes seconds.
     phrases = of(read) if read is not None else []
     with transaction.atomic():
-        document = kept.select_for_update(of=("self",)).first()
+        document = documents.select_for_update(of=("self",)).first()
         if document is None or document.current_id is None:
             return False
         if document.current_id != read:

@@ -49,7 +49,7 @@ class KeyPhrase:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of a candidate; `is_run`: it is a whole run somewhere."""
+    """A candidate's counts and forms; `is_run`: it is a whole run somewhere."""
 
     place: int
     count: int = 0
@@ -75,13 +75,13 @@ def key_phrases(
     `read` has the lexeme of each content word (`words_of`); words that it lacks are stop words.
     Scripts without word breaks, numbers and words of one or two letters in lower case yield none.
     """
-    found: dict[Key, _Found] = {}
+    phrases: dict[Key, _Found] = {}
     total = 0
     for place, text in enumerate(texts):
         for run in _runs(text, read):
             total += len(run)
-            _count(found, run, text, place)
-    candidates = {key: each for key, each in found.items() if each.count > 1 or each.is_run}
+            _count(phrases, run, text, place)
+    candidates = {key: each for key, each in phrases.items() if each.count > 1 or each.is_run}
     nested = _nested(candidates)
     scores: dict[Key, float] = {}
     for key, each in candidates.items():
@@ -90,8 +90,8 @@ def key_phrases(
             rarity = math.fsum(map(idf, key)) / len(key)
             scores[key] = math.log2(1 + len(key)) * own * rarity
     most = _most(total)
-    chosen = sorted(scores, key=lambda key: (-scores[key], found[key].place, key))[:most]
-    best = max((scores[key] for key in chosen), default=1.0)
+    best_keys = sorted(scores, key=lambda key: (-scores[key], phrases[key].place, key))[:most]
+    best = max((scores[key] for key in best_keys), default=1.0)
     return [
         KeyPhrase(
             key,
@@ -100,7 +100,7 @@ def key_phrases(
             scores[key] / best,
             candidates[key].place,
         )
-        for key in chosen
+        for key in best_keys
     ]
 
 
@@ -127,18 +127,20 @@ def occurrences(
     """Each of the `keys` that the texts contain, in their order: key, usual form, number of
     occurrences, and the first text that has it.
     """
-    found: dict[Key, _Found] = {}
+    phrases: dict[Key, _Found] = {}
     for place, text in enumerate(texts):
         for run in _runs(text, read):
-            _count(found, run, text, place)
+            _count(phrases, run, text, place)
     return [
-        (key, _form(found[key]), found[key].count, found[key].place) for key in keys if key in found
+        (key, _form(phrases[key]), phrases[key].count, phrases[key].place)
+        for key in keys
+        if key in phrases
     ]
 
 
-def _form(found: _Found) -> str:
+def _form(phrase: _Found) -> str:
     """The most frequent form of a phrase, the first by name of several."""
-    return min(found.forms, key=lambda form: (-found.forms[form], form))
+    return min(phrase.forms, key=lambda form: (-phrase.forms[form], form))
 
 
 Run = list[tuple[str, int, int]]
@@ -168,7 +170,7 @@ def _is_content(word: str) -> bool:
     return len(word) >= MIN_LETTERS or (len(word) > 1 and word.isupper())
 
 
-def _count(found: dict[Key, _Found], run: Run, text: str, place: int) -> None:
+def _count(phrases: dict[Key, _Found], run: Run, text: str, place: int) -> None:
     """Count the phrases of up to MAX_WORDS words in one run."""
     for size in range(1, min(len(run), MAX_WORDS) + 1):
         for first in range(len(run) - size + 1):
@@ -179,9 +181,9 @@ def _count(found: dict[Key, _Found], run: Run, text: str, place: int) -> None:
             if len(label) > MAX_CHARS:
                 continue
             key = tuple([lexeme for lexeme, _, _ in part])
-            each = found.get(key)
+            each = phrases.get(key)
             if each is None:
-                each = found[key] = _Found(place)
+                each = phrases[key] = _Found(place)
             each.count += 1
             each.is_run = each.is_run or size == len(run)
             each.forms[label] += 1
@@ -198,4 +200,4 @@ def _nested(candidates: Mapping[Key, _Found]) -> dict[Key, float]:
         }
         for part in parts:
             counts.setdefault(part, []).append(each.count)
-    return {key: math.fsum(held) / len(held) for key, held in counts.items()}
+    return {key: math.fsum(numbers) / len(numbers) for key, numbers in counts.items()}

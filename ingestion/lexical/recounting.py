@@ -53,7 +53,9 @@ def differences() -> list[tuple[int, int, int]]:
     """
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERENCES)
-        return [(int(pk), int(stated), int(counted)) for pk, stated, counted in cursor.fetchall()]
+        return [
+            (int(pk), int(recorded), int(counted)) for pk, recorded, counted in cursor.fetchall()
+        ]
 
 
 def recount() -> None:

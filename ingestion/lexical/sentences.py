@@ -126,16 +126,16 @@ def _of_list(text: str, lines: list[tuple[int, int]], language: str) -> Iterator
 
 
 def _prose(text: str, start: int, end: int, language: str, kind: Kind) -> Iterator[Span]:
-    held: tuple[int, int] | None = None
+    pending: tuple[int, int] | None = None
     for low, high in sentence_spans(text[start:end]):
-        span = (held[0] if held else start + low, start + high)
+        span = (pending[0] if pending else start + low, start + high)
         if _goes_on(text[span[0] : span[1]], primary_code(language)):
-            held = span
+            pending = span
             continue
         yield Span(*span, kind)
-        held = None
-    if held:
-        yield Span(*held, kind)
+        pending = None
+    if pending:
+        yield Span(*pending, kind)
 
 
 def _goes_on(sentence: str, language: str) -> bool:

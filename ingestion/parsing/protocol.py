@@ -71,8 +71,8 @@ def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -
     data = _data_folder(folder)
     if data is None:
         return Ocr(pages=pages)
-    held = tuple(code for code in languages if (data / f"{code}.traineddata").is_file())
-    if not held:
+    present = tuple(code for code in languages if (data / f"{code}.traineddata").is_file())
+    if not present:
         packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in languages)
         lacking = (
             f"OCR is not installed for {', '.join(languages) or 'any language'}. Install it (on "
@@ -80,7 +80,7 @@ def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -
             "installed languages, and process the document again"
         )
         return Ocr(pages=pages, lacking=lacking)
-    return Ocr(held, str(data), pages)
+    return Ocr(present, str(data), pages)
 
 
 def _data_folder(folder: str) -> Path | None:
@@ -90,9 +90,9 @@ def _data_folder(folder: str) -> Path | None:
     root = Path("/")
     for pattern in DATA_FOLDERS:
         # The newest version first.
-        for found in sorted(root.glob(pattern.lstrip("/")), reverse=True):
-            if _holds_data(found):
-                return found
+        for match in sorted(root.glob(pattern.lstrip("/")), reverse=True):
+            if _holds_data(match):
+                return match
     return None
 
 
@@ -185,10 +185,10 @@ def with_file_name(title: str, file_name: str) -> str:
 
     Indexed for search, because people know many documents by file name or the author in it.
     """
-    said = set(_WORD.findall(title.casefold()))
+    title_words = set(_WORD.findall(title.casefold()))
     base = re.split(r"[/\\]", file_name.strip())[-1]
     words = dict.fromkeys(_WORD.findall(_without_extension(base)))
-    lacking = [word for word in words if word.casefold() not in said]
+    lacking = [word for word in words if word.casefold() not in title_words]
     return " ".join([title, *lacking]).strip()
 
 

@@ -25,7 +25,7 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 -- as in the Standard Webhooks specificat
 
 
 class Event(models.TextChoices):
-    """What a webhook can ask to be told."""
+    """An event that a webhook can subscribe to."""
 
     READY = events.DOCUMENT_READY, _("A document is ready: search finds it, or its new version")
     FAILED = events.DOCUMENT_FAILED, _("The processing of a document failed")

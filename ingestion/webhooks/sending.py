@@ -36,8 +36,8 @@ def record_event(
 ) -> int:
     """Queue an event of a collection at the webhooks that want it and may know; return how many."""
     wanting = _wanting(event).filter(Q(collections=None) | Q(collections=collection_id)).distinct()
-    told = [hook for hook in wanting if _may_read(hook, collection_id)]
-    return _queue(told, event, data()) if told else 0
+    receivers = [hook for hook in wanting if _may_read(hook, collection_id)]
+    return _queue(receivers, event, data()) if receivers else 0
 
 
 def record_fall(data: Mapping[str, Any], *, permission: str) -> int:
@@ -187,8 +187,8 @@ def _post(webhook: Webhook, delivery: Delivery) -> Reply:
             ) as response,
         ):
             # A redirect is a refusal: it could lead anywhere.
-            named = {name.lower(): value for name, value in response.headers}
-            wait = retry_after(named.get(b"retry-after", b"").decode("latin-1"))
+            fields = {name.lower(): value for name, value in response.headers}
+            wait = retry_after(fields.get(b"retry-after", b"").decode("latin-1"))
             return Reply(response.status, wait)
     except FAILURES as error:
         reason = gettext("%(host)s cannot be reached, or did not respond in %(seconds)g seconds.")

@@ -25,7 +25,7 @@ from ingestion.parsing.child.isolation import Confinement, cut_off
 from ingestion.parsing.child.scratch import stage, write_stages
 from ingestion.parsing.formats import pandoc
 from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.pages import libreoffice, pictures
+from ingestion.parsing.pages import pictures
 from ingestion.parsing.protocol import Extraction, Ocr, ScannedPages, Source
 from ingestion.parsing.registry import parser_for
 
@@ -161,10 +161,10 @@ def _confinement(job: dict[str, Any], scratch: Path) -> Confinement:
 
 def _office_files(job: dict[str, Any]) -> tuple[Path, ...]:
     """LibreOffice's own files, for a child that draws slides with it; none for any other."""
-    path = libreoffice.library()
+    path = pictures.office_library()
     if not job["page"] or not pictures.is_deck(job["file_type"][0]) or path is None:
         return ()
-    return (path.parent.parent, *libreoffice.READS)
+    return (path.parent.parent, *pictures.OFFICE_FOLDERS)
 
 
 def apply_limits(limits: ParseLimits, others: int = 0) -> None:

@@ -52,7 +52,7 @@ def serve(handle: int) -> None:
 
 
 class _Others:
-    """How many processes and threads the kernel counts with a child's, counted now and then."""
+    """The number of processes and threads that the kernel counts with a child's, cached a while."""
 
     def __init__(self) -> None:
         self._count, self._until = 0, 0.0
@@ -141,15 +141,15 @@ def _wait(
 def _ended(pid: int, seconds: float) -> int:
     """Wait up to `seconds` for the child, then kill it and its group; return its exit status."""
     deadline = time.monotonic() + seconds
-    found = status = 0
-    while not found and time.monotonic() < deadline:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if not found:
+    ended = status = 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if not ended:
             time.sleep(_LOOK_SECONDS)
-    if not found:
+    if not ended:
         os.kill(pid, signal.SIGKILL)
     _kill_group(pid)
-    if not found:
+    if not ended:
         status = os.waitpid(pid, 0)[1]
     return os.waitstatus_to_exitcode(status)
 

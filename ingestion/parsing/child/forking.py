@@ -122,10 +122,10 @@ def _run(job: dict[str, Any], seconds: float) -> int | None:
         server.close()
         raise
     with _lock:
-        kept = server.files < _MOST_FILES and len(_idle) < _MOST_IDLE
-        if kept:
+        is_reusable = server.files < _MOST_FILES and len(_idle) < _MOST_IDLE
+        if is_reusable:
             _idle.append(server)
-    if not kept:
+    if not is_reusable:
         server.close()
     return status
 

@@ -40,7 +40,7 @@ _LOADERS = ("lib*/ld-*.so*", "lib/*/ld-*.so*")
 
 @dataclass(frozen=True)
 class Confinement:
-    """What one child may touch: files to read, the folder to write, programs to run.
+    """The files of one child: files to read, the folder to write, programs to run.
 
     `account`: the user and group to become, for a child of root.
     """
@@ -98,7 +98,7 @@ def _hold_files(bounds: Confinement) -> bool:
     runs = bounds.runs
     if not all(path.is_relative_to(sys.prefix) for path in runs):
         # A program of the system is linked dynamically: its loader is run as well.
-        runs += tuple(found for pattern in _LOADERS for found in Path("/").glob(pattern))
+        runs += tuple(loader for pattern in _LOADERS for loader in Path("/").glob(pattern))
     return restrict_files(reads, (bounds.writes, Path("/dev/null")), runs)
 
 
@@ -109,8 +109,8 @@ def code_paths() -> tuple[Path, ...]:
     """
     libraries = Path(sys.base_prefix, "lib")
     installed = [Path(entry) for entry in sys.path if entry]
-    kept = [path for path in installed if _is_packages(path) or not _CODE.is_relative_to(path)]
-    return (_CODE, libraries, *kept)
+    packages = [path for path in installed if _is_packages(path) or not _CODE.is_relative_to(path)]
+    return (_CODE, libraries, *packages)
 
 
 def _is_packages(path: Path) -> bool:
@@ -160,14 +160,14 @@ def isolation_report() -> list[tuple[bool, str]]:
     A process of its own tries them, as a file's child would. Nothing is written.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-c", _TRIAL, str(_ROOT)],
             capture_output=True,
             check=True,
             timeout=_SECONDS,
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
         )
-        signals, *layers = json.loads(done.stdout)
+        signals, *layers = json.loads(process.stdout)
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         return [(False, f"The isolation of parsers could not be tried: {error}.")]
     return _lines(set(layers), holds_signals=signals)

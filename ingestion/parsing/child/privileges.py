@@ -120,26 +120,26 @@ def drop(account: int | None, *, keeps_reading: bool = False) -> bool:
     `keeps_reading`: keep the one to read files of others, for root's own Python in a closed home
     directory; Landlock must hold the files then. True unless this process remains root with rights.
     """
-    kept = _DAC_READ_SEARCH if keeps_reading and account is not None else None
+    capability_left = _DAC_READ_SEARCH if keeps_reading and account is not None else None
     if sys.platform == "linux":
         for capability in range(_LAST_CAPABILITY + 1):
-            if capability != kept:
+            if capability != capability_left:
                 prctl(_PR_CAPBSET_DROP, capability)
         prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR)
     if account is not None:
-        if kept is not None:
+        if capability_left is not None:
             prctl(_PR_SET_KEEPCAPS, 1)
         os.setgroups([])
         os.setresgid(account, account, account)
         os.setresuid(account, account, account)
     if sys.platform != "linux":
         return not is_root()
-    is_dropped = _set_capabilities(1 << kept if kept is not None else 0)
+    is_dropped = _set_capabilities(1 << capability_left if capability_left is not None else 0)
     if not is_dropped:
         is_dropped = _set_capabilities(0)
-    elif kept is not None:
+    elif capability_left is not None:
         # Also for pandoc.
-        prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, kept)
+        prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, capability_left)
     return is_dropped and not is_root()
 
 

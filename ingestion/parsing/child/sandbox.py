@@ -10,7 +10,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,29 +115,11 @@ class DrawnPage:
 def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
     """Page `page` (from 1), drawn in a child process. Raises ParseFailed."""
     job = Job(path, _type_of(path, file_name), limits, page=page)
-    with _place() as place:
-        scratch = place.scratch
-        _run_child(job, place)
-        try:
-            outcome = _outcome(scratch)
-            if "error" in outcome:
-                raise errors.PageNotDrawn(outcome["message"])
-            with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
-                content = file.read()
-            size = int(outcome["width"]), int(outcome["height"])
-            return DrawnPage(content, *size, _words(scratch), _deck(job, scratch))
-        except (ValueError, KeyError, TypeError) as error:
-            raise errors.DamagedFile(STRANGE_RESULT) from error
-
-
-def _deck(job: Job, scratch: Path) -> bytes:
-    if not is_deck(job.file_type.media_type):
-        return b""
-    try:
-        with opened_result(scratch / DECK_FILE, _LARGEST_DECK) as file:
-            return file.read()
-    except errors.DamagedFile:
-        return b""
+    with _page_outcome(job) as (scratch, outcome):
+        with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
+            content = file.read()
+        size = int(outcome["width"]), int(outcome["height"])
+        return DrawnPage(content, *size, _words(scratch), _deck(job, scratch))
 
 
 def recognise_page(
@@ -149,15 +131,30 @@ def recognise_page(
     """
     ocr = ocr.wanting([page])
     job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
+    with _page_outcome(job) as (scratch, _):
+        return _words(scratch)
+
+
+@contextmanager
+def _page_outcome(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Run the child of a page; yield its scratch directory and the facts about the page."""
     with _place() as place:
         _run_child(job, place)
         try:
             outcome = _outcome(place.scratch)
             if "error" in outcome:
                 raise errors.PageNotDrawn(outcome["message"])
-            return _words(place.scratch)
+            yield place.scratch, outcome
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _deck(job: Job, scratch: Path) -> bytes:
+    """The PDF of all slides; empty for other files and for a larger one."""
+    if is_deck(job.file_type.media_type):
+        with suppress(errors.DamagedFile), opened_result(scratch / DECK_FILE, _LARGEST_DECK) as pdf:
+            return pdf.read()
+    return b""
 
 
 def _words(scratch: Path) -> tuple[Word, ...]:
@@ -196,7 +193,7 @@ def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDo
 
 
 class _Place(NamedTuple):
-    """Where a child works, and as whom. Its account is free again when its directory is gone."""
+    """A child's directory and account, which is free again when the directory is gone."""
 
     scratch: Path
     account: int | None
@@ -210,13 +207,13 @@ def _place() -> Iterator[_Place]:
 
 def _run_child(job: Job, place: _Place) -> None:
     limits, file_type, (scratch, account) = job.limits, job.file_type, place
-    path, given = job.path.resolve(), 0
+    path, copied = job.path.resolve(), 0
     if account is not None:
-        path, given = hand_over(scratch, path, account)
+        path, copied = hand_over(scratch, path, account)
     wire = {
         "path": str(path),
         "account": account,
-        "given_bytes": given,
+        "given_bytes": copied,
         "file_type": astuple(file_type),
         "limits": asdict(limits),
         "ocr": asdict(job.ocr),
@@ -267,8 +264,8 @@ def _outcome(scratch: Path) -> dict[str, Any]:
 def _scanned(scratch: Path) -> list[int]:
     """The numbers of the pages that the child reported as images of text."""
     try:
-        found = _outcome(scratch).get("scanned")
-        return sorted(int(number) for number in found) if isinstance(found, list) else []
+        numbers = _outcome(scratch).get("scanned")
+        return sorted(int(number) for number in numbers) if isinstance(numbers, list) else []
     except (ValueError, TypeError) as error:
         raise errors.DamagedFile(STRANGE_RESULT) from error
 
@@ -292,15 +289,15 @@ def _collect(scratch: Path, limits: ParseLimits, parts_to: Path | None) -> Parse
 
 
 def _parts(
-    scratch: Path, stated: list[Any], limits: ParseLimits, parts_to: Path | None
+    scratch: Path, listed: list[Any], limits: ParseLimits, parts_to: Path | None
 ) -> Iterator[Part]:
     """The child's parts, copied out of the scratch directory, their paths sanitised again."""
-    taken: set[str] = set()
-    for path, name, _ in stated if parts_to is not None else ():
+    labels: set[str] = set()
+    for path, name, _ in listed if parts_to is not None else ():
         if parts_to is None or not _PART_NAME.fullmatch(name):
             raise ValueError
-        label = unique_path(safe_path(path), taken)
-        taken.add(label)
+        label = unique_path(safe_path(path), labels)
+        labels.add(label)
         with opened_result(scratch / PARTS_FOLDER / name, limits.archive_bytes) as file:
             target = parts_to / name
             with target.open("wb") as copy:

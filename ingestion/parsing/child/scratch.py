@@ -68,9 +68,9 @@ def sweep_now_and_then() -> None:
 def sweep_abandoned() -> int:
     """Remove the directories of dead workers, which are not locked; return how many."""
     return sum(
-        _remove_abandoned(found)
-        for found in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
-        if found.is_dir() and not found.is_symlink()
+        _remove_abandoned(folder)
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
+        if folder.is_dir() and not folder.is_symlink()
     )
 
 
@@ -180,7 +180,7 @@ _LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGKILL}
 
 
 def death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
-    """What to tell people of a child that ended with `status`, without a result."""
+    """The error, for people, of a child that ended with `status` and left no result."""
     complaint = _complaint(scratch)
     logger.warning(
         "The parser of %s ended with %s: %s", file_type.media_type, status, _places(complaint)
@@ -218,8 +218,8 @@ _PLACE = re.compile(r'  File ".*", line \d+, in \S+|[A-Za-z_][\w.]*(?:Error|Exce
 
 def _places(complaint: str) -> str:
     """The complaint without messages: those of libraries quote the file."""
-    found = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
-    return "; ".join(found) or "no traceback"
+    places = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
+    return "; ".join(places) or "no traceback"
 
 
 _STAGES, _LARGEST_STAGES = "stages.json", 10_000  # bytes

@@ -1,4 +1,4 @@
-"""What the kernel does for a file's child: a filter of system calls (seccomp), rules on files.
+"""The kernel's walls around a file's child: a filter of system calls (seccomp), rules on files.
 
 Without a library, by calls that Python has no function for. Elsewhere than on Linux they fail.
 """
@@ -30,8 +30,8 @@ def prctl(option: int, *arguments: int) -> int:
     """The result of prctl(2): negative if it failed."""
     if sys.platform != "linux":
         return -1
-    given = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
-    return int(libc().prctl(ctypes.c_int(option), *given))
+    padded = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
+    return int(libc().prctl(ctypes.c_int(option), *padded))
 
 
 def call(number: int, *arguments: Any) -> int:
@@ -232,11 +232,11 @@ def restrict_files(reads: Iterable[Path], writes: Iterable[Path], runs: Iterable
     Paths that do not exist are left out. What is open stays open. Must run before the process
     starts a thread.
     """
-    known = landlock_version()
-    if not known:
+    version = landlock_version()
+    if not version:
         return False
-    handled = _handled(known)
-    ruleset = _ruleset(handled, known)
+    handled = _handled(version)
+    ruleset = _ruleset(handled, version)
     if ruleset < 0:
         return False
     try:
@@ -251,20 +251,20 @@ def restrict_files(reads: Iterable[Path], writes: Iterable[Path], runs: Iterable
         os.close(ruleset)
 
 
-def _handled(known: int) -> int:
+def _handled(version: int) -> int:
     """The accesses that this version can refuse."""
     handled = _FIRST_ACCESSES
     for since, access in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
-        handled |= access if known >= since else 0
+        handled |= access if version >= since else 0
     return handled
 
 
-def _ruleset(handled: int, known: int) -> int:
+def _ruleset(handled: int, version: int) -> int:
     """The descriptor of an empty set of rules; -1 if it cannot be made."""
     fields = [handled]
-    if known >= 4:
+    if version >= 4:
         fields.append(_NET_ACCESSES)
-    if known >= 6:
+    if version >= 6:
         fields.append(_SCOPES)
     packed = struct.pack(f"={len(fields)}Q", *fields)
     return call(_CREATE, packed, ctypes.c_size_t(len(packed)), ctypes.c_uint(0))

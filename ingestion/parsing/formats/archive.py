@@ -185,7 +185,7 @@ class _EntityRefusedError(Exception):
 
 
 def _element_texts(data: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     open_names: list[str] = []
     parser = expat.ParserCreate()
 
@@ -197,7 +197,7 @@ def _element_texts(data: bytes) -> dict[str, str]:
 
     def characters(text: str) -> None:
         if open_names and text.strip():
-            found.setdefault(open_names[-1], text.strip())
+            texts.setdefault(open_names[-1], text.strip())
 
     def refuse(*declaration: object) -> None:
         raise _EntityRefusedError
@@ -211,4 +211,4 @@ def _element_texts(data: bytes) -> dict[str, str]:
         parser.Parse(data, True)
     except (expat.ExpatError, _EntityRefusedError):
         return {}
-    return found
+    return texts

@@ -105,7 +105,7 @@ def _prepare(state: StateCore) -> None:
             if _ODD.search(content):
                 token.meta[ODD], token.content = content, ""
             else:
-                token.content = _ADDRESS.sub(lambda found: found[0].translate(_HIDDEN), content)
+                token.content = _ADDRESS.sub(lambda match: match[0].translate(_HIDDEN), content)
 
 
 def _blocks(tokens: Iterator[Token], end: str = "") -> list[Node]:

@@ -128,8 +128,8 @@ def _decode(data: bytes, declared: str) -> str:
             return data.decode(name)
         except (UnicodeDecodeError, ValueError):
             pass
-    found = detected(data)
-    return data.decode(_known_codec(found) or found, "replace")
+    encoding = detected(data)
+    return data.decode(_known_codec(encoding) or encoding, "replace")
 
 
 def _known_codec(declared: str) -> str:
@@ -137,13 +137,13 @@ def _known_codec(declared: str) -> str:
     declared = declared.strip().strip("\"'").lower()
     declared = _ALIASES.get(declared, declared)
     try:
-        found = codecs.lookup(declared) if declared else None
+        codec = codecs.lookup(declared) if declared else None
     except (LookupError, ValueError):
         return ""
     # The standard library's bytes-to-bytes codecs, such as zlib, are not text encodings.
-    if found is None or not getattr(found, "_is_text_encoding", True):
+    if codec is None or not getattr(codec, "_is_text_encoding", True):
         return ""
-    return "" if found.name.startswith("utf-16") else _SUPERSETS.get(found.name, found.name)
+    return "" if codec.name.startswith("utf-16") else _SUPERSETS.get(codec.name, codec.name)
 
 
 def detected(data: bytes) -> str:
@@ -158,9 +158,9 @@ def detected(data: bytes) -> str:
     first = _BEYOND_ASCII.search(data)
     start = max(first.start() - _CONTEXT_BYTES, 0) if first else 0
     sample = data[start : start + DETECTION_BYTES]
-    found = chardet.detect_all(sample, ignore_threshold=True, exclude_encodings=_UNHEARD_OF)
-    names = [one["encoding"] for one in found if one["encoding"]]
-    confidence = found[0]["confidence"] if found else 0.0
+    guesses = chardet.detect_all(sample, ignore_threshold=True, exclude_encodings=_UNHEARD_OF)
+    names = [one["encoding"] for one in guesses if one["encoding"]]
+    confidence = guesses[0]["confidence"] if guesses else 0.0
     if not names or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
         return "utf-8"
     return names[0] if confidence > _SURE else _most_legible(sample, names)

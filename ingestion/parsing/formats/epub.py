@@ -85,27 +85,27 @@ def _is_chapter(name: str) -> bool:
 
 def _package(path: Path) -> str:
     """The name of the package file, which lists the chapters; empty if there is none."""
-    stated = [one.attributes.get("full-path", "") for one in _all_in(path, _CONTAINER, "rootfile")]
+    listed = [one.attributes.get("full-path", "") for one in _all_in(path, _CONTAINER, "rootfile")]
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-    candidates = [*stated, *(name for name in names if name.lower().endswith(".opf"))]
+    candidates = [*listed, *(name for name in names if name.lower().endswith(".opf"))]
     return next((name for name in candidates if name in names), "")
 
 
 def _metadata(path: Path) -> StatedMetadata:
-    found = read_properties(path, _package(path))
+    properties = read_properties(path, _package(path))
     return StatedMetadata(
-        title=found.get("title", ""),
-        author=found.get("creator", ""),
-        language=found.get("language", ""),
-        created=found.get("date", ""),
+        title=properties.get("title", ""),
+        author=properties.get("creator", ""),
+        language=properties.get("language", ""),
+        created=properties.get("date", ""),
     )
 
 
 def _encrypted(path: Path) -> list[str]:
     """The parts that the book states to be encrypted: mostly fonts; with DRM, everything."""
-    found = _all_in(path, _ENCRYPTION, "CipherReference")
-    return [unquote(one.attributes.get("URI", "")) for one in found]
+    references = _all_in(path, _ENCRYPTION, "CipherReference")
+    return [unquote(one.attributes.get("URI", "")) for one in references]
 
 
 def _all_in(path: Path, member: str, name: str) -> list[Element]:

@@ -53,12 +53,12 @@ class ImageParser:
         with _opened(source) as image:
             count = _pages(image, source)
             exif = image.getexif()
-            taken, place = _taken(exif), _place(exif)
-            if wanted := source.ocr.wanted:
-                _save_for_ocr(image, source, wanted)
-        if not wanted:
+            date, place = _taken(exif), _place(exif)
+            if requested := source.ocr.wanted:
+                _save_for_ocr(image, source, requested)
+        if not requested:
             raise ScannedPages(_no_text(source), list(range(1, count + 1)))
-        numbers = dict(enumerate(wanted, start=1))
+        numbers = dict(enumerate(requested, start=1))
         pages = recognised(source.scratch / _FOR_OCR, source.ocr.wanting(list(numbers)))
         blocks = [
             Block(block.kind, block.text, block.level, numbers[block.page or 1])
@@ -68,16 +68,16 @@ class ImageParser:
         ]
         if not blocks:
             raise ScannedPages(_no_text(source), [])
-        warnings = [HOLDS_EXIF] if (taken or place) and not source.keeps_exif else []
-        if count > len(wanted):
+        warnings = [HOLDS_EXIF] if (date or place) and not source.keeps_exif else []
+        if count > len(requested):
             warnings.append(
-                f"Of {count:,} pages, the first {len(wanted)} were read: OCR_PAGES is "
+                f"Of {count:,} pages, the first {len(requested)} were read: OCR_PAGES is "
                 f"{source.ocr.pages}."
             )
         if source.keeps_exif and place:
             blocks.append(Block(BlockKind.PARAGRAPH, f"Taken at {place}", page=1))
-        stated = StatedMetadata(created=taken if source.keeps_exif else "", page_count=count)
-        return Extraction(iter(blocks), stated, warnings)
+        metadata = StatedMetadata(created=date if source.keeps_exif else "", page_count=count)
+        return Extraction(iter(blocks), metadata, warnings)
 
 
 def saved_for_ocr(source: Source, page: int) -> Path:
@@ -172,21 +172,21 @@ def _frame(image: Image, source: Source, page: int) -> Image:
         factor = 255 / ((high - low) or 1)  # type: ignore[operator]
         return upright.point(lambda value: value * factor - low * factor).convert("L")  # type: ignore[operator]
     if upright.has_transparency_data:
-        seen = upright.convert("RGBA")
-        white = PIL.Image.new("RGBA", seen.size, "white")
-        return PIL.Image.alpha_composite(white, seen).convert("RGB")
+        opaque = upright.convert("RGBA")
+        white = PIL.Image.new("RGBA", opaque.size, "white")
+        return PIL.Image.alpha_composite(white, opaque).convert("RGB")
     return upright if upright.mode in ("L", "RGB") else upright.convert("RGB")
 
 
 _FOR_OCR = "pages.pdf"
 
 
-def _save_for_ocr(image: Image, source: Source, wanted: tuple[int, ...]) -> None:
+def _save_for_ocr(image: Image, source: Source, numbers: tuple[int, ...]) -> None:
     """Write the wanted pages as a PDF of pictures, which the recognition of scans reads."""
     import PIL.Image
 
     target = source.scratch / _FOR_OCR
-    for number in wanted:
+    for number in numbers:
         page = _frame(image, source, number).convert("L")
         if max(page.size) < _SMALL_SIDE:
             page = page.resize((page.width * 2, page.height * 2), PIL.Image.Resampling.LANCZOS)
@@ -196,8 +196,8 @@ def _save_for_ocr(image: Image, source: Source, wanted: tuple[int, ...]) -> None
 
 def _taken(exif: Exif) -> str:
     """The date and time at which a photograph was taken, in ISO 8601; empty if not stated."""
-    stated = str(exif.get_ifd(_PHOTO_FOLDER).get(_TAKEN) or exif.get(_CHANGED) or "")
-    date, _, time = stated.strip("\x00 ").partition(" ")
+    value = str(exif.get_ifd(_PHOTO_FOLDER).get(_TAKEN) or exif.get(_CHANGED) or "")
+    date, _, time = value.strip("\x00 ").partition(" ")
     return f"{date.replace(':', '-')}T{time}" if len(date) == 10 and time else ""
 
 

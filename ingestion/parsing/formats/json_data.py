@@ -61,9 +61,9 @@ def _invalid(text: str, error: json.JSONDecodeError, limits: ParseLimits) -> Ext
 
 
 def _lines_extraction(text: str, limits: ParseLimits) -> Extraction:
-    found = Extraction(iter(()))
-    found.blocks = _records(text, limits, found.warnings)
-    return found
+    extraction = Extraction(iter(()))
+    extraction.blocks = _records(text, limits, extraction.warnings)
+    return extraction
 
 
 def _records(text: str, limits: ParseLimits, warnings: list[str]) -> Iterator[Block]:
@@ -203,9 +203,9 @@ def _joined(path: str, key: str) -> str:
 
 def _label(pairs: tuple[tuple[str, Any], ...]) -> str:
     """The record's title or name, if short enough for a heading; else empty."""
-    stated = {key.lower(): value for key, value in pairs if isinstance(value, str)}
+    values = {key.lower(): value for key, value in pairs if isinstance(value, str)}
     for name in _LABELS:
-        label = stated.get(name, "").strip()
+        label = values.get(name, "").strip()
         if label and len(label) <= _LONGEST_LABEL and not label.replace(".", "").isdigit():
             return label
     return ""
@@ -213,19 +213,19 @@ def _label(pairs: tuple[tuple[str, Any], ...]) -> str:
 
 def _paragraphs(lines: list[str]) -> Iterator[Block]:
     """The lines in paragraphs of at most about PARAGRAPH_CHARS; longer values are split."""
-    held: list[str] = []
+    pending: list[str] = []
     size = 0
     for line in lines:
-        if held and size + len(line) > PARAGRAPH_CHARS:
-            yield Block(BlockKind.PARAGRAPH, "\n".join(held))
-            held, size = [], 0
+        if pending and size + len(line) > PARAGRAPH_CHARS:
+            yield Block(BlockKind.PARAGRAPH, "\n".join(pending))
+            pending, size = [], 0
         if len(line) > PARAGRAPH_CHARS:
             yield from paragraph_blocks(line)
             continue
-        held.append(line)
+        pending.append(line)
         size += len(line) + 1
-    if held:
-        yield Block(BlockKind.PARAGRAPH, "\n".join(held))
+    if pending:
+        yield Block(BlockKind.PARAGRAPH, "\n".join(pending))
 
 
 PARSER = JsonParser()

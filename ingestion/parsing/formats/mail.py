@@ -57,10 +57,10 @@ class MailParser:
 
 def read_message(message: Message, source: Source) -> Extraction:
     """The blocks, metadata and attachments of a parsed message."""
-    found = Extraction(iter(()), _metadata(message))
-    reader = _MessageReader(source, found)
-    found.blocks = reader.blocks(message)
-    return found
+    extraction = Extraction(iter(()), _metadata(message))
+    reader = _MessageReader(source, extraction)
+    extraction.blocks = reader.blocks(message)
+    return extraction
 
 
 def header(message: Message, name: str) -> str:
@@ -123,11 +123,11 @@ def _metadata(message: Message) -> StatedMetadata:
 class _MessageReader:
     """Walks the parts of a message in their order."""
 
-    def __init__(self, source: Source, found: Extraction) -> None:
+    def __init__(self, source: Source, extraction: Extraction) -> None:
         self._source = source
         self._limits: ParseLimits = source.limits
-        self._found = found
-        self._warnings = found.warnings
+        self._found = extraction
+        self._warnings = extraction.warnings
         self._parts = 0
         self._keeper = PartKeeper(source.scratch, source.limits)
 
@@ -208,8 +208,8 @@ class _MessageReader:
         if plain is None or rich is None:
             return plain or rich or children[0]
         page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
-        said = len(strip_tags(decode_html(_payload(page))).split()) if page is not None else 0
-        return plain if 2 * len(_plain(plain).split()) >= said else rich
+        words = len(strip_tags(decode_html(_payload(page))).split()) if page is not None else 0
+        return plain if 2 * len(_plain(plain).split()) >= words else rich
 
     def _html(self, data: bytes, level: int) -> Iterator[Block]:
         path = self._source.scratch / f"body-{self._parts}.html"

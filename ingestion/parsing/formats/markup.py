@@ -63,16 +63,16 @@ def decode_html(data: bytes) -> str:
 
 def _without_navigation(text: str) -> str:
     """The page without its <nav> elements, unless nothing else would remain."""
-    kept: list[str] = []
+    parts: list[str] = []
     position = 0
     while opening := _NAVIGATION.search(text, position):
         closing = _NAVIGATION_END.search(text, opening.end())
         if closing is None:
             break
-        kept.append(text[position : opening.start()])
+        parts.append(text[position : opening.start()])
         position = closing.end()
-    rest = "".join([*kept, text[position:]])
-    return rest if kept and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
+    rest = "".join([*parts, text[position:]])
+    return rest if parts and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
 
 
 def _nesting(text: str) -> int:
@@ -96,11 +96,11 @@ class MarkdownParser:
     name = "pandoc-markdown"
 
     def extract(self, source: Source) -> Extraction:
-        text, stated = _without_toml(decode(source.path.read_bytes()))
+        text, metadata = _without_toml(decode(source.path.read_bytes()))
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        found = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
-        return replace(found, metadata=stated) if stated else found
+        result = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
+        return replace(result, metadata=metadata) if metadata else result
 
 
 class MarkdownReader(TreeReader):
@@ -124,18 +124,18 @@ def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
     """The text after its TOML front matter, and the metadata in it; None if there is none."""
     front = _TOML.match(text)
     try:
-        stated = tomllib.loads(front[1]) if front else {}
+        fields = tomllib.loads(front[1]) if front else {}
     except (ValueError, RecursionError):
-        stated = {}
-    if front is None or not stated:
+        fields = {}
+    if front is None or not fields:
         return text, None
-    authors = stated.get("author", stated.get("authors", ""))
+    authors = fields.get("author", fields.get("authors", ""))
     metadata = StatedMetadata(
-        title=str(stated.get("title", "")),
+        title=str(fields.get("title", "")),
         author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
-        language=str(stated.get("language", stated.get("lang", ""))),
-        created=_moment(stated.get("date", "")),
-        modified=_moment(stated.get("lastmod", "")),
+        language=str(fields.get("language", fields.get("lang", ""))),
+        created=_moment(fields.get("date", "")),
+        modified=_moment(fields.get("lastmod", "")),
     )
     return text[front.end() :], metadata
 

@@ -136,15 +136,15 @@ def _joined(text: object) -> str:
 
 def _jupyter(tree: Tree) -> Json:
     """The notebook's own metadata, which pandoc nests under "jupyter"."""
-    found = tree.meta.get("jupyter", {})
-    return found["c"] if found.get("t") == "MetaMap" else {}
+    node = tree.meta.get("jupyter", {})
+    return node["c"] if node.get("t") == "MetaMap" else {}
 
 
 def _authors(notebook: Json) -> str:
     metadata = notebook.get("metadata")
     authors = metadata.get("authors") if isinstance(metadata, dict) else None
-    named = [item.get("name") for item in authors or [] if isinstance(item, dict)]
-    return ", ".join(name for name in named if isinstance(name, str))
+    names = [item.get("name") for item in authors or [] if isinstance(item, dict)]
+    return ", ".join(name for name in names if isinstance(name, str))
 
 
 PARSER = NotebookParser()

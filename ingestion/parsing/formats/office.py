@@ -175,8 +175,8 @@ class DocumentReader:
         rows = spread(texts)
         # A header cell across two columns is one label, not a label and an empty one.
         labels = [text for text, _, _ in texts[0]]
-        named = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
-        yield Block.table(rows, has_header=named)
+        has_header = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
+        yield Block.table(rows, has_header=has_header)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))
@@ -205,25 +205,25 @@ def read_metadata(source: Source) -> StatedMetadata:
     if source.file_type in _OOXML:
         return _core_properties(source.path)
     if source.file_type in _OPEN_DOCUMENT:
-        found = read_properties(source.path, "meta.xml")
+        properties = read_properties(source.path, "meta.xml")
         return StatedMetadata(
-            title=found.get("title", ""),
-            author=found.get("initial-creator", "") or found.get("creator", ""),
-            language=found.get("language", ""),
-            created=found.get("creation-date", ""),
-            modified=found.get("date", ""),
+            title=properties.get("title", ""),
+            author=properties.get("initial-creator", "") or properties.get("creator", ""),
+            language=properties.get("language", ""),
+            created=properties.get("creation-date", ""),
+            modified=properties.get("date", ""),
         )
     return StatedMetadata()
 
 
 def _core_properties(path: Path) -> StatedMetadata:
-    found = read_properties(path, "docProps/core.xml")
+    properties = read_properties(path, "docProps/core.xml")
     return StatedMetadata(
-        title=found.get("title", ""),
-        author=found.get("creator", ""),
-        language=found.get("language", ""),
-        created=found.get("created", ""),
-        modified=found.get("modified", ""),
+        title=properties.get("title", ""),
+        author=properties.get("creator", ""),
+        language=properties.get("language", ""),
+        created=properties.get("created", ""),
+        modified=properties.get("modified", ""),
     )
 
 
@@ -268,10 +268,10 @@ def _rewritten(data: bytes, parts: re.Pattern[str], change: Callable[[bytes], by
 
 def _with_unicode(data: bytes) -> bytes:
     """The RTF with bytes of a code page outside Windows rewritten as Unicode escapes."""
-    stated = _RTF_PAGE.match(data.lstrip())
-    if stated is None or _RTF_OTHER_PAGE.search(data[:400]):
+    page = _RTF_PAGE.match(data.lstrip())
+    if page is None or _RTF_OTHER_PAGE.search(data[:400]):
         return data
-    codec = _RTF_CODECS[stated[1]]
+    codec = _RTF_CODECS[page[1]]
 
     def escaped(match: re.Match[bytes]) -> bytes:
         number = ord(bytes.fromhex(match[1].decode()).decode(codec, "replace"))

@@ -57,9 +57,9 @@ class OutlookParser:
                 "This Outlook message is damaged and cannot be opened. Open it in Outlook, save "
                 "it again and upload the new file."
             ) from error
-        found = read_message(message, source)
-        found.warnings += warnings
-        return found
+        extraction = read_message(message, source)
+        extraction.warnings += warnings
+        return extraction
 
 
 def _root(path: Path, warnings: list[str]) -> Any:
@@ -93,13 +93,13 @@ class _Properties:
         """The first of these properties that is a non-empty text."""
         for number in numbers:
             if (data := self._stream(number, 0x001F)) is not None:
-                found = data.decode("utf-16-le", "replace")
+                text = data.decode("utf-16-le", "replace")
             elif (data := self._stream(number, 0x001E)) is not None:
-                found = decode(data, self.encoding)
+                text = decode(data, self.encoding)
             else:
                 continue
-            if found := found.rstrip("\x00"):
-                return found
+            if text := text.rstrip("\x00"):
+                return text
         return ""
 
     def data(self, number: int) -> bytes:

@@ -63,18 +63,18 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
     command += [str(content)] if isinstance(content, Path) else []
     command += ["+RTS", f"-M{limits.pandoc_heap_mib}m", "-RTS"]
     text = content.encode("utf-8", "replace") if isinstance(content, str) else b""
-    done = subprocess.run(command, input=text, capture_output=True, check=False)
-    if done.returncode == _HEAP_EXHAUSTED or done.returncode < 0:
+    process = subprocess.run(command, input=text, capture_output=True, check=False)
+    if process.returncode == _HEAP_EXHAUSTED or process.returncode < 0:
         raise ParseLimitExceeded(
             "This file needs more memory than is allowed for one file. Split it into smaller files."
         )
-    if done.returncode != 0:
-        complaint = done.stderr.decode("utf-8", "replace").partition("HasCallStack")[0]
+    if process.returncode != 0:
+        complaint = process.stderr.decode("utf-8", "replace").partition("HasCallStack")[0]
         complaint = " ".join(complaint.split())[:300].rstrip(".")
         raise PandocUnreadable(
             f"The markup cannot be read: {complaint}. Correct the file and upload it again."
         )
-    tree = json.loads(done.stdout)
+    tree = json.loads(process.stdout)
     return Tree(tree["meta"], tree["blocks"])
 
 
@@ -117,8 +117,8 @@ def executable() -> Path | None:
 
 
 def _required() -> Path:
-    if found := executable():
-        return found
+    if path := executable():
+        return path
     raise ParseFailed(
         "This server lacks pandoc, which reads this format. Ask its administrator to install it."
     )

@@ -31,7 +31,7 @@ _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 class Refusal(Enum):
-    """Why a part is not read: the note in the listing, and the advice."""
+    """A reason not to read a part: the note in the listing, and the advice."""
 
     EMPTY = ("empty", "Check the originals.")
     UNSUPPORTED = (
@@ -135,13 +135,13 @@ class PartKeeper:
 
 def left_out(paths: list[str], refusal: Refusal) -> str:
     """The warning about the parts refused for one reason."""
-    shown = ", ".join(paths[:_NAMES_SHOWN])
+    listed = ", ".join(paths[:_NAMES_SHOWN])
     more = f" and {len(paths) - _NAMES_SHOWN:,} more" if len(paths) > _NAMES_SHOWN else ""
-    return f"Not read ({refusal.note}): {shown}{more}. {refusal.advice}"
+    return f"Not read ({refusal.note}): {listed}{more}. {refusal.advice}"
 
 
 def refusal_of(head: bytes, path: str) -> Refusal | None:
-    """Why a file with this head and name cannot be read; None if it can."""
+    """The reason not to read a file with this head and name; None if it can be read."""
     try:
         sniff(head, PurePosixPath(path).name)
     except EmptyFile:
@@ -172,11 +172,11 @@ def safe_path(name: str) -> str:
     return f"{digest}/{path[-(LONGEST_PATH - 9) :].lstrip('/')}"
 
 
-def unique_path(path: str, taken: Iterable[str]) -> str:
+def unique_path(path: str, others: Iterable[str]) -> str:
     """The path; if it is taken, with a number before its extension."""
     candidate, number = path, 1
     pure = PurePosixPath(path)
-    while candidate in taken:
+    while candidate in others:
         number += 1
         candidate = str(pure.with_name(f"{pure.stem} ({number}){pure.suffix}"))
     return candidate
@@ -228,15 +228,15 @@ def without_contents(blocks: Iterable[Block]) -> Iterator[Block]:
     pages: list[int] = []
     is_named = False
     for block in blocks:
-        found = _entry_pages(block, is_named=is_named)
-        if found is not None and _continues(pages, found):
+        numbers = _entry_pages(block, is_named=is_named)
+        if numbers is not None and _continues(pages, numbers):
             run.append(block)
-            pages += found
+            pages += numbers
             continue
         yield from _kept(run, pages)
         is_named = _names_contents(block)
-        found = None if is_named else _entry_pages(block, is_named=False)
-        run, pages = ([block], found or []) if is_named or found is not None else ([], [])
+        numbers = None if is_named else _entry_pages(block, is_named=False)
+        run, pages = ([block], numbers or []) if is_named or numbers is not None else ([], [])
         if not run:
             yield block
     yield from _kept(run, pages)
@@ -248,8 +248,8 @@ def _kept(run: list[Block], pages: list[int]) -> Iterator[Block]:
         yield from run
 
 
-def _continues(pages: list[int], found: list[int]) -> bool:
-    together = [*pages[-1:], *found]
+def _continues(pages: list[int], numbers: list[int]) -> bool:
+    together = [*pages[-1:], *numbers]
     return all(before <= after for before, after in pairwise(together))
 
 

@@ -58,17 +58,17 @@ class PdfParser:
     def extract(self, source: Source) -> Extraction:
         facts = read_facts(source.path, source.limits)
         # liteparse relies on the extension, which a stored file may lack.
-        named = source.scratch / "source.pdf"
-        named.symlink_to(source.path)
+        path = source.scratch / "source.pdf"
+        path.symlink_to(source.path)
         unreadable: list[int] = []
-        pages = list(_pages(named, unreadable))
+        pages = list(_pages(path, unreadable))
         if not pages:
             raise DamagedFile(DAMAGED)
-        if wanted := set(source.ocr.wanted):
-            seen = {page.number: page for page in recognised(named, source.ocr)}
-            pages = [seen.get(page.number, page) for page in pages]
+        if requested := set(source.ocr.wanted):
+            by_number = {page.number: page for page in recognised(path, source.ocr)}
+            pages = [by_number.get(page.number, page) for page in pages]
         empty = [page.number for page in pages if not page.blocks]
-        scanned = [number for number in drawn_pages(named, empty) if number not in wanted]
+        scanned = [number for number in drawn_pages(path, empty) if number not in requested]
         if len(empty) == len(pages):
             raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
         warnings = _empty_pages(empty, scanned, source.ocr)
@@ -77,7 +77,7 @@ class PdfParser:
         running = joined_across_pages(without_contents(without_furniture(parted)))
         blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
         keeper = PartKeeper(source.scratch, source.limits)
-        for name, data in attached_files(named, source.limits.archive_entries):
+        for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
         return Extraction(
             blocks, facts.metadata, warnings + keeper.warnings(), keeper.kept, scanned
@@ -116,10 +116,10 @@ def _named(numbers: list[int], content: str) -> list[str]:
     """One warning that lists the pages, or none."""
     if not numbers:
         return []
-    shown = ", ".join(str(number) for number in numbers[:10])
+    listed = ", ".join(str(number) for number in numbers[:10])
     more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
     contains = "Page {} contains" if len(numbers) == 1 else "Pages {} contain"
-    return [f"{contains.format(shown + more)} {content}."]
+    return [f"{contains.format(listed + more)} {content}."]
 
 
 def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:

@@ -165,7 +165,7 @@ def _wide_pointer() -> type:
 def _outline(document: object) -> dict[tuple[int, str], int]:
     import pypdfium2
 
-    found: dict[tuple[int, str], int] = {}
+    levels: dict[tuple[int, str], int] = {}
     try:
         for number, item in enumerate(document.get_toc()):  # type: ignore[attr-defined]
             if number == MOST_OUTLINE_ITEMS:
@@ -174,11 +174,11 @@ def _outline(document: object) -> dict[tuple[int, str], int]:
             page = destination.get_index() if destination else None
             title = outline_key(item.get_title())
             if page is not None and title:
-                found.setdefault((page + 1, title), min(item.level + 1, 6))
+                levels.setdefault((page + 1, title), min(item.level + 1, 6))
     except pypdfium2.PdfiumError:
         # A broken outline loses its headings, not the document.
-        return found
-    return found
+        return levels
+    return levels
 
 
 if TYPE_CHECKING:
@@ -192,17 +192,17 @@ _LONG = 40
 
 def lines_of(heading: str, items: Iterable[TextItem]) -> tuple[str, ...]:
     """The lines of a page that together are the heading; empty if there are not several."""
-    wanted = _letters(heading)
+    letters = _letters(heading)
     rows = [item.text.strip() for item in items if item.text.strip()]
     for first, row in enumerate(rows):
-        if not wanted.startswith(_letters(row)):
+        if not letters.startswith(_letters(row)):
             continue
         joined = ""
         for last, following in enumerate(rows[first:], start=first + 1):
             joined += _letters(following)
-            if joined == wanted:
+            if joined == letters:
                 return tuple(rows[first:last]) if last - first > 1 else ()
-            if not wanted.startswith(joined):
+            if not letters.startswith(joined):
                 break
     return ()
 

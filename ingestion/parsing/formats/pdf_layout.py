@@ -71,14 +71,14 @@ def without_furniture(pages: list[Page]) -> Iterator[Block]:
     counts with the pages ("page 7 of 12"). Left and right pages may differ: 40% of the pages
     suffice.
     """
-    seen: Counter[Signature] = Counter()
+    counts: Counter[Signature] = Counter()
     for page in pages:
         for placed in page.blocks:
-            seen.update(set(_signatures(placed, page)))
+            counts.update(set(_signatures(placed, page)))
     needed = max(FEWEST_PAGES, REPEATED_ON * sum(1 for page in pages if page.blocks))
     for page in pages:
         for placed in page.blocks:
-            if not any(seen[signature] >= needed for signature in _signatures(placed, page)):
+            if not any(counts[signature] >= needed for signature in _signatures(placed, page)):
                 yield placed.block
 
 
@@ -178,11 +178,11 @@ def indented(lines: Sequence[str], box: AnnotationRect, items: Iterable[TextItem
 
     Unchanged if the text in the box has a different number of lines.
     """
-    held = [item for item in items if item.text.strip() and _is_within(item, box)]
-    if not held:
+    inside = [item for item in items if item.text.strip() and _is_within(item, box)]
+    if not inside:
         return list(lines)
-    rows = _rows(held)
-    width = median(item.width / len(item.text) for item in held)
+    rows = _rows(inside)
+    width = median(item.width / len(item.text) for item in inside)
     if len(rows) != len(lines) or width <= 0:
         return list(lines)
     first = min(rows)

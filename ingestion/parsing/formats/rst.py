@@ -86,16 +86,16 @@ def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
 
     `.. setting:: NAME` before the section NAME is an anchor, for which Sphinx prints nothing.
     """
-    held: Block | None = None
+    previous: Block | None = None
     for block in blocks:
-        is_announced = block.kind is BlockKind.HEADING and held is not None
-        if held is not None and not (is_announced and held.text == block.text):
-            yield held
-        held = block if block.kind is BlockKind.PARAGRAPH else None
-        if held is None:
+        is_announced = block.kind is BlockKind.HEADING and previous is not None
+        if previous is not None and not (is_announced and previous.text == block.text):
+            yield previous
+        previous = block if block.kind is BlockKind.PARAGRAPH else None
+        if previous is None:
             yield block
-    if held is not None:
-        yield held
+    if previous is not None:
+        yield previous
 
 
 def prepared(text: str) -> str:
@@ -189,10 +189,10 @@ def _object_description(
         else:
             signatures.append(line.strip())
     # pandoc reads `class` as docutils' directive, which has no text.
-    known = "py:class" if name == "class" else name
+    directive = "py:class" if name == "class" else name
     literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
     body = indent + "   "
-    opening = [f"{indent}.. {known}::", *options, ""]
+    opening = [f"{indent}.. {directive}::", *options, ""]
     return [*opening, *(f"{body}| {literal}" for literal in literals), ""]
 
 
@@ -250,9 +250,9 @@ def _has_top_title(text: str) -> bool:
 
 def _metadata(tree: Tree, has_top_title: bool) -> StatedMetadata:
     """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
-    known = tree_metadata(tree.meta)
+    metadata = tree_metadata(tree.meta)
     reader = RstReader()
-    title = known.title
+    title = metadata.title
     if has_top_title and tree.blocks and tree.blocks[0]["t"] == "Header":
         title = reader.text(tree.blocks[0]["c"][2])
     fields: dict[str, str] = {}
@@ -266,10 +266,10 @@ def _metadata(tree: Tree, has_top_title: bool) -> StatedMetadata:
                 fields.setdefault(name, text)
     return StatedMetadata(
         title=title,
-        author=fields.get("author", known.author),
-        language=fields.get("language", known.language),
-        created=fields.get("created", known.created),
-        modified=fields.get("modified", known.modified),
+        author=fields.get("author", metadata.author),
+        language=fields.get("language", metadata.language),
+        created=fields.get("created", metadata.created),
+        modified=fields.get("modified", metadata.modified),
     )
 
 

@@ -1,6 +1,8 @@
-"""XLSX, XLS and ODS -> a heading and one table per sheet, by anydoc.
+"""Workbooks (XLSX, XLS, ODS) and slides (PPTX, PPT, ODP) -> Blocks, by anydoc.
 
-openpyxl was tried and takes 2 GB on a sheet with two cells far apart.
+A sheet is a heading and a table; openpyxl was tried and takes 2 GB on one with two cells far apart.
+anydoc does not report where a slide begins: a mark inserted into every slide beforehand comes out
+between the blocks of two slides. PPT is a binary format and gets no slide numbers.
 """
 
 from __future__ import annotations
@@ -74,14 +76,10 @@ def _open(data: bytes, source: Source) -> anydoc.Document:
     try:
         return open_document(data, source.file_type)
     except ParseLimitExceeded as error:
-        raise _too_big(source) from error
-
-
-def _too_big(source: Source) -> ParseLimitExceeded:
-    return ParseLimitExceeded(
-        f"This {source.file_type.label} has more cells than are allowed for one file. Delete cells "
-        "far from the others, or save each sheet as a CSV file and upload those."
-    )
+        raise ParseLimitExceeded(
+            f"This {source.file_type.label} has more cells than are allowed for one file. Delete "
+            "cells far from the others, or save each sheet as a CSV file and upload those."
+        ) from error
 
 
 class _SheetReader(DocumentReader):
@@ -115,8 +113,8 @@ class _SheetReader(DocumentReader):
 def without_empty(grid: Sequence[Sequence[str]]) -> Grid:
     """The grid without empty rows and columns, all rows of one width."""
     rows = [row for row in grid if any(cell.strip() for cell in row)]
-    used = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
-    return [[row[place] if place < len(row) else "" for place in used] for row in rows]
+    columns = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
+    return [[row[place] if place < len(row) else "" for place in columns] for row in rows]
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
@@ -134,10 +132,10 @@ def _sheet_names(source: Source) -> list[str]:
     member, pattern = _NAMES_IN.get(source.file_type, ("", re.compile(b"$")))
     try:
         with zipfile.ZipFile(source.path) as archive:
-            found: list[bytes] = pattern.findall(archive.read(member))
+            names: list[bytes] = pattern.findall(archive.read(member))
     except (KeyError, *UNREADABLE):
         return []
-    return [html.unescape(name.decode("utf-8", "replace")) for name in found]
+    return [html.unescape(name.decode("utf-8", "replace")) for name in names]
 
 
 def without_gaps(data: bytes) -> bytes:
@@ -190,14 +188,8 @@ def _closed_up(sheet: bytes) -> bytes | None:
 
 def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
     """The used rows and columns, and the number of cells."""
-    rows: set[int] = set()
-    columns: set[bytes] = set()
-    count = 0
-    for match in _CELL.finditer(sheet):
-        count += 1
-        rows.add(int(match["row"]))
-        columns.add(match["column"])
-    return rows, columns, count
+    cells = [(int(match["row"]), match["column"]) for match in _CELL.finditer(sheet)]
+    return {row for row, _ in cells}, {column for _, column in cells}, len(cells)
 
 
 def _number(column: bytes) -> int:
@@ -252,7 +244,7 @@ class SlidesParser:
         with suppress(*UNREADABLE):
             data = _marked(data, source.file_type)
         document = open_document(data, source.file_type)
-        slides = list(_slides(DocumentReader(document).blocks()))
+        slides = _slides(DocumentReader(document).blocks())
         metadata = read_metadata(source)
         title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title
         pages = len(slides) - 1 or None
@@ -286,16 +278,15 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     return out.getvalue()
 
 
-def _slides(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+def _slides(blocks: Iterable[Block]) -> list[list[Block]]:
     """The blocks before the first mark (all of them without marks), then those of each slide."""
-    slide: list[Block] = []
+    slides: list[list[Block]] = [[]]
     for block in blocks:
         if block.text == _MARK:
-            yield slide
-            slide = []
+            slides.append([])
         else:
-            slide.append(block)
-    yield slide
+            slides[-1].append(block)
+    return slides
 
 
 def _blocks(slides: list[list[Block]]) -> Iterator[Block]:

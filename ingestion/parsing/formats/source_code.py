@@ -146,7 +146,7 @@ _PATTERNS = {
 _TOP_LEVEL = 2
 _DEEPEST_LEVEL = 4
 _LEADING_LINES = 60
-"""How far above a declaration its comments and decorators may begin. A guess."""
+"""Lines above a declaration in which its comments and decorators may begin. A guess."""
 _LEADING = re.compile(r"\s*(?:#(?!include|define|if|end|else)|//|/\*|\*|@|--|\[\w|template\s*<)")
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
@@ -214,20 +214,20 @@ def _headings(lines: Sequence[str], family: str) -> Iterator[tuple[int, int, str
     containers: list[int] = []
     members = [0]
     for number, line in _code_lines(lines, family):
-        found = declaration(line, family)
-        if found is None:
+        heading = declaration(line, family)
+        if heading is None:
             continue
-        while containers and found.indent <= containers[-1]:
+        while containers and heading.indent <= containers[-1]:
             containers.pop()
             members.pop()
         if members[-1] < 0:
-            members[-1] = found.indent
+            members[-1] = heading.indent
         level = _TOP_LEVEL + len(containers)
-        if found.indent > members[-1] or level > _DEEPEST_LEVEL:
+        if heading.indent > members[-1] or level > _DEEPEST_LEVEL:
             continue
-        yield number, level, found.heading
-        if found.is_container:
-            containers.append(found.indent)
+        yield number, level, heading.heading
+        if heading.is_container:
+            containers.append(heading.indent)
             members.append(-1)
 
 

@@ -120,9 +120,9 @@ class TreeReader:
     def _block_figure(self, content: Any, depth: int) -> Iterator[Block]:
         _, (_, caption), nodes = content
         captions = list(self.blocks(caption, depth))
-        seen = {block.text for block in captions}
+        texts = {block.text for block in captions}
         # An image's alternative text usually repeats the caption.
-        yield from (block for block in self.blocks(nodes, depth) if block.text not in seen)
+        yield from (block for block in self.blocks(nodes, depth) if block.text not in texts)
         yield from captions
 
     def _block_div(self, content: Any, depth: int) -> Iterator[Block]:

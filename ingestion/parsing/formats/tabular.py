@@ -37,8 +37,8 @@ class TabularParser:
     def extract(self, source: Source) -> Extraction:
         text = decode(source.path.read_bytes()).replace("\x00", "")
         preferred = "\t" if source.file_type == filetypes.TSV else ","
-        if stated := _STATED_DELIMITER.match(text):
-            rows = _read(text[stated.end() :], stated[1], source.limits)
+        if match := _STATED_DELIMITER.match(text):
+            rows = _read(text[match.end() :], match[1], source.limits)
         else:
             rows = _read(text, delimiter_of(text, preferred), source.limits)
         return Extraction(_blocks(rows))

@@ -105,9 +105,9 @@ def _cut(text: str, start: int, limit: int) -> int:
     # Not in the first half: a short first line would become a tiny block.
     half = (start + limit) // 2
     for separator in ("\n", ". ", "。", " "):
-        found = text.rfind(separator, half, limit)
-        if found != -1:
-            return found + len(separator)
+        place = text.rfind(separator, half, limit)
+        if place != -1:
+            return place + len(separator)
     return limit
 
 
@@ -139,9 +139,9 @@ class _Vocabulary:
         follows_one = text[match.start() - 1 : match.start()] in ("-", "\u2010")
         whole = self.whole(match["head"], match["tail"], follows_one=follows_one)
         # The rest of the second line, if any, stays a line.
-        found = match.groupdict()
-        end = "\n" if found.get("gap") or found.get("end") else ""
-        return f"{whole}{found.get('mark', '')}{end}"
+        groups = match.groupdict()
+        end = "\n" if groups.get("gap") or groups.get("end") else ""
+        return f"{whole}{groups.get('mark', '')}{end}"
 
     def whole(self, head: str, tail: str, *, follows_one: bool = False) -> str:
         """The word of two halves; `follows_one`: a hyphen comes before the first."""
@@ -163,10 +163,10 @@ class _Vocabulary:
             return True
         if _SECOND_PARTS.fullmatch(tail) and len(head) >= _SHORT_HEAD:
             return False
-        known = {first, second} & words
+        familiar = {first, second} & words
         # "correspond-ing": the second half may be an ending.
         telling = second in words or len(tail) >= _SHORT_TAIL
-        if len(known) == 2 or (known and telling and head.islower()):
+        if len(familiar) == 2 or (familiar and telling and head.islower()):
             return False
         return not {first, second} & self._halves
 

@@ -132,8 +132,8 @@ class _XmlReader:
             yield from self._values([element])
             return
         below = level
-        stated = self._attributes(element)
-        pending: list[Element | str] = [stated] if stated else []
+        attributes = self._attributes(element)
+        pending: list[Element | str] = [attributes] if attributes else []
         for child in element.children():
             if child.name in _TITLES and not self._is_reference(element, child):
                 yield from self._values(pending)
@@ -187,12 +187,12 @@ class _XmlReader:
         """ "product: sku=D40"; empty in articles, whose attributes are for machines."""
         if self._is_prose:
             return ""
-        stated = [
+        pairs = [
             f"{name}={value}"
             for name, value in element.attributes.items()
             if value.strip() and ":" not in name and name != "xmlns"
         ]
-        return f"{element.name}: {', '.join(stated)}" if stated else ""
+        return f"{element.name}: {', '.join(pairs)}" if pairs else ""
 
     def _table(self, element: Element) -> Block | None:
         """A table in HTML's markup, as in JATS and DITA; None without rows."""
@@ -234,8 +234,8 @@ def _document_title(parent: Element) -> Element | None:
     for child in parent.children():
         if child.name in _TITLES and not _XmlReader._is_reference(parent, child):
             return child
-        if id(child) in alone and (found := _document_title(child)):
-            return found
+        if id(child) in alone and (title := _document_title(child)):
+            return title
     return None
 
 

@@ -131,7 +131,7 @@ class _ZipReader:
 
 
 def _unopened(member: zipfile.ZipInfo) -> Refusal | None:
-    """Why a member is refused before opening; None if it is not."""
+    """The reason to refuse a member before opening it; None to open it."""
     if member.flag_bits & _ENCRYPTED:
         return Refusal.ENCRYPTED
     return Refusal.LINK if stat.S_ISLNK(member.external_attr >> 16) else None

@@ -1,4 +1,4 @@
-"""Where a passage stands on a page: its words among the page's words, as rectangles. Pure.
+"""The rectangles of a passage on a page: its words among the page's words. Pure.
 
 The text of a passage and the text of a page are read by two libraries, which differ in the order of
 columns, in hyphens and in spaces. A word of the page therefore counts as the passage's if it is in
@@ -48,17 +48,17 @@ def words_in(text: str) -> list[str]:
 
 def places_of(passage: str, page: Sequence[Word]) -> list[Box]:
     """The rectangles of a passage on a page, one for each line; none if it is not there."""
-    wanted = words_in(passage)
-    run = min(RUN, len(wanted))
+    sought = words_in(passage)
+    run = min(RUN, len(sought))
     if not run:
         return []
-    runs = {tuple(wanted[at : at + run]) for at in range(len(wanted) - run + 1)}
+    runs = {tuple(sought[at : at + run]) for at in range(len(sought) - run + 1)}
     words = [str(word[0]) for word in page]
-    found = set[int]()
+    matches = set[int]()
     for at in range(len(words) - run + 1):
         if tuple(words[at : at + run]) in runs:
-            found.update(range(at, at + run))
-    return _lines(_boxes(page[at]) for at in _closed(sorted(found)))
+            matches.update(range(at, at + run))
+    return _lines(_boxes(page[at]) for at in _closed(sorted(matches)))
 
 
 def _closed(places: Sequence[int]) -> list[int]:

@@ -5,17 +5,19 @@ Runs in the child process: a page is drawn by the same hostile bytes that are pa
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ingestion.errors import DamagedFile, PageNotDrawn
 from ingestion.files import filetypes
 from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame, saved_for_ocr
-from ingestion.parsing.pages.libreoffice import library, write_pdf
 from ingestion.parsing.pages.marks import SCALE, Word, is_apart, normal, words_in
 from ingestion.parsing.protocol import Ocr, Source
 
@@ -36,7 +38,7 @@ _SEEN_WORD = re.compile(r"\S+")
 
 def is_drawn(media_type: str) -> bool:
     """Whether documents of this type have pictures of their pages."""
-    return media_type in _PAGED or (media_type in _DECKS and library() is not None)
+    return media_type in _PAGED or (media_type in _DECKS and office_library() is not None)
 
 
 def is_deck(media_type: str) -> bool:
@@ -51,6 +53,7 @@ def is_recognised(media_type: str) -> bool:
 
 def load() -> None:
     """Import the libraries."""
+    import PIL.Image  # noqa: F401
     import pypdfium2  # noqa: F401
 
 
@@ -119,7 +122,7 @@ def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
 def _pdf_of_deck(source: Source) -> Path:
     deck = source.scratch / f"source{source.file_type.extension}"
     deck.symlink_to(source.path)  # a stored file may lack the extension
-    write_pdf(deck, source.scratch / DECK_FILE, source.scratch / "profile")
+    _write_pdf(deck, source.scratch / DECK_FILE, source.scratch / "profile")
     return source.scratch / DECK_FILE
 
 
@@ -200,3 +203,52 @@ def _words(page: Any, bitmap: Any) -> Iterator[Word]:
             letters = _Letters()
     if letters.text:
         yield letters.word()
+
+
+# LibreOfficeKit, its C interface, runs within this process. The program `soffice` would run
+# beside it and open a socket, which the child's filter of system calls refuses (ADR 94).
+# Debian's package keeps its settings and its list of extensions outside of its folder.
+OFFICE_FOLDERS = tuple(
+    Path(root, "libreoffice") for root in ("/etc", "/usr/share", "/var/lib", "/var/spool")
+)
+_USUAL_FOLDER = Path("/usr/lib/libreoffice/program")
+_LIBRARIES = ("libmergedlo.so", "libsofficeapp.so")
+# Places in the tables of functions of LibreOfficeKit.h: its order is the interface.
+_LOAD, _ERROR, _SAVE = 2, 3, 2
+
+
+@cache
+def office_library() -> Path | None:
+    """LibreOffice's library; None where LibreOffice is not installed."""
+    program = shutil.which("soffice")
+    folder = Path(program).resolve().parent if program else _USUAL_FOLDER
+    return next((folder / name for name in _LIBRARIES if (folder / name).is_file()), None)
+
+
+def _write_pdf(source: Path, target: Path, profile: Path) -> None:
+    """Write the file at `source` as PDF to `target`, with LibreOffice's settings in `profile`.
+
+    Its threads end with the process. Raises PageNotDrawn.
+    """
+    path = office_library()
+    if path is None:
+        raise PageNotDrawn("LibreOffice is not installed.")
+    start = ctypes.CDLL(str(path)).libreofficekit_hook_2
+    start.restype, start.argtypes = ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_char_p]
+    kit = start(bytes(path.parent), profile.as_uri().encode())
+    if not kit:
+        raise PageNotDrawn("LibreOffice did not start.")
+    document = _call_office(kit, _LOAD, ctypes.c_void_p, source.as_uri())
+    if not document or not _call_office(
+        document, _SAVE, ctypes.c_int, target.as_uri(), "pdf", None
+    ):
+        raise PageNotDrawn(
+            (_call_office(kit, _ERROR, ctypes.c_char_p) or b"").decode("utf-8", "replace")
+        )
+
+
+def _call_office(this: int, place: int, result: type, *texts: str | None) -> Any:
+    """The result of the function at `place` of an object of LibreOfficeKit."""
+    table = ctypes.cast(this, ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p)))[0]
+    kind = ctypes.CFUNCTYPE(result, ctypes.c_void_p, *[ctypes.c_char_p] * len(texts))
+    return kind(table[place])(this, *(text and text.encode() for text in texts))

@@ -67,10 +67,10 @@ def test_a_deck_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
 
 
 def test_without_libreoffice_slides_have_no_pictures(monkeypatch: Any) -> None:
-    monkeypatch.setattr(pictures, "library", lambda: None)
+    monkeypatch.setattr(pictures, "office_library", lambda: None)
     decks = (PPTX, ODP, PPT)
     assert not any(pictures.is_drawn(kind.media_type) for kind in decks)
-    monkeypatch.setattr(pictures, "library", lambda: Path("/opt/office"))
+    monkeypatch.setattr(pictures, "office_library", lambda: Path("/opt/office"))
     assert [pictures.is_drawn(kind.media_type) for kind in decks] == [True, True, False]
     assert pictures.is_drawn(PDF.media_type)
     assert not pictures.is_recognised(PPTX.media_type)
