@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from common.guarded import retry_after
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
+from common.guarded import retry_after
 from ingestion.errors import EmbeddingUnavailable
 
 T = TypeVar("T")
