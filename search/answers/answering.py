@@ -63,40 +63,40 @@ waiting = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
 RETRY_SECONDS = 10  # a guess: an answer takes 5 to 20
 
 
-def answer(asked: AnswerRequest) -> Answered:
-    """The answer to a question, complete. Raises AnswerFailed if it has none, and as `ended`."""
-    end = ended(asked)
+def answer(request: AnswerRequest) -> Answered:
+    """The complete answer. Raises AnswerFailed if it has none, and what `final_event` raises."""
+    end = final_event(request)
     if isinstance(end, Failed):
         raise AnswerFailed(end.code, end.message)
     return end.answer
 
 
-def ended(asked: AnswerRequest) -> Done | Failed:
-    """The end of an answer, for a view that waits for it. Raises Busy, and what `events` raises.
+def final_event(request: AnswerRequest) -> Done | Failed:
+    """The last event, for a view that waits for the whole answer. Raises Busy, and as `events`.
 
     Only some of the web server's threads may wait for a language model.
     """
-    if asked.is_extractive or configured() is None:
-        return async_to_sync(_end)(asked)
+    if request.is_extractive or configured() is None:
+        return async_to_sync(_last_event)(request)
     if not waiting.acquire(blocking=False):
         message = gettext("Too many answers are being written. Ask again in %(wait)d s.")
         raise Busy(message % {"wait": RETRY_SECONDS}, RETRY_SECONDS)
     try:
-        return async_to_sync(_end)(asked)
+        return async_to_sync(_last_event)(request)
     finally:
         waiting.release()
 
 
-async def _end(asked: AnswerRequest) -> Done | Failed:
+async def _last_event(request: AnswerRequest) -> Done | Failed:
     last: Event | None = None
-    async with aclosing(cast("AsyncGenerator[Event]", events(asked))) as told:
-        async for event in told:
+    async with aclosing(cast("AsyncGenerator[Event]", events(request))) as stream:
+        async for event in stream:
             last = event
     assert isinstance(last, Done | Failed)
     return last
 
 
-async def events(asked: AnswerRequest) -> AsyncIterator[Event]:
+async def events(request: AnswerRequest) -> AsyncIterator[Event]:
     """The events of an answer as they come; see `domain.Event`.
 
     Raises what `search.pipeline.search` raises, and NotPermitted for a thread of somebody else,
@@ -104,12 +104,12 @@ async def events(asked: AnswerRequest) -> AsyncIterator[Event]:
     the iterator (`contextlib.aclosing`) when the reader leaves: that closes the model's request,
     and records the answer as stopped.
     """
-    work = await in_thread(partial(_begun, asked))
-    has_told = has_ended = False
+    work = await in_thread(partial(_start, request))
+    has_sent = has_ended = False
     try:
-        async with aclosing(cast("AsyncGenerator[Event]", modes.events_of(work))) as told:
-            async for event in told:
-                has_told = True
+        async with aclosing(cast("AsyncGenerator[Event]", modes.events_of(work))) as stream:
+            async for event in stream:
+                has_sent = True
                 yield event
         has_ended = True
         started = await work.is_stored()
@@ -121,21 +121,21 @@ async def events(asked: AnswerRequest) -> AsyncIterator[Event]:
         raise
     except Exception as error:
         code = error.code if isinstance(error, SearchError) else "internal_error"
-        if has_told or await work.is_stored():
+        if has_sent or await work.is_stored():
             await _record_end(work, State.FAILED, code)
-        if not has_told:
+        if not has_sent:
             raise
         yield Failed(code, _message(error), work.now)
 
 
 async def _record_end(work: Work, state: State, error: str = "") -> None:
     """Record an answer that ended early, even if the task is cancelled once more meanwhile."""
-    if not work.asked.is_recorded:
+    if not work.request.is_recorded:
         return
     stopped = replace(work.charged(), state=state, error=error)
 
     async def finished() -> None:
-        finish = partial(recording.finish, stopped, work.asked, started=await work.is_stored())
+        finish = partial(recording.finish, stopped, work.request, started=await work.is_stored())
         await in_thread(finish)
 
     try:
@@ -161,19 +161,19 @@ def _recorded(work: Work, started: bool) -> Answered:
 
     A model may write for minutes: what became unreadable meanwhile is withheld.
     """
-    now, asked = work.now, work.asked
-    if asked.is_recorded:
-        recording.finish(now, asked, started=started)
-    if work.model is not None and not recording.are_readable(now.context, asked.viewer):
+    now, request = work.now, work.request
+    if request.is_recorded:
+        recording.finish(now, request, started=started)
+    if work.model is not None and not recording.are_readable(now.context, request.viewer):
         return recording.withheld(now)
     return now
 
 
-def _begun(asked: AnswerRequest) -> Work:
-    """The work of an answer that begins: its parameters, its model and its earlier questions."""
-    thread = asked.thread
-    viewer = asked.viewer
-    if asked.is_recorded:
+def _start(request: AnswerRequest) -> Work:
+    """A new answer in the making: its parameters, its model and its earlier questions."""
+    thread = request.thread
+    viewer = request.viewer
+    if request.is_recorded:
         quotas.spend(viewer, quotas.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
         raise NotPermitted(
@@ -182,64 +182,66 @@ def _begun(asked: AnswerRequest) -> Work:
     if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:
         text = gettext("This conversation has %(count)d answers, the most that fit. Begin another.")
         raise ThreadFull(text % {"count": MOST_ANSWERS})
-    parameters = asked.parameters or active_parameters()
-    mode = asked.mode or parameters.default_mode
+    parameters = request.parameters or active_parameters()
+    mode = request.mode or parameters.default_mode
     now = Answered(
         id=str(uuid.uuid4()),
-        question=clean_text(asked.question),
-        searched_for=clean_text(asked.searched_for or asked.question),
+        question=clean_text(request.question),
+        searched_for=clean_text(request.searched_for or request.question),
         asked_mode=mode,
         mode=Mode.INSTANT,
         thread=str(thread.public_id) if thread is not None else "",
     )
-    work = Work(replace(asked, parameters=parameters), parameters, None, now)
+    work = Work(replace(request, parameters=parameters), parameters, None, now)
     try:
-        work.model = _model(asked, parameters, now.id)
+        work.model = _model(request, parameters, now.id)
     except BudgetExceeded as error:
         work.failure = error
-    _follow(work)
+    _read_earlier_questions(work)
     return work
 
 
-def _model(asked: AnswerRequest, parameters: AnswerParameters, answer_id: str) -> Model | None:
-    if asked.is_extractive:
+def _model(request: AnswerRequest, parameters: AnswerParameters, answer_id: str) -> Model | None:
+    if request.is_extractive:
         return None
-    user = asked.viewer if asked.viewer is not None and asked.viewer.is_authenticated else None
-    return model_for(parameters, Payer(user, asked.budget_key, answer_id))
+    user = (
+        request.viewer if request.viewer is not None and request.viewer.is_authenticated else None
+    )
+    return model_for(parameters, Payer(user, request.budget_key, answer_id))
 
 
-def _follow(work: Work) -> None:
+def _read_earlier_questions(work: Work) -> None:
     """Read the earlier questions, and the rule's standalone question.
 
     Never the answers: the text of a document that the asker may no longer read must not come back
     through them. Raises QueryTooLong and what else is wrong with the question as typed.
     """
-    asked = work.asked
-    if asked.thread is None and not asked.earlier and not asked.searched_for:
+    request = work.request
+    if request.thread is None and not request.earlier and not request.searched_for:
         return  # the search reads the question
     configured = configuration.current()
-    query = read_query(asked.question, configured)
-    if asked.searched_for:
+    query = read_query(request.question, configured)
+    if request.searched_for:
         return
-    earlier = asked.earlier[-MOST_EARLIER:]
-    if asked.thread is not None:
-        rows = Answer.objects.filter(thread=asked.thread).order_by("-at", "-pk")
+    earlier = request.earlier[-MOST_EARLIER:]
+    if request.thread is not None:
+        rows = Answer.objects.filter(thread=request.thread).order_by("-at", "-pk")
         earlier = tuple(reversed(rows.values_list("searched_for", flat=True)[:MOST_EARLIER]))
     most = settings.SEARCH_QUERY_CHARS
     work.earlier = tuple(text[:most] for each in earlier if (text := clean_text(each)))
     if work.earlier and follows_up(query):
-        work.stand_in = _joined(asked, work.earlier[-1], configured)
+        work.rule_question = _joined(request, work.earlier[-1], configured)
 
 
-def _joined(asked: AnswerRequest, previous: str, configured: Configuration) -> str:
+def _joined(request: AnswerRequest, previous: str, configured: Configuration) -> str:
     """The question with the rare words of the previous one; empty if that cannot be read."""
     try:
         before = read_query(previous, configured)
     except SearchError:
         return ""
     words = content_words(before.text)
-    rare = rarest(words, passages_with(words, asked.viewer))
-    return joined(asked.question, before, rare, most=settings.SEARCH_QUERY_CHARS)
+    rare = rarest(words, passages_with(words, request.viewer))
+    return joined(request.question, before, rare, most=settings.SEARCH_QUERY_CHARS)
 
 
 def active_parameters() -> AnswerParameters:

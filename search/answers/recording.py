@@ -28,12 +28,12 @@ from search.retrieval import Filters
 logger = logging.getLogger(__name__)
 
 
-def start(answered: Answered, asked: AnswerRequest) -> None:
+def start(answered: Answered, request: AnswerRequest) -> None:
     """Store an answer that is being written; one statement."""
-    Answer.objects.create(**_asked(answered, asked), **_told(answered))
+    Answer.objects.create(**_request_columns(answered, request), **_result_columns(answered))
 
 
-def finish(answered: Answered, asked: AnswerRequest, *, started: bool = False) -> None:
+def finish(answered: Answered, request: AnswerRequest, *, started: bool = False) -> None:
     """Store an answer with its sources; two statements, three if it was started, one for a thread.
 
     If its thread or its asker was deleted in the meantime, nothing is stored; of a document that
@@ -41,52 +41,54 @@ def finish(answered: Answered, asked: AnswerRequest, *, started: bool = False) -
     """
     try:
         with transaction.atomic():
-            _store(answered, asked, started)
+            _store(answered, request, started)
     except IntegrityError:
         logger.info("Something that answer %s refers to was deleted meanwhile", answered.id)
-        if _asker_remains(asked):
+        if _asker_remains(request):
             with transaction.atomic():
-                _store_remains(answered, asked, started)
+                _store_remains(answered, request, started)
 
 
-def _store(answered: Answered, asked: AnswerRequest, started: bool) -> None:
+def _store(answered: Answered, request: AnswerRequest, started: bool) -> None:
     if started:
         stored = Answer.objects.filter(public_id=answered.id)
-        if not stored.update(**_told(answered)):
+        if not stored.update(**_result_columns(answered)):
             return  # deleted with its thread
         row = stored.only("public_id").get()
     else:
-        row = Answer.objects.create(**_asked(answered, asked), **_told(answered))
+        row = Answer.objects.create(
+            **_request_columns(answered, request), **_result_columns(answered)
+        )
     AnswerSource.objects.bulk_create(
         _source(row.pk, passage, passage.number in answered.cited)
         for passage in answered.context.passages
     )
-    if asked.thread is not None:
-        Thread.objects.filter(pk=asked.thread.pk).update(updated=timezone.now())
+    if request.thread is not None:
+        Thread.objects.filter(pk=request.thread.pk).update(updated=timezone.now())
 
 
-def _asker_remains(asked: AnswerRequest) -> bool:
-    user = _user(asked)
-    thread = asked.thread
+def _asker_remains(request: AnswerRequest) -> bool:
+    user = _user(request)
+    thread = request.thread
     return (user is None or User.objects.filter(pk=user.pk).exists()) and (
         thread is None or Thread.objects.filter(pk=thread.pk).exists()
     )
 
 
-def _store_remains(answered: Answered, asked: AnswerRequest, started: bool) -> None:
+def _store_remains(answered: Answered, request: AnswerRequest, started: bool) -> None:
     """Store an answer some of whose documents were deleted: without its text, and withheld."""
     documents = [each.document for each in answered.context.passages]
     versions = [each.version for each in answered.context.passages]
     kept = set(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
     held = set(DocumentVersion.objects.filter(pk__in=versions).values_list("pk", flat=True))
-    told = _told(answered)
+    told = _result_columns(answered)
     if not kept.issuperset(documents):
         told |= {"text": "", "sentences": []}
     if started:
         Answer.objects.filter(public_id=answered.id).update(**told)
         row = Answer.objects.filter(public_id=answered.id).first()
     else:
-        row = Answer.objects.create(**_asked(answered, asked), **told)
+        row = Answer.objects.create(**_request_columns(answered, request), **told)
     if row is None:
         return
     for passage in answered.context.passages:
@@ -96,23 +98,23 @@ def _store_remains(answered: Answered, asked: AnswerRequest, started: bool) -> N
             source.save()
 
 
-def _user(asked: AnswerRequest) -> User | None:
-    viewer = asked.viewer
+def _user(request: AnswerRequest) -> User | None:
+    viewer = request.viewer
     return viewer if viewer is not None and viewer.is_authenticated else None
 
 
-def _asked(answered: Answered, asked: AnswerRequest) -> dict[str, Any]:
+def _request_columns(answered: Answered, request: AnswerRequest) -> dict[str, Any]:
     """The columns of an answer that never change."""
     return {
         "public_id": answered.id,
-        "thread": asked.thread,
-        "user": _user(asked),
-        "visitor": asked.visitor,
-        "channel": asked.channel,
+        "thread": request.thread,
+        "user": _user(request),
+        "visitor": request.visitor,
+        "channel": request.channel,
         "question": answered.question,
-        "filters": _filters(asked.filters),
+        "filters": _filters(request.filters),
         "asked_mode": answered.asked_mode.value,
-        "profile_name": str(asked.parameters or ""),
+        "profile_name": str(request.parameters or ""),
     }
 
 
@@ -126,7 +128,7 @@ def _filters(filters: Filters) -> dict[str, Any]:
     }
 
 
-def _told(answered: Answered) -> dict[str, Any]:
+def _result_columns(answered: Answered) -> dict[str, Any]:
     """The columns of an answer that are known at its end."""
     return {
         "searched_for": answered.searched_for,

@@ -163,7 +163,9 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
         raise NoActiveProfile("There is no profile.")
 
     monkeypatch.setattr(searching.pipeline, "search", fails)
-    end = answering.ended(AnswerRequest("And it?", None, parameters=PARAMETERS, earlier=(FIRST,)))
+    end = answering.final_event(
+        AnswerRequest("And it?", None, parameters=PARAMETERS, earlier=(FIRST,))
+    )
     assert isinstance(end, Failed)
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
 

@@ -100,7 +100,7 @@ class Draft:
         return Checked(len(self.sentences) - 1, sentence)
 
 
-def said(answer: Answered) -> Iterator[Event]:
+def replay(answer: Answered) -> Iterator[Event]:
     """The events that say the whole answer once more, a sentence a token."""
     starts = [0, *(each.start for each in answer.sentences[1:]), len(answer.text)]
     if not answer.sentences and answer.text:

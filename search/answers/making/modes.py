@@ -23,10 +23,10 @@ from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
-from search.answers.making.drafting import Draft, said, unsupported, without_unsupported
+from search.answers.making.drafting import Draft, replay, unsupported, without_unsupported
 from search.answers.making.searching import fits_nothing, gather, parts, search, stand_alone, widen
 from search.answers.making.work import Work
-from search.answers.making.writing import off_loop, quotes, written
+from search.answers.making.writing import off_loop, write_answer, write_quotes
 
 ESCALATE_BELOW = 0.3  # S4-15
 
@@ -59,7 +59,7 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
         work.degrade()
         yield Token(work.now.text)
     else:
-        for part in (written, _again, _repaired, _trimmed):
+        for part in (write_answer, _try_again, _repair, _remove_unsupported):
             async with aclosing(cast("AsyncGenerator[Event]", part(work))) as events:
                 async for event in events:
                     yield event
@@ -99,7 +99,7 @@ def escalates(confidence: float | None, has_model: bool, below: float = ESCALATE
     return has_model and confidence is not None and confidence < below
 
 
-async def _again(work: Work) -> AsyncIterator[Event]:
+async def _try_again(work: Work) -> AsyncIterator[Event]:
     """The events of a second answer, where the first is worth too little (S4-15).
 
     The first one comes back unless the second is worth more. A model's refusal is worth nothing.
@@ -111,16 +111,16 @@ async def _again(work: Work) -> AsyncIterator[Event]:
     for event in work.new_steps():
         yield event
     if not has_more:
-        _keep(work, first)
+        _restore(work, first)
         return
     yield Sources(work.now.context)
-    async with aclosing(cast("AsyncGenerator[Event]", written(work))) as events:
+    async with aclosing(cast("AsyncGenerator[Event]", write_answer(work))) as events:
         async for event in events:
             yield event
     if not _is_better(work, first, worth):
-        _keep(work, first)
+        _restore(work, first)
         yield Sources(first.context)
-        for event in said(first):
+        for event in replay(first):
             yield event
 
 
@@ -131,13 +131,13 @@ def _is_better(work: Work, first: Answered, worth: float | None) -> bool:
     return work.is_whole and mine is not None and worth is not None and mine > worth
 
 
-def _keep(work: Work, first: Answered) -> None:
+def _restore(work: Work, first: Answered) -> None:
     """Return to the first answer, with the steps and the cost of both."""
     work.failure = None
     work.now = replace(first, mode=work.now.mode, steps=work.now.steps)
 
 
-async def _repaired(work: Work) -> AsyncIterator[Event]:
+async def _repair(work: Work) -> AsyncIterator[Event]:
     """The events of the repaired answer, in thinking mode; none if it needs none.
 
     One call rewrites or removes the unsupported sentences. Its answer replaces the first only if
@@ -147,7 +147,7 @@ async def _repaired(work: Work) -> AsyncIterator[Event]:
     if now.mode is not Mode.THINKING or not wrong or not (work.is_whole and work.has_model):
         return
     # The model is sent the passages again: only if the asker may still read them.
-    if not await in_thread(lambda: recording.are_readable(now.context, work.asked.viewer)):
+    if not await in_thread(lambda: recording.are_readable(now.context, work.request.viewer)):
         return
     began, before = time.perf_counter(), work.usage()
     listed = [(each.text, each.reasons) for each in wrong]
@@ -159,7 +159,7 @@ async def _repaired(work: Work) -> AsyncIterator[Event]:
     work.failure = None  # the first answer stands
     draft = Draft(now.context, work.parameters.refusal)
     await off_loop(lambda: (draft.feed(reply), draft.close()), len(reply))
-    work.took("repair", "", began, before)
+    work.add_step("repair", "", began, before)
     for event in work.new_steps():
         yield event
     left = len(unsupported(draft.sentences))
@@ -167,11 +167,11 @@ async def _repaired(work: Work) -> AsyncIterator[Event]:
         dropped = now.dropped + draft.dropped
         work.now = replace(work.now, text=draft.text, sentences=draft.sentences, dropped=dropped)
         yield Sources(now.context)
-        for event in said(work.now):
+        for event in replay(work.now):
             yield event
 
 
-async def _trimmed(work: Work) -> AsyncIterator[Event]:
+async def _remove_unsupported(work: Work) -> AsyncIterator[Event]:
     """Remove the unsupported sentences, if the profile says so; quotes if no other has a source."""
     now = work.now
     wrong = unsupported(now.sentences)
@@ -182,7 +182,7 @@ async def _trimmed(work: Work) -> AsyncIterator[Event]:
         work.now = replace(now, text=text, sentences=sentences)
         return
     yield Sources(now.context)
-    for event in await quotes(work):
+    for event in await write_quotes(work):
         yield event
     work.note(gettext("No sentence of the model is supported by the sources."))
     if work.now.state is State.DONE:

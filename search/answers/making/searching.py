@@ -42,12 +42,12 @@ async def stand_alone(work: Work) -> None:
     question = work.now.question
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(standalone_messages(question, work.earlier), "standalone")
-    text = _short(read_rewrite(reply, "")) or work.stand_in
+    text = _short(read_rewrite(reply, "")) or work.rule_question
     if text and text != question:
         work.now = replace(work.now, searched_for=text)
-        work.took("standalone", text, began, before)
+        work.add_step("standalone", text, began, before)
     elif work.failure is not None:
-        work.took("standalone", "", began, before)
+        work.add_step("standalone", "", began, before)
 
 
 async def parts(work: Work) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ async def parts(work: Work) -> tuple[str, ...]:
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(split_messages(question, most - 1), "split") if most > 1 else ""
     found = distinct((question, *map(_short, read_searches(reply, most))))[1:most]
-    work.took("split", " · ".join(found), began, before)
+    work.add_step("split", " · ".join(found), began, before)
     if work.failure is not None:
         return ()
     work.now = replace(work.now, mode=Mode.THINKING)
@@ -74,27 +74,27 @@ async def search(work: Work, texts: Sequence[str]) -> None:
     Raises what `search.pipeline.search` raises on the question itself.
     """
     own = work.now.searched_for
-    searches = [partial(_response, text, work.asked, own=text == own) for text in texts]
+    searches = [partial(_response, text, work.request, own=text == own) for text in texts]
     for response in await together(searches):
         if response is not None:
             work.responses.append(response)
             taken = response.milliseconds.get("total", 0.0)
             step = Step("search", response.query.original, taken)
             work.now = replace(work.now, steps=(*work.now.steps, step))
-            work.lack(*(each.value for each in response.degraded))
-    work.note(*await _said_of(work.responses[0], work.asked))
+            work.mark_degraded(*(each.value for each in response.degraded))
+    work.note(*await _notes_of(work.responses[0], work.request))
     known = [each.confidence for each in work.responses if each.confidence is not None]
     work.now = replace(work.now, retrieval_confidence=max(known, default=None))
 
 
-async def _said_of(response: SearchResponse, asked: AnswerRequest) -> tuple[str, ...]:
+async def _notes_of(response: SearchResponse, request: AnswerRequest) -> tuple[str, ...]:
     """What the search for the question says of it, for all who may read the answer.
 
     Which documents are hidden is for those who edit that, not for readers of a shared answer; and
     why weights are not the class's explains the order of the results, not the answer.
     """
     hidden = response.settled.hidden
-    secret = await in_thread(lambda: hiding_notes(hidden, asked.viewer)) if hidden else ()
+    secret = await in_thread(lambda: hiding_notes(hidden, request.viewer)) if hidden else ()
     weighing = response.settled.notes
     return tuple(each for each in response.sentences if each not in (*secret, *weighing))
 
@@ -109,7 +109,7 @@ async def widen(work: Work) -> bool:
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(rewrite_messages(question), "rewrite")
     text = _short(read_rewrite(reply, ""))
-    work.took("rewrite", text, began, before)
+    work.add_step("rewrite", text, began, before)
     if not work.has_model:
         return False
     work.now = replace(work.now, mode=Mode.AUTO)
@@ -132,7 +132,7 @@ async def gather(work: Work) -> None:
     if mode is Mode.INSTANT:
         parameters = limited(parameters, work.responses[0].classification.query_class)
     rankings = [response.hits for response in work.responses]
-    viewer = work.asked.viewer
+    viewer = work.request.viewer
     context = await in_thread(
         lambda: context_of_all(rankings, viewer=viewer, parameters=parameters)
     )
@@ -145,14 +145,14 @@ def _short(text: str) -> str:
     return clean if len(clean) <= settings.SEARCH_QUERY_CHARS else ""
 
 
-def _response(text: str, asked: AnswerRequest, *, own: bool) -> SearchResponse | None:
+def _response(text: str, request: AnswerRequest, *, own: bool) -> SearchResponse | None:
     """The response to one search; None for a model's search that is no valid query."""
     try:
         return pipeline.search(
             text,
-            viewer=asked.viewer,
-            filters=asked.filters,
-            choices=asked.choices,
+            viewer=request.viewer,
+            filters=request.filters,
+            choices=request.choices,
             page_size=0,  # the ranking alone: no result is shown
         )
     except SearchError:

@@ -42,17 +42,18 @@ def milliseconds_since(began: float) -> float:
 class Work:
     """An answer in the making; `now` is the part that exists.
 
-    `earlier` are the questions of its thread, oldest first; `stand_in` is the standalone question
-    by the rule for sites without a model. `failure` is the error that ended the use of the model.
+    `earlier` are the questions of its thread, oldest first; `rule_question` is the standalone
+    question by the rule for sites without a model. `failure` is the error that ended the use of the
+    model.
     """
 
-    asked: AnswerRequest
+    request: AnswerRequest
     parameters: AnswerParameters
     model: Model | None
     now: Answered
     began: float = field(default_factory=time.perf_counter)
     earlier: tuple[str, ...] = ()
-    stand_in: str = ""
+    rule_question: str = ""
     failure: ModelUnavailable | None = None
     is_widened: bool = False
     responses: list[SearchResponse] = field(default_factory=list)
@@ -103,9 +104,9 @@ class Work:
 
     async def begin(self) -> None:
         """Store the answer as running, before the first call of a model."""
-        if self._storing is None and self.asked.is_recorded:
+        if self._storing is None and self.request.is_recorded:
             self._storing = asyncio.ensure_future(
-                in_thread(lambda: recording.start(self.now, self.asked))
+                in_thread(lambda: recording.start(self.now, self.request))
             )
         if self._storing is not None:
             await asyncio.shield(self._storing)
@@ -127,20 +128,20 @@ class Work:
         note = "%(reason)s"
         if self.now.state is State.DONE:
             note = gettext("%(reason)s The sentences below are quoted from the sources instead.")
-        self.lack(self._failed_part)
+        self.mark_degraded(self._failed_part)
         self.note(note % {"reason": self.failure})
 
-    def cut_short(self) -> None:
+    def mark_cut_short(self) -> None:
         """Say that the model failed in the midst of its answer."""
         note = gettext("The answer was cut; the sentences before are kept. %(reason)s")
-        self.lack(self._failed_part)
+        self.mark_degraded(self._failed_part)
         self.note(note % {"reason": self.failure})
 
     @property
     def _failed_part(self) -> str:
         return "budget" if isinstance(self.failure, BudgetExceeded) else "model"
 
-    def lack(self, *names: str) -> None:
+    def mark_degraded(self, *names: str) -> None:
         """Add what failed to `degraded`, each once."""
         self.now = replace(self.now, degraded=tuple(dict.fromkeys((*self.now.degraded, *names))))
 
@@ -152,7 +153,7 @@ class Work:
         """What the model has used so far."""
         return self.model.usage if self.model is not None else Usage()
 
-    def took(self, name: str, detail: str, began: float, before: Usage) -> None:
+    def add_step(self, name: str, detail: str, began: float, before: Usage) -> None:
         """Add a step that began then; it cost what the model has used since `before`."""
         after = self.usage()
         cost = Usage(

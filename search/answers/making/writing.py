@@ -32,7 +32,7 @@ from search.answers.domain import (
 from search.answers.extracting.quotes import Extract, Quote, extract, sentence_embedder
 from search.answers.generating.client import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
-from search.answers.making.drafting import Draft, said
+from search.answers.making.drafting import Draft, replay
 from search.answers.making.work import Work, milliseconds_since
 from search.engine import configuration
 from search.errors import ModelUnavailable
@@ -50,13 +50,13 @@ REASON = "A second reading by the language model finds that the cited passages d
 _MARKUP = re.compile(r"([\\`*\[\]<])")
 
 
-async def written(work: Work) -> AsyncIterator[Event]:
+async def write_answer(work: Work) -> AsyncIterator[Event]:
     """The events of the model's answer, or of the quotes that stand in for it."""
     work.now = replace(
         work.now, text="", sentences=(), dropped=0, is_cut=False, state=State.RUNNING
     )
     if work.model is None or work.failure is not None:
-        for event in await quotes(work):
+        for event in await write_quotes(work):
             yield event
         return
     await work.begin()
@@ -65,23 +65,23 @@ async def written(work: Work) -> AsyncIterator[Event]:
     try:
         async with aclosing(_pieces(work.model, work.now, work.parameters)) as pieces:
             async for piece in pieces:
-                for event in _taken(work, draft, await _checked(draft, piece)):
+                for event in _with_draft(work, draft, await _checked(draft, piece)):
                     yield event
-        for event in _taken(work, draft, await off_loop(draft.close, len(draft.text))):
+        for event in _with_draft(work, draft, await off_loop(draft.close, len(draft.text))):
             yield event
         if not draft.text.strip():
             raise ModelUnavailable("empty", gettext("The language model gave no answer."))
     except ModelUnavailable as error:
         work.failure = error
-    work.took("answer", work.model.name, began, before)
+    work.add_step("answer", work.model.name, began, before)
     if work.failure is None:
-        _note_longest(work, draft)
+        _mark_cut(work, draft)
         state = State.REFUSED if draft.is_refusal else State.DONE
         work.now = replace(work.now, state=state)
-        for event in await _judged(work):
+        for event in await _apply_judge(work):
             yield event
     else:
-        for event in await _broken(work, draft):
+        for event in await _end_early(work, draft):
             yield event
     for event in work.new_steps():
         yield event
@@ -99,7 +99,7 @@ async def off_loop(check: Callable[[], T], characters: int) -> T:
     return check() if characters < LONG else await asyncio.to_thread(check)
 
 
-async def _judged(work: Work) -> list[Event]:
+async def _apply_judge(work: Work) -> list[Event]:
     """The events of the sentences that the model, as a judge, refuses, if the profile asks it.
 
     A judge that fails changes nothing.
@@ -114,7 +114,7 @@ async def _judged(work: Work) -> list[Event]:
         return []
     sentences = tuple(agreed(now.sentences, verdicts))
     work.now = replace(now, sentences=sentences)
-    work.took("judge", "", began, before)
+    work.add_step("judge", "", began, before)
     return [
         Checked(index, sentence)
         for index, sentence in enumerate(sentences)
@@ -130,20 +130,20 @@ async def judge(
 
     Asks nothing if there is none. Raises what `model.complete` raises.
     """
-    asked = {
+    request = {
         number: sentence
         for number, sentence in enumerate(sentences, start=1)
         if sentence.verdict is Verdict.SUPPORTED and sentence.citations
     }
-    if not asked:
+    if not request:
         return [None] * len(sentences)
     reply = await model.complete(
-        judge_messages(asked, context),
+        judge_messages(request, context),
         purpose="judge",
-        max_tokens=TOKENS + TOKENS_A_SENTENCE * len(asked),
+        max_tokens=TOKENS + TOKENS_A_SENTENCE * len(request),
         json=True,
     )
-    verdicts = read_verdicts(reply, asked)
+    verdicts = read_verdicts(reply, request)
     return [verdicts.get(number) for number in range(1, len(sentences) + 1)]
 
 
@@ -157,13 +157,13 @@ def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> l
     ]
 
 
-def _note_longest(work: Work, draft: Draft) -> None:
+def _mark_cut(work: Work, draft: Draft) -> None:
     """Say that the answer ends before its end, if the model was not allowed to write more."""
     if work.model is None or work.model.finish != "length":
         return
     work.now = replace(work.now, is_cut=True)
     if draft.cut():
-        _taken(work, draft, ())
+        _with_draft(work, draft, ())
         work.note(gettext("The answer was cut at the longest that the answer profile allows."))
 
 
@@ -179,7 +179,7 @@ def _pieces(model: Model, now: Answered, parameters: AnswerParameters) -> AsyncG
     return model.stream(messages, purpose="answer")
 
 
-def _taken(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
+def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
     """The events, after the draft became the answer's text."""
     first = work.now.first_token_ms
     if first is None and any(isinstance(event, Token) for event in events):
@@ -195,19 +195,19 @@ def _taken(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[Event]
     return events
 
 
-async def _broken(work: Work, draft: Draft) -> list[Event]:
+async def _end_early(work: Work, draft: Draft) -> list[Event]:
     """The events after a stream broke off: its whole sentences are kept, or quotes stand in."""
     was_shown = bool(draft.text)
     if not await off_loop(draft.cut, len(draft.text)):
         again: list[Event] = [Sources(work.now.context)] if was_shown else []
-        return [*again, *await quotes(work)]
-    _taken(work, draft, ())
+        return [*again, *await write_quotes(work)]
+    _with_draft(work, draft, ())
     work.now = replace(work.now, state=State.DONE)
-    work.cut_short()
+    work.mark_cut_short()
     return []
 
 
-async def quotes(work: Work) -> list[Event]:
+async def write_quotes(work: Work) -> list[Event]:
     """The events of an answer by quotes; it says so where it stands in for a model."""
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
@@ -221,8 +221,8 @@ async def quotes(work: Work) -> list[Event]:
     if now.first_token_ms is None:
         work.now = replace(work.now, first_token_ms=milliseconds_since(work.began))
     work.degrade()
-    work.took("quotes", "", began, before)
-    return [*said(work.now), *work.new_steps()]
+    work.add_step("quotes", "", began, before)
+    return [*replay(work.now), *work.new_steps()]
 
 
 def quoted(answer: Answered, quotes: Sequence[Quote]) -> Answered:

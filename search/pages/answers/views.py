@@ -223,7 +223,7 @@ def _failed(error: Exception) -> str:
 
 def _ended(asked: AnswerRequest) -> Answered:
     """The answer at its end. Raises AskProblem if it failed without a text, and Busy."""
-    end = answering.ended(asked)
+    end = answering.final_event(asked)
     if end.answer is None or (isinstance(end, Failed) and not end.answer.text):
         raise AskProblem(end.message if isinstance(end, Failed) else "", 503)
     return end.answer
