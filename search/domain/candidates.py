@@ -98,12 +98,12 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, kept: Booleans) -> Self:
+    def only(self, mask: Booleans) -> Self:
         """The candidates where `kept` is true."""
         vectors = self.embeddings
         if vectors is not None:
-            vectors = vectors[kept[self.rows["embedded"]]]
-        return replace(self, rows=self.rows[kept], embeddings=vectors)
+            vectors = vectors[mask[self.rows["embedded"]]]
+        return replace(self, rows=self.rows[mask], embeddings=vectors)
 
     def without_vectors(self) -> Self:
         """The same candidates as if the vector signal had not run."""
@@ -117,33 +117,33 @@ class Candidates:
 
         `raw`: scores by signal that replace the row's.
         """
-        found = self.rows[row]
-        scores = found["raw"].tolist() if raw is None else raw
-        form = int(found["form"])
-        counts = zip(self.boosts, found["counts"].tolist(), strict=True)
+        values = self.rows[row]
+        scores = values["raw"].tolist() if raw is None else raw
+        form = int(values["form"])
+        counts = zip(self.boosts, values["counts"].tolist(), strict=True)
         return Candidate(
-            chunk_id=int(found["chunk"]),
-            document_id=int(found["document"]),
+            chunk_id=int(values["chunk"]),
+            document_id=int(values["document"]),
             raw={
                 signal: score
                 for signal, score in zip(SIGNALS, scores, strict=True)
                 if not math.isnan(score)
             },
             identifier=(
-                IdentifierMatch(self.forms[form], float(found["strength"]), int(found["held_at"]))
+                IdentifierMatch(self.forms[form], float(values["strength"]), int(values["held_at"]))
                 if form != ABSENT
                 else None
             ),
             boosts={name: count for name, count in counts if count},
-            pin=None if found["pin"] == ABSENT else int(found["pin"]),
-            signature=int(found["signature"]) if found["signed"] else None,
+            pin=None if values["pin"] == ABSENT else int(values["pin"]),
+            signature=int(values["signature"]) if values["signed"] else None,
         )
 
     @cached_property
     def documents(self) -> tuple[Integers, Integers]:
         """The distinct documents, and each candidate's index into them."""
-        found, places = np.unique(self.rows["document"], return_inverse=True)
-        return found, places
+        ids, places = np.unique(self.rows["document"], return_inverse=True)
+        return ids, places
 
     @cached_property
     def embedding_rows(self) -> Integers:
@@ -219,7 +219,7 @@ def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:
 
 def stacked(embeddings: Sequence[bytes | None]) -> npt.NDArray[Any]:
     """Embeddings as the database sends them (big-endian) stacked as rows; None is skipped."""
-    held = [each for each in embeddings if each is not None]
-    if not held:
+    present = [each for each in embeddings if each is not None]
+    if not present:
         return np.zeros((0, 1), HALF)
-    return np.frombuffer(b"".join(held), ">f2").reshape(len(held), -1).astype(HALF)
+    return np.frombuffer(b"".join(present), ">f2").reshape(len(present), -1).astype(HALF)

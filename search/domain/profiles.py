@@ -142,8 +142,8 @@ COLUMNS = tuple(column for each in KNOBS for column in columns_of(each.name))
 
 def columns_about(*groups: About) -> tuple[str, ...]:
     """The columns of the knobs in any of these groups."""
-    chosen = (each.name for each in KNOBS if each.metadata["about"] in groups)
-    return tuple(column for name in chosen for column in columns_of(name))
+    names = (each.name for each in KNOBS if each.metadata["about"] in groups)
+    return tuple(column for name in names for column in columns_of(name))
 
 
 # The arm of a search that shows both rankings interleaved.

@@ -151,11 +151,11 @@ class Explanation:
 
         They are boosts and feedback; the result is the score.
         """
-        node, found = self.root, []
+        node, adjustments = self.root, []
         while isinstance(node, Combination) and isinstance(node.parts[0], Combination):
-            found.append([(node.operation, part) for part in node.parts[1:]])
+            adjustments.append([(node.operation, part) for part in node.parts[1:]])
             node = node.parts[0]
-        return tuple(pair for step in reversed(found) for pair in step)
+        return tuple(pair for step in reversed(adjustments) for pair in step)
 
     def share(self, signal: Signal) -> float:
         """The signal's contribution before any boost; 0 if none."""

@@ -71,8 +71,8 @@ class Weights:
     def __post_init__(self) -> None:
         shares = tuple(self.as_dict().values())
         if not all(math.isfinite(share) and 0 <= share <= 1 for share in shares):
-            given = ", ".join(f"{share:g}" for share in shares)
-            raise ValueError(f"Each weight must lie between 0 and 1; these are {given}.")
+            listed = ", ".join(f"{share:g}" for share in shares)
+            raise ValueError(f"Each weight must lie between 0 and 1; these are {listed}.")
         if abs(sum(shares) - 1) > SUM_TOLERANCE:
             raise ValueError(f"The weights must sum to 1; these sum to {sum(shares):g}.")
 

@@ -80,13 +80,14 @@ class Configuration:
             return self.active
         name, _, version = key.partition("@")
         if not version:
-            version = next((str(number) for held, number in self.published if held == name), "")
+            numbers = (number for published, number in self.published if published == name)
+            version = str(next(numbers, ""))
         if (
             version.isdecimal()
             and len(version) < 10
-            and (found := self.published.get((name, int(version))))
+            and (profile := self.published.get((name, int(version))))
         ):
-            return found
+            return profile
         names = sorted({name for name, _ in self.published})
         raise UnknownProfile(
             gettext("There is no published profile %(key)s. Choose one of: %(names)s.")
@@ -98,7 +99,7 @@ Experiments = Callable[[Mapping[int, Profile]], RunningExperiment | None]
 """Returns the running experiment, given the published profiles by primary key."""
 
 _lock = threading.Lock()
-_held: Configuration | None = None
+_cached: Configuration | None = None
 _experiment: Experiments = lambda profiles: None  # noqa: E731  # until an app registers its own
 
 
@@ -110,14 +111,14 @@ def register_experiments(running: Experiments) -> None:
 
 def current() -> Configuration:
     """The current configuration; one query while it is unchanged."""
-    global _held
+    global _cached
     stamp = _stamp()
-    held = _held
-    if held is not None and held.stamp == stamp:
-        return held
+    configuration = _cached
+    if configuration is not None and configuration.stamp == stamp:
+        return configuration
     with _lock:
-        _held = _read(stamp)
-        return _held
+        _cached = _read(stamp)
+        return _cached
 
 
 def _stamp() -> int:

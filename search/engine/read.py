@@ -97,8 +97,8 @@ def _plan(query: Query, request: Request, configuration: Configuration) -> Plan:
         for planner in _planners:
             if (plan := planner(query, request, configuration)) is not None:
                 return replace(plan, notes=scope.notes)
-    chosen = choices.snapshot or scope.profile or configuration.profile(choices.profile)
-    return Plan((chosen,), notes=scope.notes)
+    profile = choices.snapshot or scope.profile or configuration.profile(choices.profile)
+    return Plan((profile,), notes=scope.notes)
 
 
 Key = TypeVar("Key", int, str)
@@ -129,8 +129,8 @@ def of_scope(query: Query, request: Request, configuration: Configuration) -> Of
         return SITES
     collections = _collections(query, request.filters, scopes)
     types = _types(query, request.filters)
-    named = (_only(collections, scopes.collections), _only(types, scopes.types))
-    for one in _known([each for each in named if each], request.viewer, ask=True):
+    own_profiles = (_only(collections, scopes.collections), _only(types, scopes.types))
+    for one in _known([each for each in own_profiles if each], request.viewer, ask=True):
         return _used(one, configuration)
     covered = [
         *_covered(collections, scopes.collections),
@@ -152,8 +152,8 @@ def _used(one: NamedProfile, configuration: Configuration) -> OfScope:
         )
         return OfScope(notes=(text % {"scope": one.label, "profile": one.profile},))
     text = gettext("Ranked by the profile that %(scope)s names: %(profile)s.")
-    told = f"{profile.name} v{profile.version}"
-    return OfScope(profile, (text % {"scope": one.label, "profile": told},))
+    version = f"{profile.name} v{profile.version}"
+    return OfScope(profile, (text % {"scope": one.label, "profile": version},))
 
 
 def _over_several(others: Sequence[NamedProfile]) -> str:
@@ -171,15 +171,13 @@ def _collections(query: Query, filters: Filters, scopes: Scopes) -> frozenset[in
 
     Leaving some out (-collection:x) names none.
     """
-    found: frozenset[int] | None = None
+    ids: frozenset[int] | None = None
     if filters.collections:
-        found = frozenset(
-            scopes.slugs[slug] for slug in filters.collections if slug in scopes.slugs
-        )
+        ids = frozenset(scopes.slugs[slug] for slug in filters.collections if slug in scopes.slugs)
     if query.filters.collections:
-        named = _named(query.filters.collections, scopes)
-        found = named if found is None else found & named
-    return found if found is None else found - _named(query.unwanted.collections, scopes)
+        by_operator = _named(query.filters.collections, scopes)
+        ids = by_operator if ids is None else ids & by_operator
+    return ids if ids is None else ids - _named(query.unwanted.collections, scopes)
 
 
 def _named(names: Iterable[str], scopes: Scopes) -> frozenset[int]:
@@ -189,23 +187,23 @@ def _named(names: Iterable[str], scopes: Scopes) -> frozenset[int]:
 
 def _types(query: Query, filters: Filters) -> frozenset[str] | None:
     """The media types that the search names, by filter and operator; None if it names none."""
-    found: frozenset[str] | None = None
-    for given in (filters.media_types, query.filters.media_types):
-        if given:
-            found = frozenset(given) if found is None else found & set(given)
-    return found if found is None else found - set(query.unwanted.media_types)
+    types: frozenset[str] | None = None
+    for chosen_types in (filters.media_types, query.filters.media_types):
+        if chosen_types:
+            types = frozenset(chosen_types) if types is None else types & set(chosen_types)
+    return types if types is None else types - set(query.unwanted.media_types)
 
 
-def _only(found: frozenset[Key] | None, held: Mapping[Key, NamedProfile]) -> NamedProfile | None:
+def _only(keys: frozenset[Key] | None, profiles: Mapping[Key, NamedProfile]) -> NamedProfile | None:
     """The profile that the only one found names; None for several, and if it names none."""
-    return held.get(next(iter(found))) if found is not None and len(found) == 1 else None
+    return profiles.get(next(iter(keys))) if keys is not None and len(keys) == 1 else None
 
 
 def _covered(
-    found: frozenset[Key] | None, held: Mapping[Key, NamedProfile]
+    keys: frozenset[Key] | None, profiles: Mapping[Key, NamedProfile]
 ) -> Iterable[NamedProfile]:
     """Those that name a profile among the ones found; among all if the search names none."""
-    return held.values() if found is None else (held[key] for key in held if key in found)
+    return profiles.values() if keys is None else (profiles[key] for key in profiles if key in keys)
 
 
 def _differs(one: NamedProfile, configuration: Configuration) -> bool:
@@ -216,7 +214,7 @@ def _differs(one: NamedProfile, configuration: Configuration) -> bool:
         return False
 
 
-def _known(found: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[NamedProfile]:
+def _known(profiles: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[NamedProfile]:
     """Those whose existence the viewer may know of, in their order.
 
     `ask`: look up collections of chosen groups in the database; otherwise they count as unknown.
@@ -228,11 +226,11 @@ def _known(found: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[
         and viewer.is_superuser
         and viewer.collections_limit is None
     ):
-        return list(found)
+        return list(profiles)
     open_to = {Visibility.PUBLIC, *([Visibility.SIGNED_IN] if signed_in else [])}
     readable: set[int] = set()
-    restricted = [one.collection for one in found if one.visibility not in open_to]
+    restricted = [one.collection for one in profiles if one.visibility not in open_to]
     if restricted and ask and signed_in:
         rows = Collection.objects.visible_to(viewer).filter(pk__in=filter(None, restricted))
         readable = set(rows.values_list("pk", flat=True))
-    return [one for one in found if one.visibility in open_to or one.collection in readable]
+    return [one for one in profiles if one.visibility in open_to or one.collection in readable]

@@ -40,45 +40,45 @@ MOST_NAMED_CHARS = 60
 
 def loosened(query: Query) -> tuple[str, ...]:
     """Sentences on the phrases and exclusions of a query that did not bind; none if all did."""
-    said = []
+    sentences = []
     strict = query.strict
     if strict is not None:
-        said.append(_given_up(strict))
+        sentences.append(_given_up(strict))
     wished = query.wished[len(strict.phrases) if strict else 0 :]
     if wished:
         text = gettext("The exact words %(phrases)s are preferred, not required.")
-        said.append(text % {"phrases": _quoted(wished)})
+        sentences.append(text % {"phrases": _quoted(wished)})
     if query.ignored:
         text = gettext("The hyphen before %(words)s was read as text and excludes nothing.")
-        said.append(text % {"words": _quoted(query.ignored)})
-    return tuple(said)
+        sentences.append(text % {"words": _quoted(query.ignored)})
+    return tuple(sentences)
 
 
-def left_out(found: Candidates) -> tuple[str, ...]:
+def left_out(candidates: Candidates) -> tuple[str, ...]:
     """Sentences on the parts of a long question that were not searched for; none if all were."""
-    said = []
-    if found.unread:
+    sentences = []
+    if candidates.unread:
         text = ngettext(
             "Too long for matching by meaning: the last word was left out.",
             "Too long for matching by meaning: the last %(count)d words were left out.",
-            found.unread,
+            candidates.unread,
         )
-        said.append(text % {"count": found.unread})
-    if found.left_out:
+        sentences.append(text % {"count": candidates.unread})
+    if candidates.left_out:
         text = ngettext(
             "Too many different words for keywords: the most common one was left out.",
             "Too many different words for keywords: the %(count)d most common ones were left out.",
-            found.left_out,
+            candidates.left_out,
         )
-        said.append(text % {"count": found.left_out})
-    if found.unchecked:
+        sentences.append(text % {"count": candidates.left_out})
+    if candidates.unchecked:
         text = gettext(
             "More than %(most)s passages hold all words of %(phrases)s: only so many were searched "
             "for the phrase. Add a rarer word to it, or a filter."
         )
-        phrases = (found.query.strict or found.query).phrases
-        said.append(text % {"most": f"{MOST_CHECKED:,}", "phrases": _quoted(phrases)})
-    return tuple(said)
+        phrases = (candidates.query.strict or candidates.query).phrases
+        sentences.append(text % {"most": f"{MOST_CHECKED:,}", "phrases": _quoted(phrases)})
+    return tuple(sentences)
 
 
 def _given_up(strict: Query) -> str:
@@ -101,8 +101,8 @@ def _given_up(strict: Query) -> str:
 
 def _quoted(texts: Sequence[str]) -> str:
     """The first few texts in quotes, shortened, and whether there are more."""
-    named = [f"“{Truncator(text).chars(MOST_NAMED_CHARS)}”" for text in texts[:MOST_NAMED]]
-    return ", ".join(named + ["…"] * (len(texts) > MOST_NAMED))
+    quotes = [f"“{Truncator(text).chars(MOST_NAMED_CHARS)}”" for text in texts[:MOST_NAMED]]
+    return ", ".join(quotes + ["…"] * (len(texts) > MOST_NAMED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,12 @@ def counted(steps: Steps) -> Steps:
         # Not those of tuners and measurements, as in the events of analytics.
         is_readers = request.purpose is Purpose.READER and not response.forced
         if is_readers and not response.query.is_empty:
-            found = "sure" if not response.low_confidence else "unsure"
+            outcome = "sure" if not response.low_confidence else "unsure"
             metrics.count_search(
                 response.classification.query_class.value,
                 response.milliseconds,
                 [part.value for part in response.degraded],
-                found=found if response.total else "nothing",
+                found=outcome if response.total else "nothing",
             )
         return response
 

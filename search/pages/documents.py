@@ -46,7 +46,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     words = asked_words(query)
     asked = request.GET.get("chunk", "")
     number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
-    reading = passages_of(shown, viewer=request.user, asked=number, words=words)
+    reading = passages_of(shown, viewer=request.user, requested=number, words=words)
     version = shown.current or shown.latest
     pages = pictures.page_count(version)
     # Without text, the picture is what there is to see.
@@ -58,7 +58,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "version": version,
         "reading": reading,
         "contents": contents_of(shown, viewer=request.user, reading=reading),
-        "hits": hits_of(shown, viewer=request.user, words=words, asked=reading.asked),
+        "hits": hits_of(shown, viewer=request.user, words=words, requested=reading.asked),
         "q": query,
         "leaves": leaves_of(reading, pages) if is_beside else (),
         "has_pictures": bool(pages),

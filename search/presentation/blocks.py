@@ -120,8 +120,8 @@ def _known_parts(marked: str, path: Sequence[str], layout: Layout, overlap: int)
 def _divided(marked: str, starts: Sequence[int]) -> list[str]:
     """Marked text cut before these offsets, which do not count the marks."""
     marks = [
-        (found.start() - count, found.group() == MARK_END)
-        for count, found in enumerate(_MARKS.finditer(marked))
+        (match.start() - count, match.group() == MARK_END)
+        for count, match in enumerate(_MARKS.finditer(marked))
     ]
     cuts, before = [], 0
     for start in starts:

@@ -51,11 +51,11 @@ def excerpt(marked: str, path: Sequence[str], kind: str, layout: Layout = ()) ->
     prose = _BREAK.join(_marked_text(part.html) for part in parts if part.kind in _PROSE)
     if not parts:
         return (Part("text", snippet(marked, PROSE_CHARS)),)
-    shown = snippet(prose, PROSE_CHARS)
+    lead = snippet(prose, PROSE_CHARS)
     cuts = [cut for part in parts if (cut := _cut(part)) is not None]
     best = max(cuts, key=lambda cut: len(cut.words), default=None)
-    if best is None or (prose and not best.words - _words(_marked_text(shown))):
-        return (Part("text", shown),)
+    if best is None or (prose and not best.words - _words(_marked_text(lead))):
+        return (Part("text", lead),)
     if not prose:
         return (best.part,)
     return Part("text", snippet(prose, LEAD_CHARS)), best.part
@@ -106,12 +106,12 @@ def _table(part: Part) -> _Cut:
     """The header, and the TABLE_ROWS rows with the most distinct words in their order."""
     header, *rows = [[_marked_text(cell) for cell in row] for row in part.rows]
     order = sorted(range(len(rows)), key=lambda place: -len(_words_of(rows[place])))
-    chosen = [header, *(rows[place] for place in sorted(order[:TABLE_ROWS]))]
+    rows_out = [header, *(rows[place] for place in sorted(order[:TABLE_ROWS]))]
     width = range(len(header))
-    telling = sorted(width, key=lambda column: not _words_of(row[column] for row in chosen))
+    telling = sorted(width, key=lambda column: not _words_of(row[column] for row in rows_out))
     columns = sorted(telling[:TABLE_COLUMNS])
-    cells = tuple(tuple(snippet(row[column], CELL_CHARS) for column in columns) for row in chosen)
-    return _Cut(Part("table", rows=cells), _words_of(cell for row in chosen for cell in row))
+    cells = tuple(tuple(snippet(row[column], CELL_CHARS) for column in columns) for row in rows_out)
+    return _Cut(Part("table", rows=cells), _words_of(cell for row in rows_out for cell in row))
 
 
 def _balanced(lines: Iterable[str]) -> Iterator[str]:

@@ -231,13 +231,13 @@ MOST_NAMED = 3
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 
 
-def reason(result: Result, found: Candidates) -> str:
+def reason(result: Result, candidates: Candidates) -> str:
     """A sentence such as "Close in meaning; holds 5 of your 6 words; its heading names commits".
 
     `found` is the candidate set of the question.
     """
     clauses = [
-        *_by_meaning(result.hit, found),
+        *_by_meaning(result.hit, candidates),
         *_by_words(result),
         *_by_heading(result),
         *_by_title(result.hit),
@@ -246,11 +246,11 @@ def reason(result: Result, found: Candidates) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _by_meaning(hit: Hit, found: Candidates) -> Iterator[str]:
+def _by_meaning(hit: Hit, candidates: Candidates) -> Iterator[str]:
     raw = hit.candidate.raw.get(Signal.VECTOR)
     if raw is None:
         return
-    rank = 1 + np.count_nonzero(found.rows["raw"][:, SIGNALS.index(Signal.VECTOR)] > raw)
+    rank = 1 + np.count_nonzero(candidates.rows["raw"][:, SIGNALS.index(Signal.VECTOR)] > raw)
     if rank == 1:
         yield gettext("the nearest in meaning")
     elif rank <= NEAR:
@@ -277,13 +277,13 @@ def _by_heading(result: Result) -> Iterator[str]:
     """A clause on the words of the passage's heading that are marked in its text."""
     if result.is_nearest or not result.heading_path:
         return
-    found = (word for text in _MARKED.findall(result.marked) for word in NAME_PARTS.findall(text))
-    marked = {word.casefold() for word in found}
+    parts = (word for text in _MARKED.findall(result.marked) for word in NAME_PARTS.findall(text))
+    marked = {word.casefold() for word in parts}
     words = dict.fromkeys(re.findall(r"\w+", result.heading_path[-1]))
-    named = [word for word in words if marked >= set(NAME_PARTS.findall(word.casefold()))]
-    named = [word for word in named if word.strip("_")][:MOST_NAMED]
-    if named:
-        yield gettext("its heading names %(words)s") % {"words": ", ".join(named)}
+    matches = [word for word in words if marked >= set(NAME_PARTS.findall(word.casefold()))]
+    matches = [word for word in matches if word.strip("_")][:MOST_NAMED]
+    if matches:
+        yield gettext("its heading names %(words)s") % {"words": ", ".join(matches)}
 
 
 def _by_title(hit: Hit) -> Iterator[str]:

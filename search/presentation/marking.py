@@ -51,29 +51,29 @@ def with_nearest(
     Unchanged if the space's model is not local, fails, or did not score the results, and from the
     first result on for which there is no time.
     """
-    chosen = [place for place, result in enumerate(results) if _has_no_word(result)]
-    if not chosen or space is None or space.config.get("kind") != "local":
+    places = [place for place, result in enumerate(results) if _has_no_word(result)]
+    if not places or space is None or space.config.get("kind") != "local":
         return tuple(results)
-    shown = list(results)
+    page = list(results)
     try:
         embedder = spaces.query_embedder(space)
-        asked = embedder.embed_query(question)  # from the cache: the search has just embedded it
-        held = sentences.held(embedder, [results[place].text for place in chosen])
+        vector = embedder.embed_query(question)  # from the cache: the search has just embedded it
+        cached = sentences.held(embedder, [results[place].text for place in places])
         started = time.perf_counter()
-        for place in chosen:
+        for place in places:
             result = results[place]
             text = result.text
-            found = held.get(text)
-            if found is None:
+            passage = cached.get(text)
+            if passage is None:
                 if time.perf_counter() - started > SECONDS:
                     logger.debug("No time for the nearest sentences of all results")
                     break
-                found = sentences.embedded(embedder, [text])[text]
-            if found.spans:
-                shown[place] = _marked(result, found.spans, found.vectors @ asked)
+                passage = sentences.embedded(embedder, [text])[text]
+            if passage.spans:
+                page[place] = _marked(result, passage.spans, passage.vectors @ vector)
     except EmbeddingError as error:
         logger.warning("The nearest sentences could not be found: %s", error)
-    return tuple(shown)
+    return tuple(page)
 
 
 def _has_no_word(result: Result) -> bool:

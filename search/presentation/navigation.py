@@ -87,14 +87,14 @@ def entries_of(changes: Sequence[tuple[int, Path]], title: str) -> list[Entry]:
 
     The title as the outermost heading of all is left out; of too many, the deepest levels are.
     """
-    wanted = title.casefold().split()
-    is_titled = all(not path or path[0].casefold().split() == wanted for _, path in changes)
+    words = title.casefold().split()
+    is_titled = all(not path or path[0].casefold().split() == words for _, path in changes)
     entries = list(_entries(changes, 1 if is_titled else 0))
     for deepest in range(DEEPEST, 0, -1):
-        kept = [entry for entry in entries if entry.level <= deepest]
-        if len(kept) <= MOST_ENTRIES:
+        outline = [entry for entry in entries if entry.level <= deepest]
+        if len(outline) <= MOST_ENTRIES:
             break
-    return kept
+    return outline
 
 
 def _entries(changes: Iterable[tuple[int, Path]], skipped: int) -> Iterator[Entry]:
@@ -138,11 +138,11 @@ def leaves_of(reading: ShownPassages, page_count: int) -> tuple[Leaf, ...]:
     leaves: list[Leaf] = []
     running: int | None = None  # a passage that may go on, on the next page
     for (first, passages), following in zip(groups, after, strict=True):
-        asked = next((one.ordinal for one in passages if one.is_asked), None)
+        ordinal = next((one.ordinal for one in passages if one.is_asked), None)
         last = min(max(first, following - 1), first + MOST_SHEETS - 1, page_count)
-        marked = asked if asked is not None else running
+        marked = ordinal if ordinal is not None else running
         leaves.append(Leaf(tuple(Sheet(page, marked) for page in range(first, last + 1)), passages))
-        running = asked if passages and passages[-1].is_asked else None
+        running = ordinal if passages and passages[-1].is_asked else None
     return tuple(leaves)
 
 
@@ -173,7 +173,7 @@ class Hits:
         return self.ordinals[place] if place < self.total else None
 
 
-def hits_of(document: Document, *, viewer: Viewer, words: str, asked: int | None) -> Hits:
+def hits_of(document: Document, *, viewer: Viewer, words: str, requested: int | None) -> Hits:
     """The passages with most of the `words`, and the one asked for. One query, none without words.
 
     "Most" is as many as in the best passage, or one fewer from LENIENT_FROM words on. The ranking
@@ -191,12 +191,12 @@ def hits_of(document: Document, *, viewer: Viewer, words: str, asked: int | None
         .filter(held__gt=0)
         .values_list("ordinal", "held")
     )
-    return Hits(tuple(chosen_hits(dict(rows), asked)), asked)
+    return Hits(tuple(chosen_hits(dict(rows), requested)), requested)
 
 
-def chosen_hits(held: dict[int, int], asked: int | None) -> list[int]:
+def chosen_hits(counts: dict[int, int], requested: int | None) -> list[int]:
     """The ordinals that hold most words, of `held` (ordinal -> number of words), and `asked`."""
-    best = max(held.values(), default=0)
+    best = max(counts.values(), default=0)
     least = best - 1 if best >= LENIENT_FROM else best
-    chosen = {ordinal for ordinal, count in held.items() if count >= least}
-    return sorted(chosen | ({asked} if asked is not None else set()))
+    ordinals = {ordinal for ordinal, count in counts.items() if count >= least}
+    return sorted(ordinals | ({requested} if requested is not None else set()))

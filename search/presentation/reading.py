@@ -69,13 +69,13 @@ class ShownPassages:
 def parts_of(document: Document, *, viewer: Viewer) -> Parts:
     """The first MAX_PARTS documents contained in this one; one query."""
     readable = Document.objects.visible_to(viewer).filter(parent=document)
-    shown = readable.select_related("latest").defer("title_terms", "latest__text")
+    documents = readable.select_related("latest").defer("title_terms", "latest__text")
     total = getattr(document, "part_count", 0)
-    return Parts(tuple(shown.order_by("part_path")[:MAX_PARTS]), total)
+    return Parts(tuple(documents.order_by("part_path")[:MAX_PARTS]), total)
 
 
 def passages_of(
-    document: Document, *, viewer: Viewer, asked: int | None, words: str = ""
+    document: Document, *, viewer: Viewer, requested: int | None, words: str = ""
 ) -> ShownPassages:
     """The passages around number `asked` (from 0; None: the beginning), the `words` marked.
 
@@ -84,7 +84,7 @@ def passages_of(
     total = document.current.chunk_count if document.current else 0
     if not total:
         return ShownPassages((), 0, None, None)
-    target = None if asked is None else min(asked, total - 1)
+    target = None if requested is None else min(requested, total - 1)
     first = 0 if target is None else max(0, min(target - LEAD, total - WINDOW))
     rows = (
         Chunk.objects.visible_to(viewer)
@@ -136,9 +136,9 @@ def marked_text(words: str) -> F | RawSQL:
     return marked(_ANY_WORD, read, read)
 
 
-def passages_in(rows: Iterable[Any], asked: int, title: str) -> Iterator[Passage]:
+def passages_in(rows: Iterable[Any], requested: int, title: str) -> Iterator[Passage]:
     """The passages of rows in order, with number `asked` flagged."""
-    return _passages(rows, 0, asked, title)
+    return _passages(rows, 0, requested, title)
 
 
 def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
@@ -191,21 +191,21 @@ class Around:
 
 
 def section_around(
-    document: Document, asked: int, *, viewer: Viewer, words: str = ""
+    document: Document, ordinal: int, *, viewer: Viewer, words: str = ""
 ) -> Around | None:
     """The section around passage number `asked`, the `words` marked; None if not found.
 
     One query, with the same permissions as search: a passage disabled by hand is omitted.
     """
-    if asked > MAX_ORDINAL:
+    if ordinal > MAX_ORDINAL:
         return None
     rows: list[Any] = list(
         Chunk.objects.visible_to(viewer)
         .filter(
             version=document.current_id,
             document=document,
-            ordinal__gte=asked - REACH,
-            ordinal__lte=asked + REACH,
+            ordinal__gte=ordinal - REACH,
+            ordinal__lte=ordinal + REACH,
         )
         .order_by("ordinal")
         .annotate(marked=marked_text(words))
@@ -214,18 +214,18 @@ def section_around(
             "original", "layout",
         )
     )  # fmt: skip
-    if asked not in {row["ordinal"] for row in rows}:
+    if ordinal not in {row["ordinal"] for row in rows}:
         return None
     neighbours = [_neighbour(row) for row in rows]
-    section = section_of(neighbours, asked, budget=settings.SECTION_TOKENS)
-    if section.is_whole and not _is_seen_whole(section, asked, document):
+    section = section_of(neighbours, ordinal, budget=settings.SECTION_TOKENS)
+    if section.is_whole and not _is_seen_whole(section, ordinal, document):
         section = replace(section, is_whole=False)
     inside = [row for row in rows if section.first <= row["ordinal"] <= section.last]
     return Around(
-        asked=asked,
+        asked=ordinal,
         section=section,
         text=_text(inside),
-        passages=tuple(passages_in(inside, asked, document.title)),
+        passages=tuple(passages_in(inside, ordinal, document.title)),
         page=inside[0]["page"],
     )
 
@@ -257,11 +257,11 @@ def _neighbour(row: Mapping[str, Any]) -> Neighbour:
     return Neighbour(row["ordinal"], path, row["start"], row["end"], row["tokens"])
 
 
-def _is_seen_whole(section: Section, asked: int, document: Document) -> bool:
+def _is_seen_whole(section: Section, ordinal: int, document: Document) -> bool:
     """Whether both ends of the section lie within the chunks read."""
     last = document.current.chunk_count - 1 if document.current else 0
-    begins = section.first > asked - REACH or section.first == 0
-    return begins and (section.last < asked + REACH or section.last >= last)
+    begins = section.first > ordinal - REACH or section.first == 0
+    return begins and (section.last < ordinal + REACH or section.last >= last)
 
 
 def _text(rows: Sequence[dict[str, Any]]) -> str:

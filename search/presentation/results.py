@@ -147,12 +147,12 @@ def results_for(
     """
     if not groups:
         return ()
-    shown = [_shown(group) for group in groups]
-    hits = [hit for parts in shown for hit in (parts.best, *parts.folded, *parts.copies)]
+    passages = [_shown(group) for group in groups]
+    hits = [hit for parts in passages for hit in (parts.best, *parts.folded, *parts.copies)]
     by_id = {} if held is None else held
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
-        best = {parts.best.chunk_id for parts in shown}
+        best = {parts.best.chunk_id for parts in passages}
         folded = missing - best
         # A cached row may be that of a result the next time.
         uncounted = folded if held is None or not mark_folded else ()
@@ -166,7 +166,7 @@ def results_for(
             folded=_folded(parts.folded, by_id),
             copies=_folded(parts.copies, by_id),
         )
-        for group, parts in zip(groups, shown, strict=True)
+        for group, parts in zip(groups, passages, strict=True)
         if group.best.chunk_id in by_id
     )
     return _told_apart(results)

@@ -68,20 +68,20 @@ def read_rows(
 
 def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[str, Any]:
     """One row by column, with the types of its fields."""
-    found = dict(zip(columns, row, strict=True))
-    if found["words"] is None:
-        found["words"] = (0, 0)
-    if found["marked"] is None:
-        found |= {"marked": found["text"], "layout": ()}
+    values = dict(zip(columns, row, strict=True))
+    if values["words"] is None:
+        values["words"] = (0, 0)
+    if values["marked"] is None:
+        values |= {"marked": values["text"], "layout": ()}
     elif question:
-        found["marked"] = completed(found["marked"], question)
-    layout = found["layout"]
+        values["marked"] = completed(values["marked"], question)
+    layout = values["layout"]
     if isinstance(layout, str):
-        found["layout"] = json.loads(layout)
-    metadata = found["document__metadata"]
+        values["layout"] = json.loads(layout)
+    metadata = values["document__metadata"]
     if isinstance(metadata, str):
-        found["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)
-    return found
+        values["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)
+    return values
 
 
 def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Statement:
@@ -103,10 +103,10 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
     text, params = named(rows, "row")
     # The values stand for the parameters of their names.
     names = {"chunks", "plain", "uncounted", "question", "spaced"}
-    given = {key: name for key, name in params.items() if name in names}
-    for key, name in given.items():
+    used_params = {key: name for key, name in params.items() if name in names}
+    for key, name in used_params.items():
         text = text.replace(f"%({key})s", f"%({name})s")
-    constants = {key: value for key, value in params.items() if key not in given}
+    constants = {key: value for key, value in params.items() if key not in used_params}
     return Statement.with_constants(
         f"WITH readable(id) AS MATERIALIZED ({readable}) {text}", constants
     )

@@ -62,10 +62,10 @@ def _cut(marked: str, length: int) -> tuple[str, list[tuple[int, int]], int, int
     return plain, marks, start, end
 
 
-def _block_break(found: re.Match[str]) -> str:
+def _block_break(match: re.Match[str]) -> str:
     """A dot in place of the break between two blocks, unless punctuation separates them."""
-    before = found.string[found.start() - 1]
-    return found.group() if before in _PARTED or before.isspace() else " · "
+    before = match.string[match.start() - 1]
+    return match.group() if before in _PARTED or before.isspace() else " · "
 
 
 def highlight(marked: str) -> SafeString:
@@ -97,7 +97,7 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
     words = "|".join(joint.join(map(re.escape, compound.split("-"))) for compound in compounds)
     beyond = rf"[\w{MARK_START}{MARK_END}-]"
     pattern = rf"(?<!{beyond}){MARK_START}?({words}){MARK_END}?(?!{beyond})"
-    return re.sub(pattern, lambda found: MARK_START + _MARKS.sub("", found[1]) + MARK_END, marked)
+    return re.sub(pattern, lambda match: MARK_START + _MARKS.sub("", match[1]) + MARK_END, marked)
 
 
 def mark_names(marked: str) -> str:
@@ -109,10 +109,10 @@ def mark_names(marked: str) -> str:
         return marked
     if "_" not in marked:
         return _JOINTS.sub(r"\1", marked)
-    named = _NAME.sub(lambda found: _whole_name(found.group(), 0.5), marked)
-    if MARK_START in marked and MARK_START not in named:
-        named = _NAME.sub(lambda found: _whole_name(found.group(), 0), marked)
-    return _JOINTS.sub(r"\1", named)
+    marked_names = _NAME.sub(lambda match: _whole_name(match.group(), 0.5), marked)
+    if MARK_START in marked and MARK_START not in marked_names:
+        marked_names = _NAME.sub(lambda match: _whole_name(match.group(), 0), marked)
+    return _JOINTS.sub(r"\1", marked_names)
 
 
 def _whole_name(name: str, least: float) -> str:
@@ -143,22 +143,22 @@ def restored(marked: str, text: str) -> str:
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
 def _sought(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """The pairs of adjacent letters to mark, and the letters that are in no pair."""
-    found = units(words)
-    pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start)
+    runs = units(words)
+    pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(runs) if end == start)
     paired = {unit for pair in pairs for unit in pair}
-    return pairs, frozenset(unit for *_, unit in found) - paired
+    return pairs, frozenset(unit for *_, unit in runs) - paired
 
 
 def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str:
-    found = units(text)
-    marked = {place for place, (*_, unit) in enumerate(found) if unit in singles}
-    for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(found)):
+    runs = units(text)
+    marked = {place for place, (*_, unit) in enumerate(runs) if unit in singles}
+    for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(runs)):
         if end == start and (a, b) in pairs:
             marked |= {place, place + 1}
     pieces: list[str] = []
     last = 0
     for place in sorted(marked):
-        start, end, _ = found[place]
+        start, end, _ = runs[place]
         if pieces and start == last:
             pieces[-1] = pieces[-1].removesuffix(MARK_END) + text[start:end] + MARK_END
         else:

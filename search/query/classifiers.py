@@ -95,20 +95,22 @@ def anchored_specificity(text: str) -> float:
 
 def keyword_weight(text: str) -> float:
     """The keywords' share: .5 for one anchor, .7 for more; .35 to .5 without any."""
-    named = len(anchors(text))
-    if named:
-        return min(0.7, 0.3 + 0.2 * named)
+    count = len(anchors(text))
+    if count:
+        return min(0.7, 0.3 + 0.2 * count)
     return max(0.2, 0.5 - 0.3 * anchored_specificity(text))
 
 
 def by_anchors(query: Query) -> Classification:
     """Lookup with anchors, general without, and the query's own weights."""
     text = typed(query)
-    found = anchors(text)
+    matches = anchors(text)
     keyword = keyword_weight(text)
     return Classification(
-        QueryClass.LOOKUP if found else QueryClass.GENERAL,
-        f"anchors {', '.join(found)}" if found else f"specificity {anchored_specificity(text):.2f}",
+        QueryClass.LOOKUP if matches else QueryClass.GENERAL,
+        f"anchors {', '.join(matches)}"
+        if matches
+        else f"specificity {anchored_specificity(text):.2f}",
         CERTAIN,
         Weights(vector=1 - keyword, keyword=keyword, title=0.0),
     )
@@ -173,11 +175,11 @@ _IDENTIFIER = re.compile(
 def by_mind(query: Query) -> Classification:
     """The first class in Mind's order that has a sign in the query; general without any."""
     text = " ".join(typed(query).split())
-    asked = _WHAT_IS.match(text)
-    if asked and _CAPITALISED.fullmatch(asked["name"]):
-        return Classification(QueryClass.LOOKUP, f"asks what {asked['name']} is", WHAT_IS_NAME)
-    if named := _IDENTIFIER.search(text):
-        return Classification(QueryClass.LOOKUP, f"names {named.group()}", IDENTIFIER)
+    question = _WHAT_IS.match(text)
+    if question and _CAPITALISED.fullmatch(question["name"]):
+        return Classification(QueryClass.LOOKUP, f"asks what {question['name']} is", WHAT_IS_NAME)
+    if identifier := _IDENTIFIER.search(text):
+        return Classification(QueryClass.LOOKUP, f"names {identifier.group()}", IDENTIFIER)
     for query_class in _ORDER:
         if count := _signs(text, query_class):
             confidence = min(MOST, BASE + EACH_SIGN * count)
@@ -200,9 +202,9 @@ def _follow(phrase: str, text: str) -> bool:
     """Whether the parts of the phrase occur in the text in their order."""
     end = 0
     for part in phrase.split("…"):
-        if (found := text.find(part, end)) == -1:
+        if (start := text.find(part, end)) == -1:
             return False
-        end = found + len(part)
+        end = start + len(part)
     return True
 
 
@@ -279,7 +281,7 @@ def classify_by(
     """
     if classifier is not Classifier.RULES:
         return NAMED[classifier](query)
-    found = classify(query, rules)
-    if model is None or found.rule != FALLBACK_RULE:
-        return found
-    return model.classify(query) or found
+    classification = classify(query, rules)
+    if model is None or classification.rule != FALLBACK_RULE:
+        return classification
+    return model.classify(query) or classification

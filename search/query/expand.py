@@ -62,9 +62,9 @@ def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:
     if synonyms is None:
         return ()
     folded = fold_query(text)
-    named = [match.group() for match in synonyms.pattern.finditer(folded)]
-    found = dict.fromkeys(other for name in named for other in synonyms.expansions[name])
-    return tuple(islice((other for other in found if not _says(folded, other)), MAX_EXPANSIONS))
+    words = [match.group() for match in synonyms.pattern.finditer(folded)]
+    added = dict.fromkeys(other for name in words for other in synonyms.expansions[name])
+    return tuple(islice((other for other in added if not _says(folded, other)), MAX_EXPANSIONS))
 
 
 # Longer texts are seldom asked twice, and thousands of them would fill the memory.
@@ -153,15 +153,15 @@ class Neighbour:
 def correctable(query: Query) -> tuple[Word, ...]:
     """The query's plain words: not in an operator, phrase or identifier, and without digits."""
     original = query.original
-    taken = deque(match.span() for match in _OPERATORS.finditer(original))
+    operators = deque(match.span() for match in _OPERATORS.finditer(original))
     codes = {part for one in query.identifiers for part in (one.text, *one.text.split())}
     words: list[Word] = []
     for match in _TOKEN.finditer(original):
         bare = match.group().strip(_AROUND)
         word = Word(bare, match.start() + match.group().find(bare))
-        while taken and taken[0][1] <= word.start:
-            taken.popleft()
-        if taken and taken[0][0] < word.end:
+        while operators and operators[0][1] <= word.start:
+            operators.popleft()
+        if operators and operators[0][0] < word.end:
             continue
         if _is_plain(bare) and bare not in codes:
             words.append(word)
@@ -244,5 +244,5 @@ def _nearest(word: str, neighbours: Sequence[Neighbour]) -> str:
     near = [text for distance, _, text in measured if 0 < distance <= allowed]
     if not near:
         return ""
-    found = near[0].lower()
-    return found.capitalize() if word[0].isupper() else found
+    nearest = near[0].lower()
+    return nearest.capitalize() if word[0].isupper() else nearest

@@ -42,12 +42,12 @@ class Operator:
 def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilters]:
     """The filters of the field operators, and their exclusions. Raises InvalidFilter."""
     fields = [one for one in operators if one.name in (*FIELDS, METADATA)]
-    wanted = _filters([one for one in fields if not one.negated])
-    if wanted.after and wanted.before and wanted.after > wanted.before:
+    filters = _filters([one for one in fields if not one.negated])
+    if filters.after and filters.before and filters.after > filters.before:
         raise InvalidFilter(
-            f"after:{wanted.after} is later than before:{wanted.before}. Swap the two dates."
+            f"after:{filters.after} is later than before:{filters.before}. Swap the two dates."
         )
-    return wanted, _filters([one for one in fields if one.negated])
+    return filters, _filters([one for one in fields if one.negated])
 
 
 def _filters(operators: Sequence[Operator]) -> QueryFilters:
@@ -92,21 +92,21 @@ def _condition(operator: Operator) -> MetadataFilter:
 
 def _media_types(operator: Operator) -> tuple[str, ...]:
     """The media types for an extension (pdf), a media type, or a label's first words (word)."""
-    given = operator.value.casefold()
-    if known := SUPPORTED.get(f".{given.removeprefix('.')}"):
-        return (known.media_type,)
-    found = {
+    value = operator.value.casefold()
+    if supported := SUPPORTED.get(f".{value.removeprefix('.')}"):
+        return (supported.media_type,)
+    media_types = {
         kind.media_type: None
         for kind in SUPPORTED.values()
-        if given == kind.media_type or f"{kind.label.casefold()} ".startswith(f"{given} ")
+        if value == kind.media_type or f"{kind.label.casefold()} ".startswith(f"{value} ")
     }
-    if not found:
+    if not media_types:
         names = ", ".join(main_extensions())
         raise InvalidFilter(
             f"“{operator.written}”: unknown type. Use one of: {names}, "
             f"or one of source code (py, js). {_OR_QUOTE}"
         )
-    return tuple(found)
+    return tuple(media_types)
 
 
 def _language(operator: Operator) -> str:

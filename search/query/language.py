@@ -49,7 +49,7 @@ def configs_of(languages: Sequence[str]) -> tuple[str, ...]:
     return tuple({TEXT_CONFIGS[code]: None for code in languages if code in TEXT_CONFIGS})
 
 
-def unfamiliar(text: str, readings: Sequence[Reading], known: Sequence[str]) -> str:
+def unfamiliar(text: str, readings: Sequence[Reading], supported: Sequence[str]) -> str:
     """The name of the search's language if it is not in `known`, the model's language codes.
 
     Empty if the model knows it or is multilingual (`known` is empty), or the language is unclear.
@@ -58,21 +58,21 @@ def unfamiliar(text: str, readings: Sequence[Reading], known: Sequence[str]) -> 
     match across languages.
     """
     searched = [reading for reading in readings if reading.chunks > 0]
-    if not known or not searched:
+    if not supported or not searched:
         return ""
     if script := _script(text):
         code, name = script
-        held = any(reading.config == text_config(code) for reading in searched)
-        return name if held and code not in known else ""
+        is_searched = any(reading.config == text_config(code) for reading in searched)
+        return name if is_searched and code not in supported else ""
     main = max(searched, key=lambda reading: (reading.chunks, reading.config))
     config = _own(readings) or main.config
     # `simple` is for languages without a configuration, or not recognised.
     is_named = config in TEXT_CONFIGS.values()
-    return config.title() if is_named and config not in configs_of(known) else ""
+    return config.title() if is_named and config not in configs_of(supported) else ""
 
 
 def other_languages(
-    text: str, languages: Sequence[str], known: Sequence[str]
+    text: str, languages: Sequence[str], supported: Sequence[str]
 ) -> tuple[str, frozenset[str]]:
     """The question's language, and those of `languages` that it is not in.
 
@@ -81,11 +81,11 @@ def other_languages(
     text configuration, like Norwegian's two forms, are one.
     """
     nothing: tuple[str, frozenset[str]] = ("", frozenset())
-    if len(known) == 1 or len("".join(filter(str.isalpha, text)).encode()) < MIN_BYTES:
+    if len(supported) == 1 or len("".join(filter(str.isalpha, text)).encode()) < MIN_BYTES:
         return nothing
     odds = language_odds(text)
     own = next(iter(odds))
-    if odds[own] < CLEAR or (known and own not in known):
+    if odds[own] < CLEAR or (supported and own not in supported):
         return nothing
     config = text_config(own)
     others = frozenset(
@@ -93,7 +93,7 @@ def other_languages(
         for language in languages
         for code in [primary_code(language)]
         if odds.get(code, 1.0) < UNLIKELY
-        and (not known or code in known)
+        and (not supported or code in supported)
         and (config == DEFAULT_CONFIG or text_config(code) != config)
     )
     return (own, others) if others else nothing
@@ -125,4 +125,4 @@ def _script(text: str) -> tuple[str, str] | None:
     if len(units(text)) <= len(words):
         return None
     names = {unicodedata.name(letter, "").split(" ")[0] for letter in letters}
-    return next((found for name, found in _SCRIPTS.items() if name in names), None)
+    return next((language for name, language in _SCRIPTS.items() if name in names), None)

@@ -47,7 +47,7 @@ _ADDRESS = re.compile(
 _HANDLE = re.compile(r"(?<![\w@.])@\w+(?:@\w+)*")
 
 
-def meant(text: str, found: Sequence[Found]) -> list[Found]:
+def meant(text: str, identifiers: Sequence[Found]) -> list[Found]:
     """The identifiers of a query without those that are only parts of an address in it.
 
     Parts of links, domains and hashtags count only if the query has no other content word; those
@@ -55,27 +55,27 @@ def meant(text: str, found: Sequence[Found]) -> list[Found]:
     """
     addresses = [match.span() for match in _ADDRESS.finditer(text)]
     handles = [match.span() for match in _HANDLE.finditer(text)]
-    taken = [*addresses, *handles, *((one.start, one.end) for one in found)]
-    others = sum(1 for _ in _other_words(text, taken))
+    spans = [*addresses, *handles, *((one.start, one.end) for one in identifiers)]
+    others = sum(1 for _ in _other_words(text, spans))
     dropped = addresses if others else []
     if others > MOST_OTHER_WORDS:
         dropped = dropped + handles
-    return [one for one in found if not _within(one.start, one.end, dropped)]
+    return [one for one in identifiers if not _within(one.start, one.end, dropped)]
 
 
-def asks_for(text: str, found: Sequence[Found]) -> bool:
+def asks_for(text: str, identifiers: Sequence[Found]) -> bool:
     """Whether a query asks for its identifiers: half of its content words, or a short question.
 
     A short question opens with such words as "what is" or "show me", directly before an
     identifier, and says at most MOST_OTHER_WORDS content words besides. Equal identifiers count
     once, numbers not at all.
     """
-    if not found:
+    if not identifiers:
         return False
-    others = sum(1 for _ in _other_words(text, [(one.start, one.end) for one in found]))
-    if len({one.canonical for one in found}) >= others:
+    others = sum(1 for _ in _other_words(text, [(one.start, one.end) for one in identifiers]))
+    if len({one.canonical for one in identifiers}) >= others:
         return True
-    words = [word for word, _, _ in _words(text[: found[0].start])]
+    words = [word for word, _, _ in _words(text[: identifiers[0].start])]
     opens = bool(words) and words[0] in _OPENINGS and _EMPTY.issuperset(words)
     return opens and others <= MOST_OTHER_WORDS
 
@@ -86,10 +86,10 @@ def _words(text: str) -> Iterator[tuple[str, int, int]]:
         yield match.group().casefold().replace("’", "'"), match.start(), match.end()
 
 
-def _other_words(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _other_words(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
     """The content words of the text outside the spans."""
     for word, start, end in _words(text):
-        if word not in _EMPTY and not _within(start, end, taken):
+        if word not in _EMPTY and not _within(start, end, spans):
             yield word
 
 

@@ -75,19 +75,19 @@ def parse(
             f"The query has {len(clean)} characters; the limit is {most}. "
             "Ask in fewer words, or paste only the telling part."
         )
-    operators, asked = _split(clean, insist=insist)
+    operators, words = _split(clean, insist=insist)
     filters, unwanted = filters_of(operators)
-    if clean and not asked:
+    if clean and not words:
         # "title:pumps" alone searches for its own value.
-        asked = " ".join(filters.titles)
-        if not asked:
+        words = " ".join(filters.titles)
+        if not words:
             raise NothingAsked(
                 f"“{clean}” only says where to look or what to leave out. Add the words to "
                 "search for; or put all of it in quotes to search for it as it stands.",
                 None if any(one.negated for one in operators) else filters,
             )
     query = Query(
-        text=asked,
+        text=words,
         original=clean,
         phrases=_values(operators, PHRASE),
         wished=_values(operators, _WISHED),
@@ -132,38 +132,40 @@ def clean_text(text: str) -> str:
 
 def _split(clean: str, *, insist: bool = False) -> tuple[list[Operator], str]:
     """The operators in order, and the words to search for: plain text and phrases."""
-    found = [
+    operators = [
         (match, operator)
         for match in _OPERATOR.finditer(clean)
         if (operator := _operator(match)) is not None
     ]
     if not insist:
-        found = _as_meant(clean, found)
-    asked: list[str] = []
+        operators = _as_meant(clean, operators)
+    words: list[str] = []
     position = 0
-    for match, operator in found:
+    for match, operator in operators:
         if operator.name == _IGNORED:
             continue
-        asked.append(clean[position : match.start()])
+        words.append(clean[position : match.start()])
         position = match.end()
         if operator.name in (PHRASE, _WISHED):
-            asked.append(f" {operator.value} ")
+            words.append(f" {operator.value} ")
         elif match["bare"] or match["unwanted_word"]:
-            asked.append(" ")
-    asked.append(clean[position:])
-    return [operator for _, operator in found], " ".join("".join(asked).split())
+            words.append(" ")
+    words.append(clean[position:])
+    return [operator for _, operator in operators], " ".join("".join(words).split())
 
 
-def _as_meant(clean: str, found: Sequence[_Found]) -> list[_Found]:
+def _as_meant(clean: str, operators: Sequence[_Found]) -> list[_Found]:
     """The operators, with those that are punctuation of a text turned into wishes and text."""
-    spans = [match.span() for match, _ in found]
+    spans = [match.span() for match, _ in operators]
     gaps = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), None], strict=True)
     outside = sum(count_words(clean[start:end]) for start, end in gaps)
-    quoted = sum(count_words(operator.value) for _, operator in found if operator.name == PHRASE)
+    quoted = sum(
+        count_words(operator.value) for _, operator in operators if operator.name == PHRASE
+    )
     pasted = outside > MOST_TYPED_WORDS or (outside > 0 and outside + quoted > MOST_WORDS)
     return [
         (match, replace(operator, name=_meant(operator, pasted=pasted, alone=not outside)))
-        for match, operator in found
+        for match, operator in operators
     ]
 
 
@@ -213,14 +215,14 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    found = naming.meant(query.text, query_identifiers(query.text, patterns))
+    identifiers = naming.meant(query.text, query_identifiers(query.text, patterns))
     return replace(
         query,
         identifiers=tuple(
             QueryIdentifier(match.text, match.kind, index_forms(match), match.loose)
-            for match in found
+            for match in identifiers
         ),
-        is_identifier=len(found) == 1 and found[0].text == query.text.strip(QUOTES),
-        asks_for_identifiers=naming.asks_for(query.text, found),
+        is_identifier=len(identifiers) == 1 and identifiers[0].text == query.text.strip(QUOTES),
+        asks_for_identifiers=naming.asks_for(query.text, identifiers),
         needs_no_embedding=is_single_identifier(query.text, patterns),
     )

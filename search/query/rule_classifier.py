@@ -87,8 +87,8 @@ def check_rule(
     if bool(rule.pattern) == bool(rule.predicate):
         return {"pattern": ["Give either a pattern or a predicate: one of the two decides."]}
     if rule.predicate and rule.predicate not in PREDICATES:
-        known = ", ".join(PREDICATES)
-        return {"predicate": [f"There is no predicate {rule.predicate!r}. Choose one of: {known}."]}
+        names = ", ".join(PREDICATES)
+        return {"predicate": [f"There is no predicate {rule.predicate!r}. Choose one of: {names}."]}
     if rule.pattern and (problems := pattern_problems(rule.pattern)):
         return {"pattern": problems}
     missed = [text for text in rule.examples if not _reads_as(rule, text, patterns)]

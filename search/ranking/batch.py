@@ -62,9 +62,9 @@ class Prepared:
 
     def written_in(self, codes: Collection[str]) -> Booleans:
         """Whether each candidate's document is in one of these languages, and has a vector."""
-        held = self.candidates
-        places = [place for place, code in enumerate(held.languages) if code in codes]
-        written = np.isin(held.rows["language"][self.rows], places)
+        candidates = self.candidates
+        places = [place for place, code in enumerate(candidates.languages) if code in codes]
+        written = np.isin(candidates.rows["language"][self.rows], places)
         return np.asarray(written & ~np.isnan(self.raw[:, VECTOR]))
 
     @cached_property
@@ -89,15 +89,15 @@ class Prepared:
     @cached_property
     def reranked(self) -> Floats:
         """The reranker's strength of each candidate; NaN for those that it has not read."""
-        held = self.candidates.reranked
+        strengths = self.candidates.reranked
         chunks = self.candidates.rows["chunk"][self.rows].tolist()
-        return np.array([held.get(chunk, np.nan) for chunk in chunks], np.float64)
+        return np.array([strengths.get(chunk, np.nan) for chunk in chunks], np.float64)
 
     @cached_property
     def embedded(self) -> Booleans:
         """Whether each candidate has an embedding and the vector signal runs."""
-        held: Booleans = self.candidates.rows["embedded"][self.rows] & self.by_meaning
-        return held
+        embedded: Booleans = self.candidates.rows["embedded"][self.rows] & self.by_meaning
+        return embedded
 
 
 def prepare(
@@ -112,13 +112,13 @@ def prepare(
     """
     rows = candidates.rows
     raw = rows["raw"]
-    kept = np.arange(len(rows))
+    places = np.arange(len(rows))
     if candidates.is_wide:
         vector_only = (
             profile.vector_candidates_only and candidates.by_meaning and Signal.VECTOR in signals
         )
-        kept = np.flatnonzero(Reach(profile.depth, signals, vector_only).brings(rows))
-        raw = raw[kept]
+        places = np.flatnonzero(Reach(profile.depth, signals, vector_only).brings(rows))
+        raw = raw[places]
         raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
         since = now - candidates.at if now and candidates.at else timedelta(0)
         for i, signal in enumerate(SIGNALS):
@@ -128,17 +128,17 @@ def prepare(
     for i, signal in enumerate(SIGNALS):
         if signal in signals:
             strengths[:, i] = strengths_of(raw[:, i], signal, profile)
-    known = np.where(np.isnan(raw), 0.0, raw)
-    finds = (strengths > 0) & ((known > 0) | _SCORES_ALL)
-    order = np.lexsort((kept, -known[:, KEYWORD]))
+    scores = np.where(np.isnan(raw), 0.0, raw)
+    finds = (strengths > 0) & ((scores > 0) | _SCORES_ALL)
+    order = np.lexsort((places, -scores[:, KEYWORD]))
     leads = identifiers_lead(candidates.query)
     return Prepared(
         candidates,
-        kept[order],
+        places[order],
         raw[order],
         strengths[order],
         finds[order],
-        tiers_of(rows[kept[order]], leads=leads),
+        tiers_of(rows[places[order]], leads=leads),
         leads,
         candidates.by_meaning and Signal.VECTOR in signals,
     )

@@ -95,8 +95,8 @@ def sought(boost: Boost) -> str:
 
 def by_sought(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
     """The distinct boosts, named by their `sought` keys, for retrieval to count."""
-    named = {sought(boost): boost for boost in boosts}
-    return tuple(replace(boost, name=name, query_class=None) for name, boost in named.items())
+    by_name = {sought(boost): boost for boost in boosts}
+    return tuple(replace(boost, name=name, query_class=None) for name, boost in by_name.items())
 
 
 def applicable(boosts: Sequence[Boost], query_class: QueryClass) -> tuple[Boost, ...]:
@@ -114,8 +114,8 @@ def anchors(boost: Boost, text: str) -> tuple[str, ...]:
         return ()  # from before RE2
     else:
         matches = expression(boost.anchor).finditer(text)
-    found = (match.group(1) if match.re.groups else match.group() for match in matches)
-    return tuple(dict.fromkeys(anchor for anchor in found if anchor))[:MAX_ANCHORS]
+    texts = (match.group(1) if match.re.groups else match.group() for match in matches)
+    return tuple(dict.fromkeys(anchor for anchor in texts if anchor))[:MAX_ANCHORS]
 
 
 def anchor_problem(boost: Boost) -> str:

@@ -81,10 +81,10 @@ class Evidence:
         Without `by_meaning` the vectors are ignored, for a language that the model does not know;
         without `by_words` the keywords, for a first hit in another language than the query.
         """
-        shown = columns[:FIRST_PAGE]
-        vector = by_meaning and bool(shown) and not math.isnan(prepared.raw[shown[0], VECTOR])
+        page = columns[:FIRST_PAGE]
+        vector = by_meaning and bool(page) and not math.isnan(prepared.raw[page[0], VECTOR])
         # The other scorers have other scales, or no fixed one.
-        keyword = bool(shown) and scorer is KeywordScorer.BM25 and by_words
+        keyword = bool(page) and scorer is KeywordScorer.BM25 and by_words
         if not (vector or keyword):
             return None
         candidates = prepared.candidates
@@ -96,7 +96,7 @@ class Evidence:
         raw = prepared.raw[columns][:, (VECTOR, KEYWORD)]
         raw = np.where(np.isnan(raw), 0.0, raw)
         best = {_best(prepared, columns, scores) for scores in raw.T}
-        documents = prepared.documents[shown].tolist()
+        documents = prepared.documents[page].tolist()
         cosines, keywords = raw[:FIRST_PAGE].T.tolist()
         return cls(
             ran=ran,
@@ -195,9 +195,9 @@ def confidence(
     if first["pin"] != ABSENT or query.is_quoted:
         return 1 - DOUBT
     # A name that also occurs in prose (VectorStore) may be discussed without a match.
-    held = first["form"] != ABSENT
-    if query.is_identifier and (held or query.needs_no_embedding):
-        strength = float(first["strength"]) if held else 0.0
+    has_identifier = first["form"] != ABSENT
+    if query.is_identifier and (has_identifier or query.needs_no_embedding):
+        strength = float(first["strength"]) if has_identifier else 0.0
         return DOUBT + (1 - 2 * DOUBT) * strength
     evidence = Evidence.of(prepared, columns, scorer, by_meaning=by_meaning, by_words=by_words)
     if evidence is None:

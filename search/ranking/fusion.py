@@ -114,8 +114,8 @@ def combined(
     parts = weights * strengths
     if profile.fusion is Fusion.MAX:
         # An optional signal without a weight does not run, and is excluded.
-        shown = [i for i, s in enumerate(SIGNALS) if s not in OPTIONAL or shares[:, i].any()]
-        return np.asarray(parts[shown].max(axis=0))
+        columns = [i for i, s in enumerate(SIGNALS) if s not in OPTIONAL or shares[:, i].any()]
+        return np.asarray(parts[columns].max(axis=0))
     total: Floats = parts.sum(axis=0)
     if profile.fusion is Fusion.COMBMNZ:
         return np.asarray(total * ((weights > 0) & finds).sum(axis=0))
@@ -125,17 +125,17 @@ def combined(
 
 
 def combination(
-    parts: tuple[Contribution, ...], found: Collection[Signal], profile: Profile
+    parts: tuple[Contribution, ...], matches: Collection[Signal], profile: Profile
 ) -> Node:
     """One candidate's score before boosts, as a tree; `found`: the signals that matched it."""
     if profile.fusion is Fusion.MAX:
         return Combination("largest part", Operation.LARGEST, parts)
     total = Combination("sum of the parts", Operation.SUM, parts)
     if profile.fusion is Fusion.COMBMNZ:
-        counting = sum(1 for part in parts if part.weight > 0 and part.signal in found)
+        counting = sum(1 for part in parts if part.weight > 0 and part.signal in matches)
         factor = Leaf("signals that found it", float(counting))
         return Combination("sum times signals", Operation.PRODUCT, (total, factor))
-    both = Signal.VECTOR in found and Signal.KEYWORD in found
+    both = Signal.VECTOR in matches and Signal.KEYWORD in matches
     if profile.fusion is Fusion.RRF and both and profile.both_factor != 1:
         factor = Leaf("found by meaning and by keywords", profile.both_factor)
         return Combination("sum times the factor for both", Operation.PRODUCT, (total, factor))

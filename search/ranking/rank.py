@@ -80,12 +80,12 @@ class Ranked:
         """The explanation of a column's rank, from the numbers that ranked it."""
         prepared, candidate = self.batch.prepared[place], self.candidate(place, column)
         parts = self._contributions(place, column, candidate)
-        found = {
+        matches = {
             part.signal
             for part in parts
             if part.strength > 0 and (part.signal.traits.scores_all or (part.raw or 0) > 0)
         }
-        root = combination(parts, found, self.profile)
+        root = combination(parts, matches, self.profile)
         boosts = (*self.profile.boosts, WISHED)
         root = with_boosts(root, candidate, self.classes[place], boosts)
         if candidate.identifier is not None and not prepared.leads:
@@ -102,16 +102,16 @@ class Ranked:
         self, place: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
         strengths = self.batch.prepared[place].strengths[column].tolist()
-        shown = self._shown(place, bool(self.batch.foreign[place, column]))
+        signals = self._shown(place, bool(self.batch.foreign[place, column]))
         return tuple(
             Contribution(signal, candidate.raw.get(signal), strengths[i], share)
-            for i, signal, share in shown
+            for i, signal, share in signals
         )
 
     def _shown(self, place: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
         """The signals in the scores of one query, with their places and their shares."""
-        if (found := self._shares.get((place, is_foreign))) is not None:
-            return found
+        if (rows := self._shares.get((place, is_foreign))) is not None:
+            return rows
         prepared, weights = self.batch.prepared[place], self.weights[place]
         # No Weights: a sum of shares may exceed 1 in its last bit.
         shares = np.array([[weights.of(signal) for signal in SIGNALS]])
@@ -120,10 +120,10 @@ class Ranked:
         share = dict(zip(SIGNALS, shares[0].tolist(), strict=True))
         ran = {signal for i, signal in enumerate(SIGNALS) if prepared.has_run[i]}
         weighted = {signal for signal in SIGNALS if share[signal] > 0}
-        shown = shown_signals(ran, weighted)
-        found = [(SIGNALS.index(signal), signal, share[signal]) for signal in shown]
-        self._shares[place, is_foreign] = found
-        return found
+        signals = shown_signals(ran, weighted)
+        rows = [(SIGNALS.index(signal), signal, share[signal]) for signal in signals]
+        self._shares[place, is_foreign] = rows
+        return rows
 
 
 def rank(
@@ -163,7 +163,7 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
     nothing keeps its ranking. Equal scores keep their order.
     """
     share = ranked.profile.rerank
-    order, scores, found = ranked.order.copy(), ranked.scores.copy(), {}
+    order, scores, rerankings = ranked.order.copy(), ranked.scores.copy(), {}
     for place, head in heads.items():
         columns, prepared = ranked.columns(place), ranked.batch.prepared[place]
         before = scores[place, : len(prepared)]
@@ -175,8 +175,10 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
         by_tier = np.argsort(ranked.tiers[place, by_score], kind="stable")
         order[place, : len(prepared)] = by_score[by_tier]
         scores[place, : len(prepared)] = after
-        found[place] = reranking
-    return replace(ranked, order=order, scores=scores, rerankings=found) if found else ranked
+        rerankings[place] = reranking
+    return (
+        replace(ranked, order=order, scores=scores, rerankings=rerankings) if rerankings else ranked
+    )
 
 
 def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:
@@ -208,11 +210,11 @@ def _alike(
 
     Queries whose vector weight is 0 are left out.
     """
-    found = {}
+    likenesses = {}
     for place in np.flatnonzero(shares[:, VECTOR]).tolist():
         each = batch.prepared[place]
         cosines = likeness(each, order[place, : len(each)])
         if cosines is not None:
             best = float(scores[place, : len(each)].max())
-            found[place] = (profile.feedback * best, cosines)
-    return found
+            likenesses[place] = (profile.feedback * best, cosines)
+    return likenesses

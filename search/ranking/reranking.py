@@ -96,14 +96,14 @@ def reranking_of(
 def with_reranker(score: Node, reranking: Reranking, column: int) -> Node:
     """The score of a column with the reranker's share, as a tree."""
     beside = Leaf("share beside the reranker", 1 - reranking.share)
-    kept = Combination("score kept", Operation.PRODUCT, (score, beside))
+    own = Combination("score kept", Operation.PRODUCT, (score, beside))
     if not reranking.first[column]:
-        return kept
+        return own
     label = "strength by the reranker" if reranking.read[column] else "not read: as its score"
     leaves = (Leaf("weight of the reranker", reranking.weight),)
     strength = Leaf(label, float(reranking.strengths[column]))
     added = Combination("reranker", Operation.PRODUCT, (*leaves, strength))
-    return Combination("score and reranker", Operation.SUM, (kept, added))
+    return Combination("score and reranker", Operation.SUM, (own, added))
 
 
 # Three documents were better than two, four, five or ten on six judged collections, and are few
@@ -119,8 +119,8 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
 
     NaN for a column without an embedding; None where no column has one.
     """
-    held, candidates = prepared.embedded, prepared.candidates
-    embedded = order[held[order]]
+    has_embedding, candidates = prepared.embedded, prepared.candidates
+    embedded = order[has_embedding[order]]
     if candidates.embeddings is None or not len(embedded):
         return None
     examples: dict[int, int] = {}
@@ -130,10 +130,10 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
             break
     vectors, lengths = candidates.measured()
     at = candidates.embedding_rows[prepared.rows]
-    chosen = at[list(examples.values())]
-    centre = (vectors[chosen] / lengths[chosen, None]).mean(axis=0)
+    rows = at[list(examples.values())]
+    centre = (vectors[rows] / lengths[rows, None]).mean(axis=0)
     cosines = np.round(vectors @ centre / lengths, COSINE_DIGITS)
-    return np.where(held, cosines[at], np.nan)
+    return np.where(has_embedding, cosines[at], np.nan)
 
 
 def with_feedback(score: Node, cosine: float, weight: float) -> Node:

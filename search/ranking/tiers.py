@@ -40,12 +40,12 @@ def identifiers_lead(query: Query) -> bool:
     True if the query asks for it, or it is distinctive (four digits in a row, or symbols).
     Otherwise it is one word of many (IL-10, D40), and counts as a boost.
     """
-    asked = query.is_identifier or query.asks_for_identifiers
-    return asked or any(_is_distinctive(named) for named in query.identifiers)
+    is_lookup = query.is_identifier or query.asks_for_identifiers
+    return is_lookup or any(_is_distinctive(identifier) for identifier in query.identifiers)
 
 
-def _is_distinctive(named: QueryIdentifier) -> bool:
-    return not named.loose and _DISTINCTIVE.search(named.text) is not None
+def _is_distinctive(identifier: QueryIdentifier) -> bool:
+    return not identifier.loose and _DISTINCTIVE.search(identifier.text) is not None
 
 
 def holding(score: Node, match: IdentifierMatch) -> Node:
@@ -57,12 +57,12 @@ def holding(score: Node, match: IdentifierMatch) -> Node:
 def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
     """The tier of each candidate without pins: full forms before partial ones, then by place."""
     tiers = np.full(len(rows), PLAIN, np.int64)
-    held = np.flatnonzero(rows["form"] != ABSENT)
-    if leads and len(held):
-        strengths, places = rows["strength"][held], rows["held_at"][held]
+    holders = np.flatnonzero(rows["form"] != ABSENT)
+    if leads and len(holders):
+        strengths, places = rows["strength"][holders], rows["held_at"][holders]
         orders = list(zip((-strengths).tolist(), places.tolist(), strict=True))
         ranks = {order: place for place, order in enumerate(sorted(set(orders)))}
-        tiers[held] = [ranks[order] for order in orders]
+        tiers[holders] = [ranks[order] for order in orders]
     return tiers
 
 

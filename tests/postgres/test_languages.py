@@ -150,7 +150,7 @@ class TestWithoutWordBreaks:
 
     def test_they_are_marked_in_the_whole_document_too(self) -> None:
         document = Document.objects.get(title="泵站")
-        reading = passages_of(document, viewer=NOBODY, asked=None, words="“润滑油” 冷水")
+        reading = passages_of(document, viewer=NOBODY, requested=None, words="“润滑油” 冷水")
         html = "".join(str(part.html) for part in reading.passages[0].parts)
         assert html.count("<mark>") == 2
         assert "<mark>润滑油</mark>" in html
