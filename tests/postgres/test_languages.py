@@ -20,7 +20,7 @@ from ingestion.models import Chunk, Document, EmbeddingSpace
 from ingestion.spaces import sentences
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
-from search.presentation import nearest
+from search.presentation import marking
 from search.presentation.reading import passages_of
 from search.query.language import VECTOR_KEPT
 from search.retrieval import Filters
@@ -345,8 +345,8 @@ class TestNearestSentence:
     def test_takes_no_longer_than_its_time(
         self, minutes: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(nearest, "SECONDS", -1.0)
-        with caplog.at_level("DEBUG", logger=nearest.__name__):
+        monkeypatch.setattr(marking, "SECONDS", -1.0)
+        with caplog.at_level("DEBUG", logger=marking.__name__):
             assert self.ask().results[0].snippet.startswith("The committee met")
         assert "No time for the nearest sentences" in caplog.text
 
@@ -357,12 +357,12 @@ class TestNearestSentence:
         assert self.ask().results[0].snippet.startswith("The committee met")
 
     def test_is_not_asked_of_a_server(self, minutes: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(nearest, "SECONDS", -1.0)
+        monkeypatch.setattr(marking, "SECONDS", -1.0)
         results = self.ask().results
         monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)
         space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
         space.config = {"kind": "openai"}
-        assert nearest.with_nearest(results, self.QUESTION, space) == results
+        assert marking.with_nearest(results, self.QUESTION, space) == results
 
 
 def _forbidden(*_: object) -> None:
