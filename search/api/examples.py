@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 
 from search.api.answers.serializers import AnswerSerializer
-from search.api.serializers.searches import SearchResponseSerializer
+from search.api.responses import SearchResponseSerializer
 from search.domain import Signal, Weights
 
 _ID = "0d9f6b5e-3a52-4a3b-9a53-5d3f1c1f7a10"

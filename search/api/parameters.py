@@ -25,7 +25,7 @@ from ingestion.errors import (
 )
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
-from search.api.serializers.results import CONCEPT_RAG
+from search.api.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
 from search.errors import (
     AnswerFailed,

@@ -30,8 +30,8 @@ from search.analytics.privacy import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.parameters import SearchParameters
-from search.api.serializers.results import wants_legacy
-from search.api.serializers.searches import SearchResponseSerializer
+from search.api.responses import SearchResponseSerializer
+from search.api.results import wants_legacy
 from search.presentation.reading import section_around
 
 

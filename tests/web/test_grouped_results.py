@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from search.api.serializers.results import FoldedSerializer
+from search.api.results import FoldedSerializer
 from search.pipeline import search
 from tests.support.repeating_library import lasting_repeats
 

@@ -15,8 +15,8 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Document
-from search.api.serializers.results import ResultSerializer, wants_legacy
-from search.api.serializers.searches import SearchResponseSerializer
+from search.api.responses import ResultSerializer, SearchResponseSerializer
+from search.api.results import wants_legacy
 from search.models import Pin, SearchProfile
 from search.pipeline import search
 from tests.support.factories import make_collection, make_document

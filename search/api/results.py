@@ -1,4 +1,4 @@
-"""Search results in the API, with the explanation of each score, and the score of concept-rag."""
+"""The parts of a result in the API: its document, the explanation of its score, what is folded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rest_framework import serializers
 from ingestion.api.serializers.documents import MetadataField
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
 from search.presentation.results import Result
-from search.tuning.api.profile_serializers import SIGNALS, SignalValuesSerializer
+from search.tuning.api.profile_serializers import SIGNALS
 
 CONCEPT_RAG = "concept-rag"
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
@@ -27,7 +27,7 @@ def raw_score(explanation: Explanation, signal: Signal) -> float:
     return next((raw for raw in found if raw is not None), 0.0)
 
 
-_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
+LEGACY_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
     {
         "_vector_score": (lambda e: raw_score(e, Signal.VECTOR), "The cosine, unscaled."),
         "_bm25_score": (lambda e: raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
@@ -43,7 +43,7 @@ class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
     """One of concept-rag's fields, from a result's explanation."""
 
     def __init__(self, name: str) -> None:
-        self._score, about = _SCORES[name]
+        self._score, about = LEGACY_SCORES[name]
         about = f"With legacy={CONCEPT_RAG}. {about}"
         super().__init__(source="hit.explanation", required=False, help_text=about)
 
@@ -53,7 +53,7 @@ class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
 
 def legacy_fields() -> dict[str, LegacyScoreField]:
     """concept-rag's fields by name, for the serializer of a result."""
-    return {name: LegacyScoreField(name) for name in _SCORES}
+    return {name: LegacyScoreField(name) for name in LEGACY_SCORES}
 
 
 def wants_legacy(asked: str, profile: str) -> bool:
@@ -203,127 +203,4 @@ class FoldedSerializer(serializers.Serializer[Result]):
         return DocumentLinkSerializer(context=self.context)
 
 
-_CREATED, _METADATA = serializers.DateTimeField(), MetadataField()
-
-
-class ResultSerializer(serializers.Serializer[Result]):
-    """A passage. `snippet` is escaped HTML with <mark>. `contributions` make the score by the
-    profile's fusion (a sum, mostly), then `adjustments` in their order.
-
-    `rank` is the passage's among all passages; those folded under a better one have ranks too.
-
-    `tier` says why it comes before every score; it is empty for a result that does not.
-    """
-
-    rank = serializers.IntegerField(source="hit.rank")
-    score = serializers.FloatField(source="hit.score")
-    document = DocumentReferenceSerializer(source="*")
-    collection = CollectionReferenceSerializer(source="*")
-    chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
-    heading_path = serializers.ListField(child=serializers.CharField())
-    page = serializers.IntegerField(allow_null=True)
-    snippet = serializers.CharField()
-    text = serializers.CharField()
-    edited = serializers.BooleanField(
-        source="is_edited", help_text="An administrator changed this text by hand."
-    )
-    note = serializers.CharField(help_text="The administrator's note; empty unless you are staff.")
-    contributions = serializers.SerializerMethodField()
-    adjustments = serializers.SerializerMethodField()
-    tier = serializers.CharField(source="hit.explanation.tier.reason")
-    folded = serializers.SerializerMethodField(
-        help_text="The best of what is folded under this passage: others of its document, and "
-        "nearly the same text in other documents, one passage each.",
-    )
-    folded_count = serializers.IntegerField(
-        help_text="All passages folded under this one. Search with this document's id and "
-        "`group=false` for all of its passages."
-    )
-    explanation = ExplanationSerializer(
-        source="hit.explanation", required=False, help_text="With explain=1."
-    )
-    team = serializers.SerializerMethodField(
-        help_text="In an interleaved experiment: `a` or `b`, the ranking that contributed the "
-        "result and explains its score; empty if both did. Otherwise empty."
-    )
-
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        if not self.context.get("explain", True):
-            del fields["explanation"]
-        if self.context.get("legacy", True):
-            fields |= legacy_fields()
-        return fields
-
-    def to_representation(self, instance: Result) -> dict[str, Any]:
-        """The fields above, without a call of each: they took two thirds of a cached search."""
-        hit = instance.hit
-        shown = {
-            "rank": hit.rank,
-            "score": hit.score,
-            "document": self._document(instance),
-            "collection": {"slug": instance.collection_slug, "name": instance.collection},
-            "chunk": instance.chunk,
-            "heading_path": list(instance.heading_path),
-            "page": instance.page,
-            "snippet": str(instance.snippet),
-            "text": instance.text,
-            "edited": instance.is_edited,
-            "note": instance.note,
-            "contributions": self.get_contributions(instance),
-            "adjustments": self.get_adjustments(instance),
-            "tier": hit.explanation.tier.reason,
-            "folded": self.get_folded(instance),
-            "folded_count": instance.folded_count,
-        }
-        if self.context.get("explain", True):
-            shown["explanation"] = self._explanation.to_representation(hit.explanation)
-        shown["team"] = self.get_team(instance)
-        if self.context.get("legacy", True):
-            shown |= {name: score(hit.explanation) for name, (score, _) in _SCORES.items()}
-        return shown
-
-    def _document(self, result: Result) -> dict[str, Any]:
-        return {
-            "id": result.document_id,
-            "title": result.title,
-            "url": self._folded.link.get_url(result),
-            "file_name": result.file_name,
-            "media_type": result.media_type,
-            "language": result.language,
-            "created": _CREATED.to_representation(result.created),
-            "metadata": _METADATA.to_representation(dict(result.metadata)),
-        }
-
-    @cached_property
-    def _explanation(self) -> ExplanationSerializer:
-        return ExplanationSerializer()
-
-    @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
-    def get_team(self, result: Result) -> str:
-        teams: dict[int, str] = self.context.get("teams", {})
-        return teams.get(id(result), "")
-
-    @extend_schema_field(FoldedSerializer(many=True))
-    def get_folded(self, result: Result) -> Any:
-        passages = sorted((*result.folded, *result.copies), key=lambda passage: passage.hit.rank)
-        return [self._folded.to_representation(passage) for passage in passages]
-
-    @cached_property
-    def _folded(self) -> FoldedSerializer:
-        """One serializer for the folded passages of all results: its fields are costly to make."""
-        return FoldedSerializer(context=self.context)
-
-    @extend_schema_field(AdjustmentSerializer(many=True))
-    def get_adjustments(self, result: Result) -> list[dict[str, object]]:
-        return [
-            {"operation": operation, "label": part.label, "value": part.value}
-            for operation, part in result.hit.explanation.adjustments
-        ]
-
-    @extend_schema_field(SignalValuesSerializer)
-    def get_contributions(self, result: Result) -> dict[str, float]:
-        shares = {signal.value: 0.0 for signal in Signal}
-        for part in result.hit.explanation.contributions:
-            shares[part.signal.value] += part.value
-        return shares
+CREATED, METADATA = serializers.DateTimeField(), MetadataField()
