@@ -12,10 +12,8 @@ class SearchConfig(AppConfig):
     def ready(self) -> None:
         from ingestion.spaces import changes
         from search.engine import configuration
-        from search.engine.rank import register_reranker
         from search.exporting import rows
         from search.parts import register_parts
-        from search.reranking import current
         from search.signals import keyword, recency, registry, synonym, title, vector
 
         registry.register(
@@ -27,7 +25,6 @@ class SearchConfig(AppConfig):
         )
         register_parts()
         rows.attach_all()
-        register_reranker(current)
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)

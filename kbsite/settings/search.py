@@ -30,17 +30,12 @@ JUDGED_COLLECTIONS = {"demo": "kbsite.demo.judged.collection"}
 
 # --- reranker ---
 # The server that reads the first results of profiles that give it a share; empty: none. The
-# protocol is cohere or tei, the scores are probability, logit or auto.
+# protocol is cohere or tei, its scores lie between 0 and 1.
 # RERANKER=sentences needs no server.
 RERANKER = env.str("RERANKER", default="")
 RERANKER_URL = env.str("RERANKER_URL", default="")
 RERANKER_MODEL = env.str("RERANKER_MODEL", default="")
 RERANKER_API_KEY = env.str("RERANKER_API_KEY", default="")
-RERANKER_SCORES = env.str("RERANKER_SCORES", default="auto")
-# Seconds that a search waits, that a failing server is left alone, and that strengths are cached.
-RERANKER_TIMEOUT = env.float("RERANKER_TIMEOUT", default=2.0)
-RERANKER_PAUSE = env.float("RERANKER_PAUSE", default=30.0)
-RERANKER_TTL = env.float("RERANKER_TTL", default=24 * 3600.0)
 
 # The optional parts of the search that are installed: see search/parts.
 SEARCH_PARTS = env.list(

@@ -155,7 +155,7 @@ def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[Passage]:
     for pk, title, headings, text in rows:
         above = " › ".join(dict.fromkeys([title, *headings]))
         texts[pk] = f"{above}\n{text}"[:PASSAGE_CHARS]
-    return [Passage(pk, texts[pk], score) for pk, score in scores.items() if pk in texts]
+    return [Passage(pk, texts[pk]) for pk in scores if pk in texts]
 
 
 def _timed(candidates: Candidates, started: float) -> Candidates:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -26,33 +25,10 @@ FIRST = 20  # S5-11, S5-38: the results that a reranker reads
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage to read: its chunk, its text, and its score in the ranking so far."""
+    """A passage for a reranker to read: its chunk and its text."""
 
     chunk: int
     text: str
-    score: float = 0.0
-
-
-class Scale(StrEnum):
-    """The scale of a reranker's scores. AUTO: probabilities if all of an answer lie in [0, 1]."""
-
-    AUTO = "auto"
-    PROBABILITY = "probability"
-    LOGIT = "logit"
-
-
-def strengths_of(scores: Sequence[float], scale: Scale = Scale.AUTO) -> list[float]:
-    """The scores of one answer as strengths in [0, 1], in their order; logits by the logistic.
-
-    Probabilities outside [0, 1] are cut.
-    """
-    raw = np.asarray(scores, np.float64)
-    within = bool(((raw >= 0) & (raw <= 1)).all())
-    if scale is Scale.LOGIT or (scale is Scale.AUTO and not within):
-        # Beyond this exp overflows, and the strength is 0 or 1 in double precision.
-        raw = 1 / (1 + np.exp(-np.clip(raw, -700, 700)))
-    strengths: list[float] = np.clip(raw, 0.0, 1.0).tolist()
-    return strengths
 
 
 @dataclass(frozen=True, eq=False)

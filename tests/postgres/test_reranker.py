@@ -22,15 +22,15 @@ from common.probes import State
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
-from kbsite.operations.probes import settings as probes
 from search.domain import Profile, QueryClass, RunningExperiment, Stage, Weights
 from search.engine import configuration
 from search.engine.rank import PASSAGE_CHARS
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
+from search.parts.reranker import guarded, probes
+from search.parts.reranker.guarded import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST, Passage
-from search.reranking import current
 from search.retrieval.filters import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, compare, golden_set
@@ -228,9 +228,13 @@ FAILURES = {
 class TestFailures:
     @pytest.mark.parametrize("behaviour", FAILURES.values(), ids=FAILURES)
     def test_fall_back_aloud_and_in_time(
-        self, library: SimpleNamespace, server: FakeReranker, settings: Any, behaviour: Behaviour
+        self,
+        library: SimpleNamespace,
+        server: FakeReranker,
+        monkeypatch: pytest.MonkeyPatch,
+        behaviour: Behaviour,
     ) -> None:
-        settings.RERANKER_TIMEOUT = 0.4
+        monkeypatch.setattr(guarded, "TIMEOUT", 0.4)
         plain = asked(share=0)
         server.then(behaviour)
         response = asked()
@@ -240,9 +244,9 @@ class TestFailures:
         ]
 
     def test_a_dead_server_is_left_alone_then_tried_again(
-        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+        self, library: SimpleNamespace, server: FakeReranker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings.RERANKER_PAUSE = 0.5
+        monkeypatch.setattr(guarded, "PAUSE", 0.5)
         server.then(*[status(500)] * 3)
         assert all(asked().degraded for _ in range(6))
         assert len(server.requests) == 3
@@ -270,9 +274,9 @@ class TestFailures:
         assert order(response) == order(asked(share=0))
 
     def test_concurrent_questions_do_not_pile_up(
-        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+        self, library: SimpleNamespace, server: FakeReranker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings.RERANKER_TIMEOUT = 0.5
+        monkeypatch.setattr(guarded, "TIMEOUT", 0.5)
         reranker = current()
         assert reranker is not None
         server.then(*[lambda request: Reply(b"{}", delay=20)] * 40)
@@ -445,9 +449,9 @@ class TestMeasuring:
             compare(golden_set(), profile(0.5), None)
 
     def test_waits_longer_than_a_reader(
-        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+        self, library: SimpleNamespace, server: FakeReranker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings.RERANKER_TIMEOUT = 0.2
+        monkeypatch.setattr(guarded, "TIMEOUT", 0.2)
         answer = server.answer
 
         def late(*request: Any) -> Reply:
@@ -513,7 +517,7 @@ class TestSentences:
 
 class TestSettings:
     def test_none_is_fine(self) -> None:
-        assert list(probes.reranker()) == []
+        assert list(probes.settings()) == []
 
     @pytest.mark.parametrize(
         ("changes", "says"),
@@ -525,12 +529,6 @@ class TestSettings:
                 "cohere, tei, sentences",
                 id="kind",
             ),
-            pytest.param(
-                {"RERANKER_URL": "http://h/", "RERANKER_SCORES": "x"}, "logit", id="scale"
-            ),
-            pytest.param(
-                {"RERANKER_URL": "http://h/", "RERANKER_TIMEOUT": 0.0}, "above 0", id="time"
-            ),
         ],
     )
     def test_a_wrong_one_is_an_error_and_no_reranker(
@@ -538,7 +536,7 @@ class TestSettings:
     ) -> None:
         for name, value in changes.items():
             setattr(settings, name, value)
-        (problem,) = probes.reranker()
+        (problem,) = probes.settings()
         assert problem.state is State.WRONG
         assert says in problem.text
         assert current() is None

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from pytest import approx
+from hypothesis import given
+from hypothesis import strategies as st
 
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import Passage, Scale
-from search.reranking import RerankerConfig
-from search.reranking.http import HttpReranker, read_answer
-from search.reranking.protocol import Kind
+from search.parts.reranker.http import HttpReranker, read_answer, strengths_of
+from search.parts.reranker.protocol import Kind, RerankerConfig
+from search.ranking.reranking import Passage
 from tests.support.fake_reranker import (
     Behaviour,
     FakeReranker,
@@ -26,9 +26,9 @@ from tests.support.fake_reranker import (
 
 QUERY = "high water"
 PASSAGES = [
-    Passage(11, "Bread rises.", 0.9),
-    Passage(12, "High water comes twice a day.", 0.8),
-    Passage(13, "The water is wide.", 0.7),
+    Passage(11, "Bread rises."),
+    Passage(12, "High water comes twice a day."),
+    Passage(13, "The water is wide."),
 ]
 
 
@@ -62,10 +62,19 @@ class TestShapes:
         with FakeReranker(shape=tei) as server:
             assert asked(server, Kind.COHERE) == [0.0, 1.0, 0.5]
 
-    def test_logits_are_squeezed(self) -> None:
-        with FakeReranker(score=lambda query, text: -5.0 if "Bread" in text else 0.0) as server:
-            assert asked(server) == approx([1 / (1 + 2.718281828**5), 0.5, 0.5])
-            assert asked(server, scale=Scale.PROBABILITY) == [0.0, 0.0, 0.0]
+    def test_scores_that_are_no_probabilities_are_refused(self) -> None:
+        with (
+            FakeReranker(score=lambda query, text: -5.0 if "Bread" in text else 0.0) as server,
+            pytest.raises(RerankerUnavailable, match="between 0 and 1"),
+        ):
+            asked(server)
+
+    @given(st.lists(st.floats(0, 1), max_size=30))
+    def test_probabilities_stay(self, scores: list[float]) -> None:
+        assert strengths_of(scores) == scores
+
+    def test_what_rounding_adds_is_cut(self) -> None:
+        assert strengths_of([1.0000001, -0.0000001]) == [1.0, 0.0]
 
 
 def rows(*pairs: tuple[object, object]) -> object:
@@ -161,8 +170,6 @@ def test_scores_of_nothing() -> None:
         pytest.param(
             {"kind": Kind.SENTENCES, "model": "bert"}, "RERANKER_MODEL", id="no packaged model"
         ),
-        pytest.param({"timeout": 0}, "RERANKER_TIMEOUT", id="no time"),
-        pytest.param({"ttl": -1}, "RERANKER_TTL", id="negative"),
     ],
 )
 def test_settings_that_describe_no_reranker_are_refused(

@@ -25,7 +25,7 @@ from search.domain import (
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking, ranking_of
 from search.engine.settle import Settled
-from search.ranking.reranking import FIRST, Scale, strengths_of
+from search.ranking.reranking import FIRST
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns
 
@@ -180,27 +180,3 @@ def test_a_higher_strength_never_lowers_a_rank(
     higher = {**strengths, chunk: max(strengths[chunk], more)}
     one, other = (ranked(found, each, share, group=False).hits for each in (strengths, higher))
     assert chunks(other).index(chunk) <= chunks(one).index(chunk)
-
-
-class TestStrengths:
-    def test_probabilities_stay(self) -> None:
-        assert strengths_of([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
-
-    def test_logits_go_through_the_logistic(self) -> None:
-        assert strengths_of([0.0, math.log(3), -900.0]) == approx([0.5, 0.75, 0.0])
-        assert strengths_of([0.0, 1.0], Scale.LOGIT) == approx([0.5, 1 / (1 + math.exp(-1))])
-
-    def test_a_stated_scale_decides(self) -> None:
-        assert strengths_of([1.2, -0.1, 0.5], Scale.PROBABILITY) == [1.0, 0.0, 0.5]
-
-    def test_none_for_none(self) -> None:
-        assert strengths_of([]) == []
-
-    @given(st.lists(st.floats(allow_nan=False), max_size=30), st.sampled_from(Scale))
-    def test_lie_in_the_unit_interval_in_the_order_of_the_scores(
-        self, scores: list[float], scale: Scale
-    ) -> None:
-        strengths = strengths_of(scores, scale)
-        assert all(0 <= each <= 1 for each in strengths)
-        pairs = sorted(zip(scores, strengths, strict=True))
-        assert [each for _, each in pairs] == sorted(strengths)

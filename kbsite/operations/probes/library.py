@@ -11,11 +11,9 @@ from common.probes import Finding, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.lexical import recounting
-from search import reranking
 from search.answers.generating import server as answering
 from search.engine import configuration
-from search.errors import ModelUnavailable, RerankerUnavailable, SearchError
-from search.ranking.reranking import Passage
+from search.errors import ModelUnavailable, SearchError
 
 SENTENCE = "Is this model able to embed?"
 
@@ -71,16 +69,3 @@ def language_model() -> Iterator[Finding]:
         yield ok(f"{answering.model_name(server)} is named")
     except ModelUnavailable as error:
         yield wrong(str(error), "Check ANSWER_BASE_URL, ANSWER_API_KEY and ANSWER_MODEL.")
-
-
-@register("reranker", needs="migrations")
-def reranker() -> Iterator[Finding]:
-    """Whether the reranker answers, where one is set up."""
-    configured = reranking.current()
-    if configured is None:
-        return
-    try:
-        configured.strengths(SENTENCE, [Passage(0, "It is.", 1.0)])
-        yield ok("it answers")
-    except RerankerUnavailable as error:
-        yield wrong(str(error), "Check RERANKER and RERANKER_URL.")

@@ -18,7 +18,6 @@ from ingestion.parsing.protocol import installed
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from ingestion.spaces.metering import origin
 from kbsite.operations.monitoring.logs import FORMATS
-from search import reranking
 from search.query import MAX_QUERY_CHARS
 from search.retrieval import backends
 
@@ -152,15 +151,6 @@ def embedder() -> Iterator[Finding]:
     except EmbeddingError as error:
         advice = "docs/operations.md lists the variables of the embedder."
         yield wrong(str(error), advice, "E002")
-
-
-@register("reranker settings", Scope.SETTINGS)
-def reranker() -> Iterator[Finding]:
-    """The settings must describe a reranker, or none."""
-    try:
-        reranking.configured()
-    except ValueError as error:
-        yield wrong(str(error), "docs/operations.md lists the variables of the reranker.", "E012")
 
 
 @register("questions", Scope.SETTINGS)

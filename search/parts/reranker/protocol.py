@@ -1,4 +1,4 @@
-"""What a reranker is: its settings, its input and its protocol. No Django."""
+"""The settings and the protocol of rerankers. No Django."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from ingestion.embedding.config import MODELS
-from search.ranking.reranking import Passage, Scale
+from search.ranking.reranking import Passage
 
 
 class Kind(StrEnum):
@@ -31,10 +31,6 @@ class RerankerConfig:
     url: str = ""
     model: str = ""
     api_key: str = field(default="", repr=False)
-    scale: Scale = Scale.AUTO
-    timeout: float = 2.0
-    pause: float = 30.0
-    ttl: float = 86_400.0
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -49,9 +45,6 @@ class RerankerConfig:
             raise ValueError(
                 f"RERANKER_MODEL is “{self.model}”: choose one of {', '.join(MODELS)}."
             )
-        for name in ("timeout", "pause", "ttl"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"RERANKER_{name.upper()} must be above 0.")
 
     @property
     def place(self) -> str:
@@ -62,16 +55,14 @@ class RerankerConfig:
     @property
     def fingerprint(self) -> str:
         """A value that differs between rerankers whose strengths may differ."""
-        return f"{self.kind}:{self.model}@{self.place}:{self.scale}"
+        return f"{self.kind}:{self.model}@{self.place}"
 
 
 class Reranker(Protocol):
     """Reads a question with passages. Implementations are thread-safe and hold no database.
 
-    `is_pointwise`: a passage's strength does not depend on the others that are sent with it.
+    A passage's strength does not depend on the others that are sent with it.
     """
-
-    is_pointwise: bool
 
     def strengths(
         self, query: str, passages: Sequence[Passage], *, seconds: float

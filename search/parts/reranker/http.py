@@ -18,19 +18,19 @@ import httpx2
 
 from common.guarded import PerProcess, retry_after
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import Passage, strengths_of
-from search.reranking.protocol import Kind, RerankerConfig
+from search.parts.reranker.protocol import Kind, RerankerConfig
+from search.ranking.reranking import Passage
 
 # Twenty scores take 2 kB; a server that repeats the passages sends some 100 kB more.
 MAX_ANSWER_BYTES = 4_000_000
+# Probabilities computed in single precision may leave [0, 1] by this much.
+ROUNDING = 1e-6
 # Statuses that a person must resolve: wrong key, address, model or request.
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
 
 
 class HttpReranker:
     """Asks a reranking server, one request a question. Connections are opened after a fork."""
-
-    is_pointwise = True
 
     def __init__(self, config: RerankerConfig) -> None:
         self._config = config
@@ -43,7 +43,7 @@ class HttpReranker:
         texts = [passage.text for passage in passages]
         body = self._request(query, texts)
         scores = read_answer(self._answer(body, seconds), len(texts))
-        return strengths_of(scores, self._config.scale)
+        return strengths_of(scores)
 
     def _request(self, query: str, texts: Sequence[str]) -> dict[str, Any]:
         if self._config.kind is Kind.TEI:
@@ -119,6 +119,19 @@ def read_answer(body: bytes, count: int) -> list[float]:
             "them wrongly, or some are no numbers."
         )
     return [scores[place] for place in range(count)]
+
+
+def strengths_of(scores: Sequence[float]) -> list[float]:
+    """The scores, if all lie in [0, 1]: what a logit is worth depends on the model.
+
+    Raises RerankerUnavailable for others.
+    """
+    if any(not -ROUNDING <= score <= 1 + ROUNDING for score in scores):
+        raise RerankerUnavailable(
+            "The reranker's scores are not between 0 and 1. Have its server normalise them.",
+            is_final=True,
+        )
+    return [min(max(score, 0.0), 1.0) for score in scores]
 
 
 def _score(item: dict[str, Any]) -> float:

@@ -15,14 +15,12 @@ from ingestion.errors import EmbeddingError
 from ingestion.spaces import sentences
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
+from search.parts.reranker.protocol import RerankerConfig
 from search.ranking.reranking import Passage
-from search.reranking.protocol import RerankerConfig
 
 
 class SentenceReranker:
     """Strengths by the largest cosine of a question and a sentence; below 0 they are 0."""
-
-    is_pointwise = True
 
     def __init__(self, config: RerankerConfig) -> None:
         self._model = config.model

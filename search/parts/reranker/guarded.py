@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
@@ -14,10 +13,10 @@ from django.core.cache import cache
 from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import Passage, Scale
-from search.reranking.http import HttpReranker
-from search.reranking.protocol import Kind, Reranker, RerankerConfig
-from search.reranking.sentences import SentenceReranker, model_of_settings
+from search.parts.reranker.http import HttpReranker
+from search.parts.reranker.protocol import Kind, Reranker, RerankerConfig
+from search.parts.reranker.sentences import SentenceReranker, model_of_settings
+from search.ranking.reranking import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +24,9 @@ logger = logging.getLogger(__name__)
 WORKERS = 4
 # Failures in a row before the server is not asked for a while. A guess.
 MAX_FAILURES = 3
+# Seconds that a search waits, that a failing server is left alone, and that strengths are cached.
+# Guesses.
+TIMEOUT, PAUSE, TTL = 2.0, 30.0, 24 * 3600
 # The longest pause that a server's Retry-After can ask for, in seconds. A guess.
 LONGEST_PAUSE = 300.0
 
@@ -37,8 +39,8 @@ class GuardedReranker:
 
     def __init__(self, config: RerankerConfig, reranker: Reranker) -> None:
         self.fingerprint = config.fingerprint
-        self._config, self._reranker = config, reranker
-        self._circuit = CircuitBreaker(config.pause, MAX_FAILURES)
+        self._reranker = reranker
+        self._circuit = CircuitBreaker(PAUSE, MAX_FAILURES)
         self._calls = TimeLimited("reranker", WORKERS)
 
     def strengths(
@@ -50,20 +52,18 @@ class GuardedReranker:
         """
         keys = self._keys(query, passages)
         # Measured latencies are those of questions that nobody has asked before.
-        cached = _kept(list(keys.values())) if patience is None else {}
+        cached = _cached(list(keys.values())) if patience is None else {}
         known = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
         missing = [passage for passage in passages if passage.chunk not in known]
         for result, number in (("hit", len(known)), ("miss", len(missing))):
             metrics.count(metrics.CACHE, number, cache="reranker", result=result)
         if not missing:
             return known
-        if not self._reranker.is_pointwise:
-            missing = list(passages)
         with metrics.timed(metrics.RERANKER_SECONDS, outcome="failed") as labels:
-            found = self._read(query, missing, patience or self._config.timeout)
+            found = self._read(query, missing, patience or TIMEOUT)
             labels["outcome"] = "ok"
         given = {passage.chunk: each for passage, each in zip(missing, found, strict=True)}
-        _keep({keys[chunk]: strength for chunk, strength in given.items()}, self._config.ttl)
+        _cache({keys[chunk]: strength for chunk, strength in given.items()})
         return known | given
 
     def _read(self, query: str, passages: Sequence[Passage], seconds: float) -> Sequence[float]:
@@ -97,11 +97,8 @@ class GuardedReranker:
         self._circuit.trip(min(error.retry_after or 0.0, LONGEST_PAUSE), is_final=error.is_final)
 
     def _keys(self, query: str, passages: Sequence[Passage]) -> dict[int, str]:
-        """The cache key of each passage, by chunk: with the whole list unless pointwise."""
-        together: list[Any] = [self.fingerprint, query]
-        if not self._reranker.is_pointwise:
-            together += [(each.chunk, round(each.score, 6), each.text) for each in passages]
-        common = hashlib.sha256(repr(together).encode())
+        """The cache key of each passage, by chunk."""
+        common = hashlib.sha256(repr([self.fingerprint, query]).encode())
         keys = {}
         for each in passages:
             key = common.copy()
@@ -110,7 +107,7 @@ class GuardedReranker:
         return keys
 
 
-def _kept(keys: Sequence[str]) -> Mapping[str, float]:
+def _cached(keys: Sequence[str]) -> Mapping[str, float]:
     """The cached strengths; none if the cache fails."""
     try:
         held = cache.get_many(keys)
@@ -120,24 +117,11 @@ def _kept(keys: Sequence[str]) -> Mapping[str, float]:
     return {key: each for key, each in held.items() if isinstance(each, float) and 0 <= each <= 1}
 
 
-def _keep(strengths: Mapping[str, float], seconds: float) -> None:
+def _cache(strengths: Mapping[str, float]) -> None:
     try:
-        cache.set_many(dict(strengths), timeout=int(seconds) or 1)
+        cache.set_many(dict(strengths), timeout=TTL)
     except Exception:  # as above
         logger.warning("Cannot write the cache of the reranker", exc_info=True)
-
-
-Factory = Callable[[RerankerConfig], Reranker]
-_factories: dict[Kind, Factory] = {
-    Kind.COHERE: HttpReranker,
-    Kind.TEI: HttpReranker,
-    Kind.SENTENCES: SentenceReranker,
-}
-
-
-def register(kind: Kind, factory: Factory) -> None:
-    """Register the implementation of a kind of reranker."""
-    _factories[kind] = factory
 
 
 def configured() -> RerankerConfig | None:
@@ -147,19 +131,13 @@ def configured() -> RerankerConfig | None:
         if settings.RERANKER:
             raise ValueError(f"RERANKER is “{settings.RERANKER}”, but RERANKER_URL is not set.")
         return None
-    for name, allowed in (("RERANKER", Kind), ("RERANKER_SCORES", Scale)):
-        value = getattr(settings, name)
-        if value and value not in list(allowed):
-            raise ValueError(f"{name} is “{value}”: choose one of {', '.join(allowed)}.")
+    if settings.RERANKER and settings.RERANKER not in list(Kind):
+        raise ValueError(f"RERANKER is “{settings.RERANKER}”: choose one of {', '.join(Kind)}.")
     return RerankerConfig(
         Kind(settings.RERANKER or Kind.COHERE),
         "" if own else settings.RERANKER_URL,
         settings.RERANKER_MODEL or (model_of_settings() if own else ""),
         settings.RERANKER_API_KEY,
-        Scale(settings.RERANKER_SCORES or Scale.AUTO),
-        settings.RERANKER_TIMEOUT,
-        settings.RERANKER_PAUSE,
-        settings.RERANKER_TTL,
     )
 
 
@@ -175,4 +153,5 @@ def current() -> GuardedReranker | None:
 
 @lru_cache(maxsize=4)
 def _made(config: RerankerConfig) -> GuardedReranker:
-    return GuardedReranker(config, _factories[config.kind](config))
+    kind = SentenceReranker if config.kind is Kind.SENTENCES else HttpReranker
+    return GuardedReranker(config, kind(config))
