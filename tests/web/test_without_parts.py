@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Document, DocumentVersion
-from search.engine import configuration
+from search.engine import adjust, configuration, rank
 from search.models import ClassWeights, SearchProfile
 from search.retrieval import backends
 from search.signals import registry
@@ -59,6 +59,9 @@ class TestSite:
             if type(part).__module__.startswith("search.signals")
         }
         monkeypatch.setattr(registry, "_parts", core)
+        monkeypatch.setattr(rank, "_current", [])
+        changes = [each for each in adjust._adjustments if each.__module__ == adjust.__name__]
+        monkeypatch.setattr(adjust, "_adjustments", changes)
         monkeypatch.setattr(
             backends, "_backends", {backends.POSTGRES: backends._backends[backends.POSTGRES]}
         )
@@ -88,6 +91,12 @@ class TestSite:
         assert sorted(answer["degraded"]) == ["concept", "wordnet"]
         page = client.get("/", {"q": "bearings of a pump"}).content.decode()
         assert "The signal “wordnet” is not installed" in page
+
+    def test_a_share_for_the_reranker_is_named(self, client: Client) -> None:
+        SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).update(rerank=0.5)
+        configuration.bump()
+        answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
+        assert answer["degraded"] == ["reranker"]
 
     @pytest.mark.usefixtures("weighs_wordnet")
     def test_the_workbench_works(self) -> None:

@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 WORKERS = 4
 # Failures in a row before the server is not asked for a while. A guess.
 MAX_FAILURES = 3
-# Seconds that a search waits, that a failing server is left alone, and that strengths are cached.
-# Guesses.
-TIMEOUT, PAUSE, TTL = 2.0, 30.0, 24 * 3600
+# Seconds that a search waits (the sentences of 20 new passages take two on two busy cores), that a
+# failing server is left alone, and that strengths are cached. Guesses.
+TIMEOUT, PAUSE, TTL = 5.0, 30.0, 24 * 3600
 # The longest pause that a server's Retry-After can ask for, in seconds. A guess.
 LONGEST_PAUSE = 300.0
 
