@@ -59,7 +59,7 @@ class TestSite:
             if type(part).__module__.startswith("search.signals")
         }
         monkeypatch.setattr(registry, "_parts", core)
-        monkeypatch.setattr(rank, "_current", [])
+        monkeypatch.setattr(rank, "_source", lambda: None)
         changes = [each for each in adjust._adjustments if each.__module__ == adjust.__name__]
         monkeypatch.setattr(adjust, "_adjustments", changes)
         monkeypatch.setattr(
