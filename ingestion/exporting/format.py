@@ -87,10 +87,10 @@ def read_manifest(data: bytes) -> dict[str, Any]:
 
 def moment(text: Any) -> datetime:
     """A timestamp of a row. Raises ValueError if it is invalid or lacks a time zone."""
-    found = parse_datetime(str(text))
-    if found is None or found.tzinfo is None:
+    timestamp = parse_datetime(str(text))
+    if timestamp is None or timestamp.tzinfo is None:
         raise ValueError(f"{text!r} is not a timestamp")
-    return found
+    return timestamp
 
 
 class Attached(Protocol):

@@ -26,7 +26,7 @@ from django.utils.translation import gettext
 
 from common.jobs import enqueue
 from ingestion.documents.versions import add_version
-from ingestion.exporting import format as written
+from ingestion.exporting import format as layout
 from ingestion.exporting.format import attached, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
@@ -50,7 +50,7 @@ from ingestion.spaces import active_space
 IN_MEMORY_BYTES = 1024 * 1024
 # Workers must not process a document before its parts and edits are restored: they would create
 # parts of their own. After an interrupted restore, they start after this time.
-HELD_BACK = timedelta(hours=6)
+START_DELAY = timedelta(hours=6)
 NotARow = (
     KeyError, TypeError, ValueError, AttributeError, ValidationError, ObjectDoesNotExist,
 )  # fmt: skip
@@ -61,8 +61,8 @@ class Restored:
     """The outcome: rows created and rows that existed, by kind, and warnings."""
 
     collection: Collection
-    made: Counter[str] = field(default_factory=Counter)
-    there: Counter[str] = field(default_factory=Counter)
+    created: Counter[str] = field(default_factory=Counter)
+    existing: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -76,48 +76,48 @@ def restore(
     are kept and skipped the next time.
     """
     with open_archive(path) as archive:
-        manifest = read_manifest(_read_whole(archive, written.MANIFEST))
+        manifest = read_manifest(_read_whole(archive, layout.MANIFEST))
         with _collection(manifest["collection"], name) as collection:
-            done = Restored(collection)
-            done.warnings += _cautions(manifest)
-            _fill(archive, done, check)
-    _release(done.collection)
-    return done
+            outcome = Restored(collection)
+            outcome.warnings += _cautions(manifest)
+            _fill(archive, outcome, check)
+    _release(outcome.collection)
+    return outcome
 
 
-def _fill(archive: zipfile.ZipFile, done: Restored, check: Callable[[str], None]) -> None:
+def _fill(archive: zipfile.ZipFile, outcome: Restored, check: Callable[[str], None]) -> None:
     """Restore every missing row, and count all."""
-    for row in _rows(archive, written.DOCUMENTS):
-        _count(done, "documents", _document(archive, done.collection, row))
+    for row in _rows(archive, layout.DOCUMENTS):
+        _count(outcome, "documents", _document(archive, outcome.collection, row))
         check("documents")
-    for row in _rows(archive, written.EDITS):
-        _count(done, "edits", _edit(done.collection, row))
+    for row in _rows(archive, layout.EDITS):
+        _count(outcome, "edits", _edit(outcome.collection, row))
         check("edits")
     for part in attached():
         for row in _rows(archive, f"{part.name}.jsonl"):
-            with _told(part.name), transaction.atomic():
-                _count(done, part.name, part.restore(done.collection, row))
+            with _row_errors(part.name), transaction.atomic():
+                _count(outcome, part.name, part.restore(outcome.collection, row))
             check(part.name)
 
 
 def _release(collection: Collection) -> None:
     """Release the restored documents to the workers."""
-    held = DocumentVersion.objects.filter(
+    waiting = DocumentVersion.objects.filter(
         document__collection=collection, state=State.QUEUED, not_before__gt=timezone.now()
     )
-    pks = list(held.order_by("pk").values_list("pk", flat=True))
+    pks = list(waiting.order_by("pk").values_list("pk", flat=True))
     with transaction.atomic():
-        held.update(not_before=None)
+        waiting.update(not_before=None)
         for pk in pks:
             enqueue(DocumentVersion, pk)
 
 
-def _count(done: Restored, kind: str, made: bool) -> None:
-    (done.made if made else done.there)[kind] += 1
+def _count(outcome: Restored, kind: str, is_new: bool) -> None:
+    (outcome.created if is_new else outcome.existing)[kind] += 1
 
 
 @contextmanager
-def _told(kind: str) -> Iterator[None]:
+def _row_errors(kind: str) -> Iterator[None]:
     """Translate the errors of an invalid row into ImportRefused."""
     try:
         yield
@@ -152,47 +152,47 @@ def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
 
 def _read_whole(archive: zipfile.ZipFile, name: str) -> bytes:
     with _opened(archive, name) as file:
-        return file.read(written.LARGEST_MANIFEST)
+        return file.read(layout.LARGEST_MANIFEST)
 
 
 def _rows(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
-    if name not in archive.NameToInfo and name not in (written.DOCUMENTS, written.EDITS):
+    if name not in archive.NameToInfo and name not in (layout.DOCUMENTS, layout.EDITS):
         return  # exported without the app that has such rows
     with _opened(archive, name) as file:
         yield from read_lines(file, name)
 
 
 @contextmanager
-def _collection(given: dict[str, Any], name: str) -> Iterator[Collection]:
+def _collection(settings_row: dict[str, Any], name: str) -> Iterator[Collection]:
     """The collection of that name, created if missing.
 
     A new collection is deleted again if the restore is refused before it has documents.
     """
-    wanted = name or given["name"]
-    held = Collection.objects.kept().filter(name=wanted).first()
-    if held is not None:
-        yield held
+    own_name = name or settings_row["name"]
+    collection = Collection.objects.kept().filter(name=own_name).first()
+    if collection is not None:
+        yield collection
         return
-    made = _made(given, name, wanted)
+    collection = _create_collection(settings_row, name, own_name)
     try:
-        yield made
+        yield collection
     except ImportRefused:
-        if not made.documents.exists():
-            made.delete()
+        if not collection.documents.exists():
+            collection.delete()
         raise
 
 
-def _made(given: dict[str, Any], name: str, wanted: str) -> Collection:
+def _create_collection(settings_row: dict[str, Any], name: str, own_name: str) -> Collection:
     """A new collection with the settings of the export."""
-    with _told("collection"), transaction.atomic():
-        fields = {key: given[key] for key in COLLECTION_FIELDS if key in given}
-        collection = Collection(**{**fields, "name": wanted})
+    with _row_errors("collection"), transaction.atomic():
+        fields = {key: settings_row[key] for key in COLLECTION_FIELDS if key in settings_row}
+        collection = Collection(**{**fields, "name": own_name})
         if name or Collection.objects.kept().filter(slug=collection.slug).exists():
             collection.slug = ""
         collection.clean_fields(exclude=["slug"])
         collection.save()
         # New groups have no members, so that they grant access to nobody.
-        names = [str(group) for group in given.get("groups", ())]
+        names = [str(group) for group in settings_row.get("groups", ())]
         collection.groups.set(Group.objects.get_or_create(name=group)[0] for group in names)
     return collection
 
@@ -211,20 +211,20 @@ def _cautions(manifest: dict[str, Any]) -> Iterator[str]:
 
 def _document(archive: zipfile.ZipFile, collection: Collection, row: dict[str, Any]) -> bool:
     """Create the document; return False if it existed."""
-    with _told("documents"):
+    with _row_errors("documents"):
         public_id, sha256 = uuid.UUID(row["id"]), str(row["file"]["sha256"])
-        if (known := Document.objects.filter(public_id=public_id).first()) is not None:
-            if known.collection_id != collection.pk or known.deleted_at is not None:
+        if (existing := Document.objects.filter(public_id=public_id).first()) is not None:
+            if existing.collection_id != collection.pk or existing.deleted_at is not None:
                 raise ImportRefused(
                     gettext(
                         "The document “%(title)s” already exists in another collection or in the "
                         "bin. Delete it permanently first: documents keep their ids."
                     )
-                    % {"title": known.title}
+                    % {"title": existing.title}
                 )
             return False
     with tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES) as file:
-        with _opened(archive, f"{written.FILES}{sha256}") as packed:
+        with _opened(archive, f"{layout.FILES}{sha256}") as packed:
             copy_counted(packed, file, settings.MAX_UPLOAD_BYTES)
         examined = storage.examine(file, str(row["file"]["name"]))
         if examined.sha256 != sha256:
@@ -232,7 +232,7 @@ def _document(archive: zipfile.ZipFile, collection: Collection, row: dict[str, A
                 gettext("The file %(sha256)s has changed. Copy the archive again.")
                 % {"sha256": sha256}
             )
-        with _told("documents"), transaction.atomic():
+        with _row_errors("documents"), transaction.atomic():
             storage.hold(sha256)
             stored = storage.store(file, examined)
             _create(collection, row, public_id, stored)
@@ -267,12 +267,12 @@ def _create(
     )
     version = add_version(document, stored, lane=Lane.BULK)
     DocumentVersion.objects.filter(pk=version.pk).update(
-        created=moment(row["file"]["added"]), not_before=timezone.now() + HELD_BACK
+        created=moment(row["file"]["added"]), not_before=timezone.now() + START_DELAY
     )
 
 
 def _edit(collection: Collection, row: dict[str, Any]) -> bool:
-    with _told("edits"), transaction.atomic():
+    with _row_errors("edits"), transaction.atomic():
         document = Document.objects.select_for_update().get(
             public_id=row["document"], collection=collection
         )

@@ -20,7 +20,7 @@ from common.accounts import quotas
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.errors import IngestionError
-from ingestion.exporting import format as written
+from ingestion.exporting import format as layout
 from ingestion.exporting.format import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.library import Viewer
@@ -67,8 +67,8 @@ def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
 
     Counted are the sizes of the current files. Raises QuotaExceeded.
     """
-    held = _kept(collection).order_by().aggregate(size=Sum("current__size"))
-    quotas.spend(reader, quotas.DOWNLOADED, held["size"] or 0)
+    total = _kept(collection).order_by().aggregate(size=Sum("current__size"))
+    quotas.spend(reader, quotas.DOWNLOADED, total["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": _kept(collection).count()})
     return StreamingHttpResponse(
         export(collection),
@@ -122,21 +122,21 @@ def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 def _entries(collection: Collection) -> Iterator[Entry]:
     packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
-    yield written.MANIFEST, packed, [json.dumps(_manifest(collection), indent=1).encode()]
-    yield written.DOCUMENTS, packed, lines(_documents(collection))
-    yield written.EDITS, packed, lines(_edits(collection))
+    yield layout.MANIFEST, packed, [json.dumps(_manifest(collection), indent=1).encode()]
+    yield layout.DOCUMENTS, packed, lines(_documents(collection))
+    yield layout.EDITS, packed, lines(_edits(collection))
     for part in attached():
         yield f"{part.name}.jsonl", packed, lines(part.rows(collection))
     for name, sha256 in _files(collection):
         # Mostly compressed already; and stored files keep the archive below the ratio of a bomb.
-        yield f"{written.FILES}{sha256}", plain, _read(name)
+        yield f"{layout.FILES}{sha256}", plain, _read(name)
 
 
 def _manifest(collection: Collection) -> dict[str, Any]:
     space = active_space()
     return {
-        "format": written.NAME,
-        "version": written.VERSION,
+        "format": layout.NAME,
+        "version": layout.VERSION,
         "exported": timezone.now().isoformat(),
         "documents": _kept(collection).count(),
         "collection": {

@@ -163,9 +163,9 @@ def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
 def add(collection: Collection, files: Sequence[SourceFile], uploads: Uploads) -> None:
     """Add files to a collection, except those that are already searchable."""
     ready = collection.documents.kept().filter(latest__state=State.READY)
-    held = set(ready.values_list("source", "content_hash"))
+    present = set(ready.values_list("source", "content_hash"))
     for file in files:
-        if (file.source, hashlib.sha256(file.content).hexdigest()) in held:
+        if (file.source, hashlib.sha256(file.content).hexdigest()) in present:
             continue
         try:
             receipt = services.receive(
@@ -199,5 +199,6 @@ def wait(uploads: Uploads, check: Callable[[], None], say: Callable[[str], None]
         # Beat does this every half minute; the example searches should not wait for it.
         terms.fold()
     else:
-        held = Document.objects.kept().aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0
-        say(f"Nothing new: {Document.objects.kept().count()} documents, {held:,} chunks")
+        documents = Document.objects.kept()
+        chunks = documents.aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0
+        say(f"Nothing new: {documents.count()} documents, {chunks:,} chunks")

@@ -73,9 +73,9 @@ def wait_until_up(url: str, check: Callable[[], None]) -> None:
 def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> None:
     """Run each search and print its top results. Raises SiteUnavailable if one has none."""
     for example in examples:
-        asked = {"q": example.question, "collection": example.collection, "page_size": SHOWN}
+        parameters = {"q": example.question, "collection": example.collection, "page_size": SHOWN}
         begun = time.monotonic()
-        answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(asked)}")
+        answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
         seconds = time.monotonic() - begun
         if not answer["results"]:
             raise SiteUnavailable(f"The search for “{example.question}” returned no results.")
@@ -116,8 +116,8 @@ def _sum(result: dict[str, Any]) -> str:
 def _shares(values: dict[str, float]) -> str:
     """The shares as a sum; the optional signals only if they are not 0."""
     optional = {signal.value for signal in OPTIONAL}
-    shown = {name: value for name, value in values.items() if value or name not in optional}
-    return " + ".join(f"{name} {value:.2f}" for name, value in shown.items())
+    shares = {name: value for name, value in values.items() if value or name not in optional}
+    return " + ".join(f"{name} {value:.2f}" for name, value in shares.items())
 
 
 def _answer(url: str) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Map
     Those of a demo are used; any other site gets a collection that only superusers can read.
     Raises EvaluationError if the documentation cannot be downloaded or a document cannot be loaded.
     """
-    held = _slugs()
-    if len(held) == len(COLLECTIONS):
-        return held, aliases()
+    slugs = _slugs()
+    if len(slugs) == len(COLLECTIONS):
+        return slugs, aliases()
     hidden, _ = Collection.objects.kept().get_or_create(
         name=f"judged: {NAME}",
         defaults={
@@ -76,15 +76,15 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
     """
     if GoldenQuery.objects.exists():
         return
-    done = exchange.import_file("csv", _as_csv(collection(), _slugs()), acting_user=None)
-    if done.queries:
-        say(f"{done.queries} golden queries with {done.judgements} judgements to start from")
+    result = exchange.import_file("csv", _as_csv(collection(), _slugs()), acting_user=None)
+    if result.queries:
+        say(f"{result.queries} golden queries with {result.judgements} judgements to start from")
 
 
 def _as_csv(judged: SectionCollection, slugs: Sequence[str]) -> bytes:
     """The judgements of documents in the format of `manage.py judgements import`."""
-    held = Document.objects.kept().filter(collection__slug__in=slugs)
-    ids = dict(held.values_list("source", "public_id"))
+    documents_here = Document.objects.kept().filter(collection__slug__in=slugs)
+    ids = dict(documents_here.values_list("source", "public_id"))
     texts = {**judged.queries, **judged.without_answer}
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -106,9 +106,9 @@ def _as_csv(judged: SectionCollection, slugs: Sequence[str]) -> bytes:
 
 def _on_this_site(source: str) -> str:
     """The source of a judged document on this site."""
-    for given, actual in aliases().items():
-        if source.startswith(given):
-            return actual + source.removeprefix(given)
+    for prefix, actual in aliases().items():
+        if source.startswith(prefix):
+            return actual + source.removeprefix(prefix)
     return source
 
 

@@ -21,9 +21,10 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from ingestion.embedding.config import usable_cores
+from kbsite.demo.stop import SupervisorError
+from kbsite.demo.supervisor import Program
 from kbsite.embedded import Server
 from kbsite.servers import ensure_servers
-from kbsite.supervisor import Program, SupervisorError
 
 ADMINISTRATOR = "admin"
 PASSWORD_BYTES = 12  # 16 letters
@@ -49,8 +50,8 @@ class IncompatibleDatabase(Exception):
 def servers_running() -> Iterator[None]:
     """Run a block with the embedded servers up; stop them after it unless they ran before."""
     status = settings.EMBEDDED.status()
-    wanted = (settings.EMBEDDED_POSTGRES, settings.EMBEDDED_REDIS)
-    found_up = any(server.up and use for server, use in zip(status, wanted, strict=True))
+    in_use = (settings.EMBEDDED_POSTGRES, settings.EMBEDDED_REDIS)
+    ran_before = any(server.up and use for server, use in zip(status, in_use, strict=True))
     try:
         ensure_servers()
         yield
@@ -59,18 +60,18 @@ def servers_running() -> Iterator[None]:
             each.close()
             if close_pool := getattr(each, "close_pool", None):
                 close_pool()
-        if any(wanted) and not found_up:
+        if any(in_use) and not ran_before:
             settings.EMBEDDED.stop()
 
 
 def embedded_servers() -> dict[str, Server]:
     """The embedded servers in use, by the name that their lines in the log have."""
-    found: dict[str, Server] = {}
+    servers: dict[str, Server] = {}
     if settings.EMBEDDED_POSTGRES:
-        found["postgres"] = settings.EMBEDDED.postgres
+        servers["postgres"] = settings.EMBEDDED.postgres
     if settings.EMBEDDED_REDIS:
-        found["valkey"] = settings.EMBEDDED.valkey
-    return found
+        servers["valkey"] = settings.EMBEDDED.valkey
+    return servers
 
 
 def start_dead_servers() -> list[str]:
@@ -100,11 +101,11 @@ def _unknown_migrations(loader: MigrationLoader) -> list[str]:
     """The applied migrations of our own apps that this code does not have."""
     own = {each.label for each in apps.get_app_configs() if each.name.split(".")[0] in OWN_PACKAGES}
     replaced = {key for each in loader.disk_migrations.values() for key in each.replaces}
-    known = replaced.union(loader.disk_migrations)
+    disk = replaced.union(loader.disk_migrations)
     return sorted(
         f"{app}.{name}"
         for app, name in loader.applied_migrations
-        if app in own and (app, name) not in known
+        if app in own and (app, name) not in disk
     )
 
 
@@ -124,8 +125,8 @@ def _static_fingerprint() -> str:
     digest = hashlib.sha256(str(settings.STORAGES["staticfiles"]["BACKEND"]).encode())
     for finder in get_finders():
         for name, storage in finder.list([]):
-            found = Path(storage.path(name)).stat()
-            digest.update(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
+            status = Path(storage.path(name)).stat()
+            digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 

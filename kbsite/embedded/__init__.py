@@ -20,7 +20,6 @@ __all__ = [
     "EmbeddedServersError",
     "Server",
     "ServerStatus",
-    "ensure_started",
 ]
 
 
@@ -82,17 +81,17 @@ class EmbeddedServers:
         }
 
     def start(self, *, postgres: bool = True, redis: bool = True) -> tuple[ServerStatus, ...]:
-        """Start the wanted servers unless they already run; return their status.
+        """Start the servers unless they already run; return their status.
 
         Any number of processes may call this at once. Raises EmbeddedServersError.
         """
-        wanted: list[Server] = []
-        wanted += [self.postgres] if postgres else []
-        wanted += [self.valkey] if redis else []
-        for server in wanted:
+        servers: list[Server] = []
+        servers += [self.postgres] if postgres else []
+        servers += [self.valkey] if redis else []
+        for server in servers:
             with _explained(server):
                 server.start()
-        return tuple(server.status() for server in wanted)
+        return tuple(server.status() for server in servers)
 
     def stop(self) -> None:
         """Stop both servers and remove everything outside `var_dir`."""
@@ -112,18 +111,6 @@ class EmbeddedServers:
     def status(self) -> tuple[ServerStatus, ...]:
         """The current status of each server."""
         return (self.postgres.status(), self.valkey.status())
-
-
-def ensure_started(
-    servers: EmbeddedServers | None, *, postgres: bool = True, redis: bool = True
-) -> None:
-    """Start the servers that the settings use, unless they run.
-
-    For the entry points (manage.py, wsgi, asgi, celery): a few milliseconds if they already run.
-    `servers` is None if all services are external.
-    """
-    if servers is not None and (postgres or redis):
-        servers.start(postgres=postgres, redis=redis)
 
 
 @contextmanager

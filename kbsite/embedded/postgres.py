@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from . import system
-from .accounts import Account, account_for
 from .server import Server, server_environment
-from .system import EmbeddedServersError, answers
+from .system import Account, EmbeddedServersError, account_for, answers
 
 DATABASE = USER = "steelyard"
 PORT = "5432"  # only part of the socket's name
@@ -78,10 +77,10 @@ class Postgres(Server):
         accept connections that nobody serves.
         """
         try:
-            noted = (self.data_dir / self.pid_name).read_text().splitlines()
+            lines = (self.data_dir / self.pid_name).read_text().splitlines()
         except FileNotFoundError:
             return False
-        is_ready = len(noted) > 7 and noted[7].strip() == "ready"
+        is_ready = len(lines) > 7 and lines[7].strip() == "ready"
         return is_ready and answers(self.socket, SSL_REQUEST, NO_SSL)
 
     def prepare(self, lock: int) -> None:
@@ -146,7 +145,7 @@ class Postgres(Server):
         new.replace(self.data_dir)
 
     def _run(self, account: Account, lock: int, command: list[str], statements: str = "") -> None:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*account.prefix, *command],
             input=statements,
             env=server_environment(),
@@ -157,20 +156,20 @@ class Postgres(Server):
             errors="replace",
             check=False,
         )
-        if done.returncode == -signal.SIGILL:
+        if completed.returncode == -signal.SIGILL:
             raise EmbeddedServersError(
                 "This processor cannot run the vector extension of the embedded Postgres (on x86 "
                 "it needs AVX2). Set DATABASE_URL to a Postgres 16 or newer with pgvector."
             )
-        if "No space left" in done.stdout or "free disk space" in done.stdout:
+        if "No space left" in completed.stdout or "free disk space" in completed.stdout:
             raise EmbeddedServersError(
                 f"The disk with {self.var_dir} is full: a new Postgres needs about 100 MB. "
                 "Make room, then start again."
             )
-        if done.returncode != 0:
+        if completed.returncode != 0:
             raise EmbeddedServersError(
                 f"A new embedded Postgres could not be created ({Path(command[0]).name}, exit code "
-                f"{done.returncode}):\n" + "\n".join(done.stdout.splitlines()[-8:])
+                f"{completed.returncode}):\n" + "\n".join(completed.stdout.splitlines()[-8:])
             )
 
     def _check_version(self) -> None:

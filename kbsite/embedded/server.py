@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from . import system
-from .accounts import possible_owners
-from .system import EmbeddedServersError, is_private, try_lock
+from .system import EmbeddedServersError, is_private, possible_owners, try_lock
 
 if TYPE_CHECKING:
     import psutil  # at run time only where it is needed: it takes longer to load than to attach
@@ -244,12 +243,12 @@ def _processes_in(directory: Path, pids: list[int] | None = None) -> "list[psuti
     """The live processes, of the given ones or of all, with this working directory."""
     import psutil
 
-    found = []
+    processes = []
     for pid in psutil.pids() if pids is None else pids:
         try:
             process = psutil.Process(pid)
             if directory.samefile(process.cwd()):
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError, ValueError):
             continue  # gone, a zombie, or another user's: not ours
-    return found
+    return processes

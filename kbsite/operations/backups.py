@@ -98,8 +98,8 @@ def age() -> timedelta | None:
 
 def is_recent() -> bool:
     """Whether the snapshot in BACKUP_FOLDER is younger than LATE."""
-    found = age()
-    return found is not None and found < LATE
+    newest = age()
+    return newest is not None and newest < LATE
 
 
 def write(folder: Path, *, database: dict[str, Any], storage: Storage) -> Snapshot:
@@ -150,7 +150,7 @@ def _finish(
         os.fsync(file.fileno())
         dump_sha256 = _digest(file)
     hashes = {name: copies.hashes[name] for name in sorted(names - lost)}
-    damaged = [name for name, found in hashes.items() if _stated_hash(name) not in {found, None}]
+    damaged = [name for name, sha256 in hashes.items() if _stated_hash(name) not in {sha256, None}]
     snapshot = Snapshot(
         made.isoformat(), dump.name, dump_sha256, hashes, now.migrations(), sorted(lost), damaged
     )
@@ -202,7 +202,7 @@ class Copies:
 def verify(folder: Path, snapshot: Snapshot) -> None:
     """Compare all files of the snapshot with their hashes. Raises BackupError for the first."""
     expected = {snapshot.dump: snapshot.dump_sha256}
-    expected |= {f"{FILES}/{name}": found for name, found in snapshot.originals.items()}
+    expected |= {f"{FILES}/{name}": sha256 for name, sha256 in snapshot.originals.items()}
     for name, sha256 in expected.items():
         try:
             with (folder / name).open("rb") as file:

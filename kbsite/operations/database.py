@@ -147,14 +147,14 @@ def dump(database: dict[str, Any], of: Snapshot, path: Path) -> None:
     command += [f"--snapshot={of.id}", "--schema=public", "--extension=*", "--no-comments"]
     # Uncompressed: restic compresses, and recognises the parts that have not changed.
     command += ["--compress=0", f"--file={path}", "--dbname", _address(database)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, env=_environment(database), stdin=subprocess.DEVNULL, capture_output=True,
         check=False,
     )  # fmt: skip
-    if done.returncode != 0:
+    if completed.returncode != 0:
         raise BackupError(
-            f"The database could not be dumped: {_last_lines(done.stderr)} If the versions differ, "
-            "install client programs of the server's version."
+            f"The database could not be dumped: {_last_lines(completed.stderr)} If the versions "
+            "differ, install client programs of the server's version."
         )
 
 

@@ -25,7 +25,7 @@ class Pins:
     name = "pins"
 
     def rows(self, collection: Collection) -> Iterator[Row]:
-        pins = Pin.objects.filter(document__in=kept_documents(collection)).select_related(
+        pins = Pin.objects.filter(document__in=exported_documents(collection)).select_related(
             "document"
         )
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
@@ -39,7 +39,7 @@ class Pins:
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         document = Document.objects.get(public_id=row["document"], collection=collection)
-        _pin, made = Pin.objects.get_or_create(
+        _pin, is_new = Pin.objects.get_or_create(
             folded=query_key(str(row["query"])),
             document=document,
             defaults={
@@ -49,7 +49,7 @@ class Pins:
                 "note": str(row["note"]),
             },
         )
-        return made
+        return is_new
 
 
 class OwnProfile:
@@ -64,8 +64,8 @@ class OwnProfile:
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         """Also for a profile that is not published here: searches then say so."""
         fields = {"profile": str(row["profile"])[:60], "note": str(row["note"])}
-        _scope, made = ScopeProfile.objects.get_or_create(collection=collection, defaults=fields)
-        return made
+        _scope, is_new = ScopeProfile.objects.get_or_create(collection=collection, defaults=fields)
+        return is_new
 
 
 class GoldenQueries:
@@ -75,11 +75,11 @@ class GoldenQueries:
 
     def rows(self, collection: Collection) -> Iterator[Row]:
         judged = Judgement.objects.filter(
-            query=OuterRef("pk"), document__in=kept_documents(collection)
+            query=OuterRef("pk"), document__in=exported_documents(collection)
         )
-        wanted = Q(Exists(judged)) | Q(collections=[collection.slug])
-        wanted |= Q(must_be_first__in=kept_documents(collection))
-        queries = GoldenQuery.objects.filter(wanted).select_related("must_be_first").order_by("pk")
+        related = Q(Exists(judged)) | Q(collections=[collection.slug])
+        related |= Q(must_be_first__in=exported_documents(collection))
+        queries = GoldenQuery.objects.filter(related).select_related("must_be_first").order_by("pk")
         for query in queries.iterator(ROWS_AT_ONCE):
             first = query.must_be_first
             own = first is not None and first.collection_id == collection.pk
@@ -124,7 +124,7 @@ class Judgements:
     name = "judgements"
 
     def rows(self, collection: Collection) -> Iterator[Row]:
-        judgements = Judgement.objects.filter(document__in=kept_documents(collection))
+        judgements = Judgement.objects.filter(document__in=exported_documents(collection))
         for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
             yield {
                 "query": str(one.query.public_id),
@@ -145,7 +145,7 @@ class Judgements:
             raise ValueError(f"no golden query {row['query']}")
         document = Document.objects.get(public_id=row["document"], collection=collection)
         # The judge is a name only: accounts differ between installations.
-        _judgement, made = Judgement.objects.get_or_create(
+        _judgement, is_new = Judgement.objects.get_or_create(
             query=query,
             reference=document.public_id,
             judge_name=str(row["judge"]),
@@ -157,7 +157,7 @@ class Judgements:
                 "created": moment(row["created"]),
             },
         )
-        return made
+        return is_new
 
 
 def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | None:
@@ -166,7 +166,7 @@ def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | 
     return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()
 
 
-def kept_documents(collection: Collection) -> QuerySet[Document]:
+def exported_documents(collection: Collection) -> QuerySet[Document]:
     """The documents of a collection that are exported: those not in the bin."""
     return Document.objects.filter(collection=collection, deleted_at=None, latest__isnull=False)
 

@@ -189,10 +189,10 @@ def restore_profile(path: Path) -> SearchProfile:
 def _profile_of(collection: Collection) -> SearchProfile:
     own = ScopeProfile.objects.filter(collection=collection).first()
     if own is not None:
-        named = SearchProfile.objects.filter(name=own.profile).exclude(published=None)
-        found = named.order_by(*in_force_first()).first()
-        if found is not None:
-            return found
+        versions = SearchProfile.objects.filter(name=own.profile).exclude(published=None)
+        profile = versions.order_by(*in_force_first()).first()
+        if profile is not None:
+            return profile
     return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
 
 

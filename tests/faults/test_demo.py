@@ -21,8 +21,8 @@ import psutil
 import psycopg
 import pytest
 
+from kbsite.demo.stop import running
 from kbsite.embedded import EmbeddedServers, Server
-from kbsite.supervisor import running
 
 PROJECT = Path(__file__).resolve().parents[2]
 # A guess with a wide margin: a start of the site takes about ten seconds on an idle machine.

@@ -13,17 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kbsite import supervisor as supervision
+from kbsite.demo import supervisor as supervision
 from kbsite.demo.site import listen
+from kbsite.demo.stop import SupervisorError, alone, running, stop_running
+from kbsite.demo.supervisor import Program, Supervisor
 from kbsite.embedded import EmbeddedServersError
-from kbsite.supervisor import (
-    Program,
-    Supervisor,
-    SupervisorError,
-    alone,
-    running,
-    stop_running,
-)
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOR_EVER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)")
@@ -36,7 +30,8 @@ STUBBORN = (
 SUPERVISE = """
 import sys
 from pathlib import Path
-from kbsite.supervisor import Program, Supervisor, alone
+from kbsite.demo.stop import alone
+from kbsite.demo.supervisor import Program, Supervisor
 run_dir = Path(sys.argv[1])
 with alone(run_dir):
     programs = [Program("sleeper", ("sleep", "300"))]

@@ -125,7 +125,7 @@ def test_an_export_restored_elsewhere_gives_equal_results(
     process()
 
     assert results(administrator) == before
-    assert done.made == {
+    assert done.created == {
         "documents": 5, "edits": 3, "golden-queries": 1, "judgements": 1, "pins": 1,
     }  # fmt: skip
     assert done.collection.visibility == Visibility.GROUPS
@@ -137,8 +137,8 @@ def test_an_export_restored_elsewhere_gives_equal_results(
 
     again = restoring.restore(path)
     process()
-    assert not again.made
-    assert again.there == done.made
+    assert not again.created
+    assert again.existing == done.created
     assert Document.objects.count() == DocumentVersion.objects.count() == 5
     assert results(administrator) == before
 
@@ -160,7 +160,7 @@ def test_a_restore_that_was_killed_goes_on(administrator: User, tmp_path: Path) 
     assert not Chunk.objects.exists()
     done = restoring.restore(path)
     process()
-    assert done.there["documents"] == 3
+    assert done.existing["documents"] == 3
     assert results(administrator) == before
 
 

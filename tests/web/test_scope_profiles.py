@@ -235,6 +235,6 @@ def test_an_export_keeps_the_name_of_the_profile(recipes: Collection, tmp_path: 
 
     done = restoring.restore(path, name="Copy")
 
-    assert done.made["profile"] == 1
+    assert done.created["profile"] == 1
     row = ScopeProfile.objects.get()
     assert (row.collection, row.profile, row.note) == (done.collection, OWN, "Names.")

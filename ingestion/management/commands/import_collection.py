@@ -33,21 +33,21 @@ class Command(WaitingCommand):
         bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" rows")
         try:
             with bar:
-                done = restore(
+                outcome = restore(
                     options["file"], name=options["name"], check=lambda kind: bar.update(1)
                 )
         except IngestionError as error:
             raise CommandError(str(error)) from None
-        for warning in done.warnings:
+        for warning in outcome.warnings:
             self.stderr.write(warning)
-        made = ", ".join(f"{count:,} {kind}" for kind, count in done.made.items())
-        there = ", ".join(f"{count:,} {kind}" for kind, count in done.there.items())
+        created = ", ".join(f"{count:,} {kind}" for kind, count in outcome.created.items())
+        existing = ", ".join(f"{count:,} {kind}" for kind, count in outcome.existing.items())
         self.stdout.write(
-            f"{done.collection}: restored {made or 'nothing'}"
-            + (f"; existing: {there}" if there else "")
+            f"{outcome.collection}: restored {created or 'nothing'}"
+            + (f"; existing: {existing}" if existing else "")
         )
         versions = DocumentVersion.objects.filter(
-            document__collection=done.collection, state__in=UNFINISHED
+            document__collection=outcome.collection, state__in=UNFINISHED
         )
         if options["wait"] and self.wait_for(versions.values_list("pk", flat=True)):
             raise CommandError("Some documents cannot be searched.")

@@ -14,8 +14,9 @@ from tqdm import tqdm
 
 from ingestion.management.base import PlainCommand
 from kbsite.demo import documents, examples, judged, site
+from kbsite.demo.stop import AlreadyRunning, SupervisorError, alone
+from kbsite.demo.supervisor import Supervisor
 from kbsite.embedded import EmbeddedServersError
-from kbsite.supervisor import AlreadyRunning, Supervisor, SupervisorError, alone
 
 FIRST_PORT = 8000
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
@@ -86,16 +87,16 @@ class Command(PlainCommand):
             ) as supervisor:
                 self._use(supervisor, url, password, options)
 
-    def _listener(self, host: str, given: int | None) -> socket.socket:
-        """The socket that the site listens at, on the port of the last start if none is given."""
+    def _listener(self, host: str, requested: int | None) -> socket.socket:
+        """The socket that the site listens at, by default on the port of the last start."""
         last = site.last_port()
-        wanted = given or last or FIRST_PORT
-        listener = site.listen(host, wanted)
+        first_choice = requested or last or FIRST_PORT
+        listener = site.listen(host, first_choice)
         port = listener.getsockname()[1]
-        if port != wanted:
-            before = "" if given or not last else " (that of the last start)"
-            self._say(f"Port {wanted}{before} is taken, so this one is used: {port}")
-        if given or not last:
+        if port != first_choice:
+            before = "" if requested or not last else " (that of the last start)"
+            self._say(f"Port {first_choice}{before} is taken, so this one is used: {port}")
+        if requested or not last:
             site.remember_port(port)
         return listener
 
@@ -120,9 +121,9 @@ class Command(PlainCommand):
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
         judged.load_golden_queries(self._say)
-        asked = examples.EVERYTHING if everything else examples.SAMPLES
+        searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
-        examples.run(url, asked, self._say)
+        examples.run(url, searches, self._say)
         self._show_addresses(url, password)
         if not options["once"]:
             self._say("Ctrl-C ends it and keeps the data.")
@@ -131,11 +132,11 @@ class Command(PlainCommand):
             raise CommandError(f"{len(received.problems)} problem(s), named above.")
 
     def _show_addresses(self, url: str, password: str) -> None:
-        shown = password or "as shown at the first start"
+        password = password or "as shown at the first start"
         for line in (
             "",
             f"  Search   {url}/",
-            f"  Admin    {url}/admin/   user {site.ADMINISTRATOR}, password {shown}",
+            f"  Admin    {url}/admin/   user {site.ADMINISTRATOR}, password {password}",
             "           a new one: .venv/bin/python manage.py changepassword " + site.ADMINISTRATOR,
             f"  API      {url}/api/docs/",
             "",

@@ -32,11 +32,11 @@ class Command(BaseCommand):
         if servers is None or not (postgres or redis):
             return
         try:
-            shown = self._act(servers, options["action"], postgres=postgres, redis=redis)
+            statuses = self._act(servers, options["action"], postgres=postgres, redis=redis)
         except EmbeddedServersError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(table(shown))
-        if options["action"] == "status" and not all(server.up for server in shown):
+        self.stdout.write(table(statuses))
+        if options["action"] == "status" and not all(server.up for server in statuses):
             sys.exit(NOT_ALL_UP)
 
     def _act(
@@ -47,8 +47,8 @@ class Command(BaseCommand):
         if action == "stop":
             # Both, whatever the settings say now: one may run from before a URL was set.
             servers.stop()
-        wanted = {"Postgres": postgres, "Valkey": redis}
-        return [server for server in servers.status() if wanted[server.name]]
+        in_use = {"Postgres": postgres, "Valkey": redis}
+        return [server for server in servers.status() if in_use[server.name]]
 
 
 def table(servers: list[ServerStatus]) -> str:

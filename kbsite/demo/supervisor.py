@@ -1,4 +1,4 @@
-"""Runs several programs as one: prefixed logs, restarts, and a shutdown that leaves no orphans.
+"""Run several programs as one: prefixed logs, restarts, and a shutdown that leaves no orphans.
 
 Servers that run on their own are watched and started again.
 
@@ -8,40 +8,29 @@ a killed supervisor leaves orphans, and its output would break the demo's progre
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-import psutil
+from kbsite.demo.stop import STOP_TIMEOUT, SupervisorError, end_group, note_running, run_file
+from kbsite.embedded.system import EmbeddedServersError
 
-from kbsite.embedded.system import EmbeddedServersError, try_lock
-
-# Guesses: a worker returns its work within a second or two, and a request ends within ten.
-STOP_TIMEOUT = 15.0
+# A guess.
 RESTART_PAUSE = 1.0
 # A program that exits this often within this many seconds is given up.
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
 # Seconds between two looks at a server, and the longest between two starts that fail: guesses.
 WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
 COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
-
-
-class SupervisorError(Exception):
-    """A program keeps failing; the message says what to do."""
-
-
-class AlreadyRunning(SupervisorError):
-    """Another supervisor is running."""
 
 
 class Watched(Protocol):
@@ -64,24 +53,6 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     niceness: int = 0
     inherits: Sequence[int] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The content of a supervisor's run file: its URL, and each process' id and start time."""
-
-    url: str
-    processes: tuple[tuple[int, float], ...]
-
-    def alive(self) -> list[psutil.Process]:
-        """The processes that still run; a reused process id does not count."""
-        found = []
-        for pid, started in self.processes:
-            with suppress(psutil.Error):
-                process = psutil.Process(pid)
-                if abs(process.create_time() - started) < 1 and _runs(process):
-                    found.append(process)
-        return found
 
 
 class Supervisor:
@@ -162,10 +133,10 @@ class Supervisor:
         except KeyboardInterrupt:
             self._write("Stopping at once.")
         for process in processes:
-            _end_group(process.pid)
+            end_group(process.pid)
         for thread in self._threads:
             thread.join(5)
-        _run_file(self._run_dir).unlink(missing_ok=True)
+        run_file(self._run_dir).unlink(missing_ok=True)
 
     def _run(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -199,7 +170,7 @@ class Supervisor:
             code = process.wait()
             if not self._stopping.is_set():
                 # Its children must not keep working beside those of the next start.
-                _end_group(process.pid)
+                end_group(process.pid)
             reader.join(5)
             if self._stopping.is_set():
                 return
@@ -254,83 +225,7 @@ class Supervisor:
     def _note(self) -> None:
         """Rewrite the run file: this process first, then the programs."""
         pids = [os.getpid(), *(process.pid for process in self._processes.values())]
-        noted = []
-        for pid in pids:
-            with suppress(psutil.Error):
-                noted.append((pid, psutil.Process(pid).create_time()))
-        path = _run_file(self._run_dir)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps({"url": self._url, "processes": noted}))
-        new.replace(path)
-
-
-@contextmanager
-def alone(run_dir: Path) -> Iterator[None]:
-    """Hold the supervisor lock of `run_dir`; orphans of a killed supervisor are ended first.
-
-    Raises AlreadyRunning with the URL of the supervisor that is running.
-    """
-    run_dir.mkdir(parents=True, exist_ok=True)
-    with try_lock(run_dir / "supervisor.lock") as lock:
-        if lock is None:
-            known = running(run_dir)
-            where = f" at {known.url}" if known else ""
-            raise AlreadyRunning(f"Already running{where}. To stop it: make stop")
-        if left := running(run_dir):
-            end(left.alive())
-            _run_file(run_dir).unlink(missing_ok=True)
-        yield
-
-
-def running(run_dir: Path) -> Running | None:
-    """The content of the run file; None if it is missing or unreadable."""
-    try:
-        known = json.loads(_run_file(run_dir).read_text())
-        processes = tuple((int(pid), float(started)) for pid, started in known["processes"])
-        return Running(str(known["url"]), processes)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def stop_running(run_dir: Path) -> bool:
-    """Stop the supervisor or the orphans of a killed one; False if none was running."""
-    known = running(run_dir)
-    alive = known.alive() if known else []
-    if known is None or not alive:
-        return False
-    leader = next((process for process in alive if process.pid == known.processes[0][0]), None)
-    # The supervisor stops the others in order; without it they are stopped directly.
-    end([leader] if leader else alive, patience=STOP_TIMEOUT + 15)
-    end(known.alive())
-    _run_file(run_dir).unlink(missing_ok=True)
-    return True
-
-
-def end(processes: Sequence[psutil.Process], patience: float = STOP_TIMEOUT) -> None:
-    """Terminate the processes; after `patience` seconds kill them with their groups."""
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.terminate()
-    _, alive = psutil.wait_procs(processes, timeout=patience)
-    for process in alive:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-        _end_group(process.pid)
-    psutil.wait_procs(alive, timeout=5)
-
-
-def _run_file(run_dir: Path) -> Path:
-    return run_dir / "supervisor.json"
-
-
-def _end_group(pid: int) -> None:
-    """Kill the remaining processes of a program's group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def _runs(process: psutil.Process) -> bool:
-    return bool(process.status() != psutil.STATUS_ZOMBIE)
+        note_running(self._run_dir, self._url, pids)
 
 
 def _how(code: int) -> str:
