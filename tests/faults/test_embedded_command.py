@@ -17,18 +17,17 @@ import sys
 from pathlib import Path
 import django
 from django.conf import settings
-from django.core.management import execute_from_command_line
 from kbsite.embedded import EmbeddedServers
+from kbsite.management.commands.services import Command
 
 settings.configure(
     EMBEDDED=EmbeddedServers.from_var(Path(sys.argv[1]), durable=False),
     EMBEDDED_POSTGRES="postgres" in sys.argv[2],
     EMBEDDED_REDIS="redis" in sys.argv[2],
-    INSTALLED_APPS=["kbsite"],
     DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", "HOST": "/nowhere"}},
 )
 django.setup()
-execute_from_command_line(["manage.py", "services", *sys.argv[3:]])
+Command().run_from_argv(["manage.py", "services", *sys.argv[3:]])
 """
 
 
