@@ -11,7 +11,7 @@ from search.pages.answers import views as answers
 app_name = "search"
 OWN = [
     path("", me.me, name="me"),
-    path("history/", me.past, name="history"),
+    path("history/", me.own_history, name="history"),
     path("favourites/", me.favourites, name="favourites"),
     path("favourites/<uuid:public_id>/", me.star, name="star"),
     path("export/", me.export, name="export"),
@@ -19,7 +19,7 @@ OWN = [
     path("tokens/<slug:key>/revoke/", me.revoke_token, name="token-revoke"),
     path("searches/", saved_searches.save, name="save-search"),
     path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
-    path("searches/<uuid:public_id>/news/", me.found, name="saved-search-news"),
+    path("searches/<uuid:public_id>/news/", me.saved_search_news, name="saved-search-news"),
     path(
         "searches/<uuid:public_id>/feed/<slug:key>/",
         saved_searches.NewsFeed(),

@@ -204,20 +204,20 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
 @require_safe
 def concepts(request: HttpRequest) -> HttpResponse:
     """The concepts of the readable documents; with `about`, the documents that have one."""
-    held = Concept.objects.visible_to(request.user)
+    readable = Concept.objects.visible_to(request.user)
     about = clean_text(request.GET.get("about", ""))[:200]
     words = clean_text(request.GET.get("q", ""))[:200]
     number = PageField().clean(request.GET.get("page"))
     if about:
-        rows: Any = held.filter(key=about).select_related("document__collection")
+        rows: Any = readable.filter(key=about).select_related("document__collection")
         rows = rows.defer("document__title_terms").order_by("-weight", "-count", "document")
-        label = held.filter(key=about).aggregate(label=Min("label"))["label"]
+        label = readable.filter(key=about).aggregate(label=Min("label"))["label"]
         if label is None:
             raise Http404
     else:
-        rows, label = held.counted(), ""
+        rows, label = readable.counted(), ""
         rows = (
-            rows.filter(key__in=held.filter(label__icontains=words).values("key"))
+            rows.filter(key__in=readable.filter(label__icontains=words).values("key"))
             if words
             else rows
         )

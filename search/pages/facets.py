@@ -123,28 +123,28 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
     )
 
 
-def with_others(found: Facets, whole: Facets, chosen: Collection[str]) -> Facets:
-    """The facets of what was found, and beside a chosen value the others that could be added.
+def with_others(matching: Facets, whole: Facets, chosen: Collection[str]) -> Facets:
+    """The facets of the matching documents, and the other values beside each chosen one.
 
     Those have no count (0): how many documents they would add is not known. `chosen` are the values
     of all facets; `whole` are the facets of all searchable documents.
     """
-    keys = {facet.key: facet.options for facet in found.metadata}
+    keys = {facet.key: facet.options for facet in matching.metadata}
     every = {facet.key: facet.options for facet in whole.metadata}
-    options = {key: _with_others(keys.get(key, ()), every.get(key, ()), chosen) for key in every}
+    metadata = {key: _with_others(keys.get(key, ()), every.get(key, ()), chosen) for key in every}
     return Facets(
-        collections=_with_others(found.collections, whole.collections, chosen),
-        types=_with_others(found.types, whole.types, chosen),
-        languages=_with_others(found.languages, whole.languages, chosen),
-        documents=found.documents,
-        metadata=tuple(KeyFacet(key, held) for key, held in options.items() if held),
+        collections=_with_others(matching.collections, whole.collections, chosen),
+        types=_with_others(matching.types, whole.types, chosen),
+        languages=_with_others(matching.languages, whole.languages, chosen),
+        documents=matching.documents,
+        metadata=tuple(KeyFacet(key, each) for key, each in metadata.items() if each),
     )
 
 
-def _with_others(held: Options, every: Options, chosen: Collection[str]) -> Options:
+def _with_others(options: Options, every: Options, chosen: Collection[str]) -> Options:
     if not any(option.value in chosen for option in every):
-        return held
-    counts = {option.value: option.documents for option in held}
+        return options
+    counts = {option.value: option.documents for option in options}
     return tuple(replace(option, documents=counts.get(option.value, 0)) for option in every)
 
 
@@ -158,8 +158,8 @@ def concepts_of(
     """
     if not is_installed("concepts"):
         return ()
-    found = shared_concepts(documents, viewer, chosen=chosen, most=MOST_VALUES)
-    return tuple(Option(*each) for each in found)
+    rows = shared_concepts(documents, viewer, chosen=chosen, most=MOST_VALUES)
+    return tuple(Option(*row) for row in rows)
 
 
 def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:
@@ -170,8 +170,8 @@ def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:
     if not keys:
         return ()
     rows = Concept.objects.visible_to(viewer).filter(key__in=keys).counted()
-    held = {row["key"]: Option(row["key"], row["label"], row["documents"]) for row in rows}
-    return tuple(held.get(key, Option(key, key, 0)) for key in keys)
+    options = {row["key"]: Option(row["key"], row["label"], row["documents"]) for row in rows}
+    return tuple(options.get(key, Option(key, key, 0)) for key in keys)
 
 
 def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
@@ -213,9 +213,9 @@ def examples_for(viewer: Viewer) -> tuple[str, ...]:
     codes: dict[str, None] = {}
     for title, text in openings:
         titles[title] = None
-        found = next((one for one in find_identifiers(text) if one.distinctive), None)
-        if found:
-            codes[text[found.start : found.end]] = None
+        match = next((one for one in find_identifiers(text) if one.distinctive), None)
+        if match:
+            codes[text[match.start : match.end]] = None
     return tuple(
         name
         for names, wanted in ((codes, CODES), (titles, TITLES))

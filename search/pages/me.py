@@ -40,7 +40,7 @@ def reader_of(request: HttpRequest) -> User:
     return cast("User", request.user)
 
 
-def back(request: HttpRequest, otherwise: str) -> HttpResponse:
+def redirect_back(request: HttpRequest, otherwise: str) -> HttpResponse:
     """A redirect to the page of this site that the form names as `next`."""
     to = request.POST.get("next", "")
     secure = request.is_secure()
@@ -81,7 +81,7 @@ def me(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def past(request: HttpRequest) -> HttpResponse:
+def own_history(request: HttpRequest) -> HttpResponse:
     """The reader's history; they delete an entry or all, and switch it off and on."""
     user = reader_of(request)
     if request.method == "POST":
@@ -124,7 +124,7 @@ def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
         saving.star(user, document, on=request.POST.get("on", "1") == "1")
     except saving.NotSaved as error:
         return refused(request, error)
-    return back(request, "search:favourites")
+    return redirect_back(request, "search:favourites")
 
 
 @never_cache
@@ -134,9 +134,9 @@ def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
     user = reader_of(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
-    found: dict[str, Any] = history.own_data(user)
-    found["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
-    text = json.dumps(found, ensure_ascii=False, indent=2, default=str)
+    own: dict[str, Any] = history.own_data(user)
+    own["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
+    text = json.dumps(own, ensure_ascii=False, indent=2, default=str)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
 
@@ -144,7 +144,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 @require_safe
-def found(request: HttpRequest, public_id: UUID) -> HttpResponse:
+def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What one of the reader's saved searches found new."""
     search = get_object_or_404(saving.of(reader_of(request)), public_id=public_id)
     finds = list(news.finds_of(search)[: news.MOST_SHOWN])

@@ -98,7 +98,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         refused["Retry-After"] = str(wait)
         return refused
     try:
-        response = _found(request, form)
+        response = _search(request, form)
     except NothingAsked as error:
         if error.filters is None:
             return _refused(request, form, whole, (str(error),))
@@ -118,10 +118,10 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return _refused(request, form, whole, (str(error),))
     if response.page > response.pages:
         return redirect(form.address(page=response.pages))
-    return _answered(request, form, whole, response)
+    return _results(request, form, whole, response)
 
 
-def _found(request: HttpRequest, form: SearchForm) -> SearchResponse:
+def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
     cleaned = form.cleaned_data
     if form.query:
         quotas.spend(request.user, quotas.SEARCHES)
@@ -142,7 +142,7 @@ def _found(request: HttpRequest, form: SearchForm) -> SearchResponse:
     )
 
 
-def _answered(
+def _results(
     request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], response: SearchResponse
 ) -> HttpResponse:
     """The page of a search, which is recorded once the page has been sent."""

@@ -158,7 +158,7 @@ def _unused(request: HttpRequest) -> HttpResponse:
     raise NotImplementedError
 
 
-def asked_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
+def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
     """The question of a valid form. Raises Http404 for a thread or answer that is not the asker's.
 
     The first follow-up of a signed-in user starts a thread, with the answer that it follows.
@@ -209,34 +209,39 @@ def _thread_after(user: User, answer_id: Any) -> Thread:
     return before.thread
 
 
-def same_answer(asked: AnswerRequest, form: AskForm) -> Answered | None:
+def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None:
     """The answer that a model has just written to the asker's same question; None if there is none.
 
     Only of questions without filters and threads: others are stored without what they asked for.
     Quotes cost nothing and are chosen anew, as is everything after a profile's activation.
     """
-    if form.cleaned_data["again"] or asked.searched_for or asked.thread or form.carried:
+    if (
+        form.cleaned_data["again"]
+        or answer_request.searched_for
+        or answer_request.thread
+        or form.carried
+    ):
         return None
-    if asked.is_extractive or not settings.ANSWERS_GENERATED:
+    if answer_request.is_extractive or not settings.ANSWERS_GENERATED:
         return None
-    own = Answer.objects.answers_of(asked.viewer, asked.visitor)
+    own = Answer.objects.answers_of(answer_request.viewer, answer_request.visitor)
     active = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE)
     rows = (
-        recording.with_sources(asked.viewer)
+        recording.with_sources(answer_request.viewer)
         .filter(
             pk__in=own.values("pk"),
-            question=asked.question,
+            question=answer_request.question,
             thread=None,
             state=State.DONE.value,
             at__gte=Greatest(
                 Value(timezone.now() - SAME_ANSWER), Subquery(active.values("published"))
             ),
-            channel=asked.channel,
+            channel=answer_request.channel,
         )
         .exclude(model="")
     )
-    if asked.mode is not None:
-        rows = rows.filter(asked_mode=asked.mode.value)
+    if answer_request.mode is not None:
+        rows = rows.filter(asked_mode=answer_request.mode.value)
     row: Answer | None = rows.order_by("-at").first()
     if row is None or row.is_withheld or MODEL_FAILED & set(row.degraded) or not row.text:
         return None  # what the search alone lacked is no reason to pay once more

@@ -22,7 +22,7 @@ from ingestion.models.library import Viewer
 from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
-from search.pages.answers.shown import shown_row
+from search.pages.answers.cards import stored_card
 from search.pages.fields import PageField
 
 THREADS_SHOWN = 50  # a page of the list
@@ -54,19 +54,19 @@ def threads(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def thread(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A thread with its answers, each as this reader may see it; its owner renames it here."""
-    held = _thread(request, thread_id, is_own=request.method == "POST")
-    form = ThreadForm(request.POST or None, instance=held)
+    row = _thread(request, thread_id, is_own=request.method == "POST")
+    form = ThreadForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
-        conversations.rename(held, title, acting_user=_viewer(request))
-        return redirect("search:thread", held.public_id)
-    title = Thread.objects.values_list("title", flat=True).get(pk=held.pk)
+        conversations.rename(row, title, acting_user=_viewer(request))
+        return redirect("search:thread", row.public_id)
+    title = Thread.objects.values_list("title", flat=True).get(pk=row.pk)
     context: dict[str, Any] = {
-        "thread": held,
+        "thread": row,
         "title": title,
         "form": form,
-        "is_own": held.user_id == request.user.pk,
-        "answers": [shown_row(row, request) for row in _answers(request, held)],
+        "is_own": row.user_id == request.user.pk,
+        "answers": [stored_card(row, request) for row in _answers(request, row)],
         "reasons": AnswerFeedback.Reason.choices,
         "writes": settings.ANSWERS_GENERATED,
         "address": request.build_absolute_uri(request.path),
@@ -79,10 +79,10 @@ def thread(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @require_POST
 def share(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Let the signed-in users who have the address read the thread, or no longer."""
-    held = _thread(request, thread_id, is_own=True)
+    row = _thread(request, thread_id, is_own=True)
     is_shared = request.POST.get("shared") == "1"
-    conversations.share(held, is_shared, acting_user=_viewer(request))
-    return redirect("search:thread", held.public_id)
+    conversations.share(row, is_shared, acting_user=_viewer(request))
+    return redirect("search:thread", row.public_id)
 
 
 @never_cache
@@ -90,11 +90,11 @@ def share(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Delete a thread with its answers, once the owner has confirmed it."""
-    held = _thread(request, thread_id, is_own=True)
+    row = _thread(request, thread_id, is_own=True)
     if request.method == "POST":
-        conversations.delete(held, acting_user=_viewer(request))
+        conversations.delete(row, acting_user=_viewer(request))
         return redirect("search:threads")
-    return render(request, "search/answers/delete.html", {"thread": held})
+    return render(request, "search/answers/delete.html", {"thread": row})
 
 
 @never_cache
@@ -102,12 +102,12 @@ def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @require_safe
 def export(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A thread as a Markdown file, or with `as=json` as JSON; withheld answers have no text."""
-    held = _thread(request, thread_id)
-    viewer, name = _viewer(request), slugify(held.title)[:60] or "thread"
+    row = _thread(request, thread_id)
+    viewer, name = _viewer(request), slugify(row.title)[:60] or "thread"
     if request.GET.get("as") == "json":
-        text = json.dumps(conversations.export_data(held, viewer), ensure_ascii=False, indent=2)
+        text = json.dumps(conversations.export_data(row, viewer), ensure_ascii=False, indent=2)
         return _file(text, "application/json", f"{name}.json")
-    text = conversations.export(held, viewer, base=request.build_absolute_uri("/"))
+    text = conversations.export(row, viewer, base=request.build_absolute_uri("/"))
     return _file(text, "text/markdown; charset=utf-8", f"{name}.md")
 
 
@@ -124,13 +124,13 @@ def _thread(request: HttpRequest, thread_id: UUID, *, is_own: bool = False) -> T
     """The thread, if the user may read it, or with `is_own` owns it. Raises Http404 otherwise."""
     viewer = _viewer(request)
     rows = Thread.objects.owned_by(viewer) if is_own else Thread.objects.visible_to(viewer)
-    held = rows.filter(public_id=thread_id).select_related("user").first()
-    if held is None:
+    row = rows.filter(public_id=thread_id).select_related("user").first()
+    if row is None:
         raise Http404
-    return held
+    return row
 
 
-def _answers(request: HttpRequest, held: Thread) -> list[Answer]:
+def _answers(request: HttpRequest, row: Thread) -> list[Answer]:
     """The thread's answers, oldest first, with their sources: two queries."""
-    rows = recording.with_sources(_viewer(request)).filter(thread=held)
+    rows = recording.with_sources(_viewer(request)).filter(thread=row)
     return list(rows.order_by("at", "pk"))

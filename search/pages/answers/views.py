@@ -39,17 +39,17 @@ from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile
 from search.pages.answers.asking import (
     AskForm,
-    asked_of,
+    answer_request_of,
     is_own_request,
     may_start,
     same_answer,
 )
-from search.pages.answers.shown import (
+from search.pages.answers.cards import (
+    answer_card,
     answer_fragment,
     context_of,
-    shown_answer,
-    shown_row,
     step_label,
+    stored_card,
 )
 
 
@@ -70,8 +70,8 @@ def events(request: HttpRequest) -> HttpResponseBase:
     """The events of an answer. `done` also has its HTML, in place of the text until then."""
     form = AskForm(request)
     try:
-        asked = _asked(request, form)
-        response = stream(_frames(request, form, asked), failed=_failed)
+        answer_request = _read_question(request, form)
+        response = stream(_frames(request, form, answer_request), failed=_failed)
     except UserError as error:
         refused = _refusal(error)
         response_ = HttpResponse(str(refused), status=refused.status, content_type="text/plain")
@@ -96,20 +96,20 @@ def whole(request: HttpRequest) -> HttpResponse:
             request, "search/answers/page.html", context, status=400 if form.problems else 200
         )
     try:
-        asked = _asked(request, form, is_opened=request.method != "POST")
-        answered = same_answer(asked, form) or _ended(asked)
+        answer_request = _read_question(request, form, is_opened=request.method != "POST")
+        answered = same_answer(answer_request, form) or _final_answer(answer_request)
     except UserError as error:
         refused = _refusal(error)
         context["problems"] = [str(refused)]
         headers = {"Retry-After": str(refused.wait)} if refused.wait else None
         page = render_to_string("search/answers/page.html", context, request)
         return HttpResponse(page, status=refused.status, headers=headers)
-    if asked.thread is not None and asked.is_recorded:
-        address = reverse("search:thread", args=(asked.thread.public_id,))
+    if answer_request.thread is not None and answer_request.is_recorded:
+        address = reverse("search:thread", args=(answer_request.thread.public_id,))
         return redirect(f"{address}#answer-{answered.id[:8]}")
-    if asked.is_recorded and _is_stored(answered):
+    if answer_request.is_recorded and _is_stored(answered):
         return redirect("search:answer", answered.id)
-    shown = shown_answer(answered, request, is_stored=False, carried=form.carried)
+    shown = answer_card(answered, request, is_stored=False, carried=form.carried)
     return render(request, "search/answers/page.html", context | context_of(shown))
 
 
@@ -118,7 +118,7 @@ def whole(request: HttpRequest) -> HttpResponse:
 def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     """One answer, for its asker and the readers of its thread; withheld if a source is hidden."""
     row = _own(request, answer_id)
-    return render(request, "search/answers/page.html", context_of(shown_row(row, request)))
+    return render(request, "search/answers/page.html", context_of(stored_card(row, request)))
 
 
 class FeedbackForm(forms.Form):
@@ -157,13 +157,15 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
         return HttpResponse(str(error), status=400, content_type="text/plain")
     if request.POST.get("quietly"):
         return HttpResponse(status=204)
-    shown = shown_row(row, request)
+    shown = stored_card(row, request)
     is_asked_why = not said["helpful"] and not said["reason"]
     context = {**context_of(shown), "row": row, "is_asked_why": is_asked_why}
     return render(request, "search/answers/thanks.html", context)
 
 
-def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> AnswerRequest:
+def _read_question(
+    request: HttpRequest, form: AskForm, *, is_opened: bool = False
+) -> AnswerRequest:
     """The question of a request. Raises UserError or Http404 if it is not to be answered."""
     if not is_opened and not is_own_request(request):
         raise AskProblem(gettext("Ask on this site: the request came from elsewhere."), 403)
@@ -175,7 +177,7 @@ def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> A
     if wait:
         message = gettext("Too many questions. Ask again in %(wait)d s.") % {"wait": wait}
         raise AskProblem(message, 429, wait)
-    return asked_of(request, form)
+    return answer_request_of(request, form)
 
 
 def _refusal(error: UserError) -> AskProblem:
@@ -188,17 +190,19 @@ def _refusal(error: UserError) -> AskProblem:
     return AskProblem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
 
 
-async def _frames(request: HttpRequest, form: AskForm, asked: AnswerRequest) -> AsyncGenerator[str]:
-    before = await in_thread(lambda: same_answer(asked, form))
+async def _frames(
+    request: HttpRequest, form: AskForm, answer_request: AnswerRequest
+) -> AsyncGenerator[str]:
+    before = await in_thread(lambda: same_answer(answer_request, form))
     if before is not None:
         yield frame("sources", event_data(Sources(before.context), texts=False))
         yield await _done(request, form, before, is_stored=True)
         return
-    async with aclosing(cast("AsyncGenerator[Event]", answering.events(asked))) as each:
+    async with aclosing(cast("AsyncGenerator[Event]", answering.events(answer_request))) as each:
         async for event in each:
             ended = event.answer if isinstance(event, Done | Failed) else None
             if ended is not None and ended.text:
-                is_stored = asked.is_recorded and _is_stored(ended)
+                is_stored = answer_request.is_recorded and _is_stored(ended)
                 yield await _done(request, form, ended, is_stored=is_stored)
                 continue
             data = event_data(event, texts=False)
@@ -209,7 +213,7 @@ async def _frames(request: HttpRequest, form: AskForm, asked: AnswerRequest) -> 
 
 async def _done(request: HttpRequest, form: AskForm, answered: Answered, *, is_stored: bool) -> str:
     def rendered() -> str:
-        shown = shown_answer(answered, request, is_stored=is_stored, carried=form.carried)
+        shown = answer_card(answered, request, is_stored=is_stored, carried=form.carried)
         return answer_fragment(shown, request)
 
     html = await in_thread(rendered)
@@ -221,9 +225,9 @@ def _failed(error: Exception) -> str:
     return frame("error", {"code": code, "message": message})
 
 
-def _ended(asked: AnswerRequest) -> Answered:
+def _final_answer(answer_request: AnswerRequest) -> Answered:
     """The answer at its end. Raises AskProblem if it failed without a text, and Busy."""
-    end = answering.final_event(asked)
+    end = answering.final_event(answer_request)
     if end.answer is None or (isinstance(end, Failed) and not end.answer.text):
         raise AskProblem(end.message if isinstance(end, Failed) else "", 503)
     return end.answer

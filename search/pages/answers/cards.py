@@ -54,7 +54,7 @@ DEGRADED = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSource:
+class SourceCard:
     passage: Passage
     html: SafeString
     url: str
@@ -62,7 +62,7 @@ class ShownSource:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownAnswer:
+class AnswerCard:
     """What the template of an answer shows. `prefix` is unique on the page.
 
     `is_stored`: the answer has a page of its own and takes feedback. `carried` are the fields that
@@ -72,18 +72,18 @@ class ShownAnswer:
     answered: Answered
     prefix: str
     html: SafeString
-    sources: tuple[ShownSource, ...]
+    sources: tuple[SourceCard, ...]
     markdown: str
     is_stored: bool
     is_own: bool
     carried: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def cited(self) -> list[ShownSource]:
+    def cited(self) -> list[SourceCard]:
         return [each for each in self.sources if each.is_cited]
 
     @property
-    def others(self) -> list[ShownSource]:
+    def others(self) -> list[SourceCard]:
         others = [each for each in self.sources if not each.is_cited]
         return others[:NEAREST] if self.is_refused else others
 
@@ -142,7 +142,7 @@ class ShownAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldCard:
     """An answer that its reader may not read: a source is not, or no longer, readable."""
 
     question: str
@@ -154,22 +154,22 @@ def step_label(name: str) -> str:
     return str(STEPS.get(name, name))
 
 
-def shown_answer(
+def answer_card(
     answered: Answered,
     request: HttpRequest,
     *,
     is_stored: bool,
     is_own: bool = True,
     carried: Iterable[tuple[str, Any]] = (),
-) -> ShownAnswer:
+) -> AnswerCard:
     prefix = prefix_of(answered.id)
     citations = [each for sentence in answered.sentences for each in sentence.citations]
-    return ShownAnswer(
+    return AnswerCard(
         answered=answered,
         prefix=prefix,
         html=answer_html(answered, prefix=prefix),
         sources=tuple(
-            ShownSource(
+            SourceCard(
                 passage,
                 passage_html(passage, citations),
                 passage_url(passage),
@@ -184,25 +184,25 @@ def shown_answer(
     )
 
 
-def shown_row(row: Answer, request: HttpRequest) -> ShownAnswer | Withheld:
+def stored_card(row: Answer, request: HttpRequest) -> AnswerCard | WithheldCard:
     """A stored answer as its reader may see it; the row is one of `with_readable_sources`."""
     if row.is_withheld or (row.state == State.DONE.value and not row.text):
-        return Withheld(recording.shown(row).question, prefix_of(str(row.public_id)))
+        return WithheldCard(recording.shown(row).question, prefix_of(str(row.public_id)))
     is_own = request.user.is_authenticated and row.user_id == request.user.pk
     is_own = is_own or (row.user_id is None and bool(row.visitor))
-    return shown_answer(recording.answered(row), request, is_stored=True, is_own=is_own)
+    return answer_card(recording.answered(row), request, is_stored=True, is_own=is_own)
 
 
 def prefix_of(answer_id: str) -> str:
     return f"answer-{answer_id[:8]}"
 
 
-def answer_fragment(shown: ShownAnswer, request: HttpRequest) -> str:
+def answer_fragment(shown: AnswerCard, request: HttpRequest) -> str:
     """The HTML of one answer."""
     return render_to_string("search/answers/answer.html", context_of(shown), request)
 
 
-def context_of(shown: ShownAnswer | Withheld) -> dict[str, Any]:
+def context_of(shown: AnswerCard | WithheldCard) -> dict[str, Any]:
     return {
         "shown": shown,
         "reasons": AnswerFeedback.Reason.choices,
