@@ -79,7 +79,6 @@ class SiteConfig(AppConfig):
         from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
             database,
             deployment,
-            library,
             machine,
             settings,
             system_checks,

@@ -20,7 +20,7 @@ from common.probes import Finding, State, examine
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
-from kbsite.operations.probes import database, library, machine, work
+from kbsite.operations.probes import database, machine, work
 from search.models import SearchProfile
 from tests.faults.harness import assert_statistics_equal_a_recount
 from tests.support.factories import make_collection, make_document
@@ -86,15 +86,15 @@ def test_without_a_database_the_rest_is_examined(
 def test_statistics_are_recounted() -> None:
     collection = make_collection()
     make_document(collection, "# Ropes\n\nRopes are coiled clockwise, as ropes are.")
-    assert [each.state for each in library.statistics()] == [State.OK]
+    assert [each.state for each in work.statistics()] == [State.OK]
     TermFrequency.objects.update(chunks=77)
     CorpusStatistics.objects.update(chunks=5)
-    (finding,) = library.statistics()
+    (finding,) = work.statistics()
     counted = Chunk.objects.filter(searchable=True).count()
     assert finding.text == f"collection {collection.pk}: 5 passages stated, {counted} counted"
     assert finding.advice == "Run: manage.py doctor --recount"
     doctor("--recount")
-    assert [each.state for each in library.statistics()] == [State.OK]
+    assert [each.state for each in work.statistics()] == [State.OK]
     assert_statistics_equal_a_recount()
 
 
@@ -185,14 +185,14 @@ def test_a_model_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         raise EmbeddingUnavailable("The embedding server cannot be reached.")
 
     monkeypatch.setattr(spaces, "embedder", unreachable)
-    (finding,) = library.embedder()
+    (finding,) = work.embedder()
     assert summary(finding) == (State.WRONG, "The embedding server cannot be reached.")
 
 
 @pytest.mark.django_db
 def test_without_an_active_profile() -> None:
     SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).delete()
-    (finding,) = library.profile()
+    (finding,) = work.profile()
     assert finding.state is State.WRONG
 
 
@@ -200,7 +200,7 @@ def test_without_an_active_profile() -> None:
 def test_an_examination_that_fails_does_not_end_the_others(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library.recounting, "differences", lambda: 1 / 0)
+    monkeypatch.setattr(work.recounting, "differences", lambda: 1 / 0)
     found = {each.name: each for each in examine()}
     assert found["statistics"].state is State.WRONG
     assert "ZeroDivisionError" in found["statistics"].text

@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 from common.database import released
 from common.observing import processes
 from common.probes import PROBES, Probe, can_run, gauge
-from kbsite.operations.plain import Answer, Plain
+from kbsite.operations.probes.health import Answer, Plain
 
 logger = logging.getLogger(__name__)
 

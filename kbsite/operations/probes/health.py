@@ -9,22 +9,68 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import redis
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connections
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from common.probes import PROBES
 from ingestion.files.bucket import BucketStorage
-from kbsite.operations.plain import Answer, Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status, a body and headers; nothing caches it."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        length = str(len(self.body))
+        return {"cache-control": "no-store", "content-length": length, **self.headers}
+
+
+class Plain:
+    """One page, as an ASGI application (`app`) and as a view of Django's (`view`)."""
+
+    def __init__(self, answer: Callable[[Mapping[str, str]], Awaitable[Answer]]) -> None:
+        self._answer = answer
+
+    async def app(
+        self,
+        scope: Mapping[str, Any],
+        receive: Callable[[], Awaitable[Mapping[str, Any]]],
+        send: Callable[[Mapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        headers = {
+            name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
+        }
+        answer = await self._answer(headers)
+        sent = [(name.encode(), each.encode()) for name, each in answer.all_headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+        body = b"" if scope["method"] == "HEAD" else answer.body
+        await send({"type": "http.response.body", "body": body})
+
+    async def view(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        headers = {name.lower(): each for name, each in request.headers.items()}
+        answer = await self._answer(headers)
+        return HttpResponse(answer.body, status=answer.status, headers=answer.all_headers)
+
 
 PATH = "/health/"
 # Seconds for a response: compose's own check waits for 5, other monitors for as little as 2.
