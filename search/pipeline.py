@@ -13,7 +13,7 @@ from __future__ import annotations
 from common.observing.tracing import span
 from ingestion.models.library import Viewer
 from search.engine.configuration import Configuration, current
-from search.engine.find import coverages_of, find
+from search.engine.find import breadths_of, find
 from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.request import (
@@ -81,6 +81,6 @@ def search(
 @with_correction
 def _answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
     question = read(text, request, configuration)
-    candidates = [find(question, coverage) for coverage in coverages_of(question)]
+    candidates = [find(question, breadth) for breadth in breadths_of(question)]
     ranking = rank(candidates, question)
     return respond(ranking, question)

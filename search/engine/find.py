@@ -96,8 +96,8 @@ def warm_up() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """What a candidate set has to cover: the ranking under one profile, or under several.
+class Breadth:
+    """The rankings that a candidate set serves: under one profile, or under several.
 
     `profile` has the scorers and the depth. A wide set (`is_wide`) records the candidate generators
     of each candidate, so that a ranking can reduce it to the candidate set of a search under one.
@@ -141,23 +141,23 @@ class Coverage:
         )
 
 
-def coverages_of(question: Question) -> list[Coverage]:
-    """The coverage of each candidate set that the question's plan needs.
+def breadths_of(question: Question) -> list[Breadth]:
+    """The breadth of each candidate set that the question's plan needs.
 
     One for all profiles that give the same raw scores, else one for each.
     """
     settled = question.settled
     if len(settled) > 1 and len({_scorers(each.profile) for each in settled}) == 1:
-        return [Coverage.joint(settled)]
-    return [Coverage.of(each) for each in settled]
+        return [Breadth.joint(settled)]
+    return [Breadth.of(each) for each in settled]
 
 
 def _scorers(profile: Profile) -> tuple[str, int, str]:
     return profile.keyword_scorer, profile.keyword_budget, profile.title_scorer
 
 
-def find(question: Question, coverage: Coverage) -> Candidates:
-    """The candidate set with this coverage; empty for an empty query.
+def find(question: Question, breadth: Breadth) -> Candidates:
+    """The candidate set of this breadth; empty for an empty query.
 
     If nothing is found although the scope is not empty, its `query` is relaxed: its phrases and
     exclusions do not bind. Raises InvalidFilter, NothingAsked.
@@ -166,21 +166,21 @@ def find(question: Question, coverage: Coverage) -> Candidates:
     if query.is_empty:
         return Candidates(query)
     vector = QueryVector()
-    if space is not None and Signal.VECTOR in coverage.signals:
+    if space is not None and Signal.VECTOR in breadth.signals:
         vector = embed_query(query.text, space, question.request.purpose.patience)
     for part in registry.installed():
-        if part.signal in coverage.signals:
+        if part.signal in breadth.signals:
             query = part.prepare(query)
-    candidates = _retrieved(query, question, coverage, vector)
+    candidates = _retrieved(query, question, breadth, vector)
     spent = candidates.milliseconds["retrieve"]
     looser = relaxed(query)
     if not len(candidates) and looser is not query:
-        others = _retrieved(looser, question, coverage, vector)
+        others = _retrieved(looser, question, breadth, vector)
         spent += others.milliseconds["retrieve"]
         candidates = replace(others, unchecked=candidates.unchecked) if len(others) else candidates
     return replace(
         candidates,
-        degraded=(*vector.degraded, *candidates.degraded, *_unavailable(coverage.required)),
+        degraded=(*vector.degraded, *candidates.degraded, *_unavailable(breadth.required)),
         unread=vector.unread,
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},
@@ -188,20 +188,20 @@ def find(question: Question, coverage: Coverage) -> Candidates:
 
 
 def _retrieved(
-    query: Query, question: Question, coverage: Coverage, vector: QueryVector
+    query: Query, question: Question, breadth: Breadth, vector: QueryVector
 ) -> Candidates:
     """One retrieval; the phrases that the query wishes for count as boosts."""
-    configuration, request, profile = question.configuration, question.request, coverage.profile
-    if coverage.is_wide:
+    configuration, request, profile = question.configuration, question.request, breadth.profile
+    if breadth.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
     wanted = Wanted(
-        signals=coverage.signals & set(OPTIONAL),
-        embeddings=coverage.embeddings,
-        boosts=(*coverage.boosts, *by_sought([WISHED])) if query.wished else coverage.boosts,
+        signals=breadth.signals & set(OPTIONAL),
+        embeddings=breadth.embeddings,
+        boosts=(*breadth.boosts, *by_sought([WISHED])) if query.wished else breadth.boosts,
         pins=pins_for(query.original, configuration.pins),
         words=tuple(word.text for word in correctable(question.query)),
-        places=coverage.is_wide,
+        places=breadth.is_wide,
     )
     hidden = hidden_from(query.original, configuration.hides)
     return retrieve(

@@ -22,7 +22,7 @@ from search.engine.read import Question
 from search.engine.request import Choices, Request
 from search.engine.settle import Settled, settle
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import FIRST, Passage
+from search.ranking.reranking import FIRST, RerankerInput
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +36,14 @@ NOT_SET_UP = (
 USUAL = (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0.5, 0.5, 0))
 
 
-class Reranker(Protocol):
+class StrengthSource(Protocol):
     """Reads a question with passages. `fingerprint` differs where strengths may differ."""
 
     @property
     def fingerprint(self) -> str: ...
 
     def strengths(
-        self, query: str, passages: Sequence[Passage], patience: float | None = None
+        self, query: str, passages: Sequence[RerankerInput], patience: float | None = None
     ) -> dict[int, float]:
         """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
 
@@ -52,10 +52,10 @@ class Reranker(Protocol):
         ...
 
 
-_source: Callable[[], Reranker | None] = lambda: None  # noqa: E731  # until a part registers one
+_source: Callable[[], StrengthSource | None] = lambda: None  # noqa: E731  # until a part registers one
 
 
-def register_reranker(source: Callable[[], Reranker | None]) -> None:
+def register_reranker(source: Callable[[], StrengthSource | None]) -> None:
     """Let searches ask the reranker that `source` returns; None while none is set up."""
     global _source
     _source = source
@@ -127,7 +127,7 @@ def with_strengths(
     return replace(candidates, reranked=strengths)
 
 
-def _available() -> Reranker:
+def _available() -> StrengthSource:
     reranker = _source()
     if reranker is None:
         raise RerankerUnavailable(NOT_SET_UP, is_final=True)
@@ -135,7 +135,7 @@ def _available() -> Reranker:
 
 
 def _strengths(
-    reranker: Reranker, query: str, scores: Mapping[int, float], request: Request
+    reranker: StrengthSource, query: str, scores: Mapping[int, float], request: Request
 ) -> dict[int, float]:
     passages = _passages(scores, request.viewer)
     if not passages:
@@ -144,7 +144,7 @@ def _strengths(
     return reranker.strengths(text, passages, request.purpose.patience)
 
 
-def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[Passage]:
+def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[RerankerInput]:
     """The chunks that the viewer may read, in the order of `scores`: title, headings and text."""
     rows = (
         Chunk.objects.visible_to(viewer)
@@ -155,7 +155,7 @@ def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[Passage]:
     for pk, title, headings, text in rows:
         above = " › ".join(dict.fromkeys([title, *headings]))
         texts[pk] = f"{above}\n{text}"[:PASSAGE_CHARS]
-    return [Passage(pk, texts[pk]) for pk in scores if pk in texts]
+    return [RerankerInput(pk, texts[pk]) for pk in scores if pk in texts]
 
 
 def _timed(candidates: Candidates, started: float) -> Candidates:

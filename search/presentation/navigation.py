@@ -14,7 +14,7 @@ from django.db.models.functions import Lag
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
-from search.presentation.reading import Passage, ShownPassages
+from search.presentation.reading import DocumentPassage, ShownPassages
 
 # Guesses: about ten screens of headings, and headings deep enough to find a section by.
 MOST_ENTRIES = 300
@@ -109,7 +109,7 @@ def _entries(changes: Iterable[tuple[int, Path]], skipped: int) -> Iterator[Entr
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PrintedPage:
     """A page of the original beside the text; `marked`: the passage to be marked on it."""
 
     number: int
@@ -117,14 +117,14 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PassagesOfPage:
     """The passages that begin on one page, and the pages beside them."""
 
-    sheets: tuple[Sheet, ...]
-    passages: tuple[Passage, ...]
+    sheets: tuple[PrintedPage, ...]
+    passages: tuple[DocumentPassage, ...]
 
 
-def leaves_of(reading: ShownPassages, page_count: int) -> tuple[Leaf, ...]:
+def leaves_of(reading: ShownPassages, page_count: int) -> tuple[PassagesOfPage, ...]:
     """The passages by pages, each beside its page and the pages without a passage after it.
 
     A document without text has one leaf, of its first pages.
@@ -135,13 +135,17 @@ def leaves_of(reading: ShownPassages, page_count: int) -> tuple[Leaf, ...]:
     ] or [(1, ())]
     after = [page for page, _ in groups[1:]]
     after.append(page_count + 1 if reading.later is None else groups[-1][0] + 1)
-    leaves: list[Leaf] = []
+    leaves: list[PassagesOfPage] = []
     running: int | None = None  # a passage that may go on, on the next page
     for (first, passages), following in zip(groups, after, strict=True):
         ordinal = next((one.ordinal for one in passages if one.is_asked), None)
         last = min(max(first, following - 1), first + MOST_SHEETS - 1, page_count)
         marked = ordinal if ordinal is not None else running
-        leaves.append(Leaf(tuple(Sheet(page, marked) for page in range(first, last + 1)), passages))
+        leaves.append(
+            PassagesOfPage(
+                tuple(PrintedPage(page, marked) for page in range(first, last + 1)), passages
+            )
+        )
         running = ordinal if passages and passages[-1].is_asked else None
     return tuple(leaves)
 

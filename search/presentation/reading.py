@@ -33,7 +33,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class DocumentPassage:
     """A chunk without its overlap with the previous one. `is_edited`: by hand."""
 
     ordinal: int
@@ -51,7 +51,7 @@ class ShownPassages:
     `asked` is the passage that was asked for; None: the beginning.
     """
 
-    passages: tuple[Passage, ...]
+    passages: tuple[DocumentPassage, ...]
     total: int
     earlier: int | None
     later: int | None
@@ -136,7 +136,7 @@ def marked_text(words: str) -> F | RawSQL:
     return marked(_ANY_WORD, read, read)
 
 
-def passages_in(rows: Iterable[Any], requested: int, title: str) -> Iterator[Passage]:
+def passages_in(rows: Iterable[Any], requested: int, title: str) -> Iterator[DocumentPassage]:
     """The passages of rows in order, with number `asked` flagged."""
     return _passages(rows, 0, requested, title)
 
@@ -146,14 +146,16 @@ def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
     return unmarked(without(row["marked"], _repeated(before, row)))
 
 
-def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -> Iterator[Passage]:
+def _passages(
+    rows: Iterable[Any], first: int, target: int | None, title: str
+) -> Iterator[DocumentPassage]:
     before: dict[str, Any] = {}
     for row in rows:
         if row["ordinal"] >= first:
             # The overlap with the previous chunk.
             overlap = _repeated(before, row)
             parts = parts_in(row, overlap)
-            yield Passage(
+            yield DocumentPassage(
                 ordinal=row["ordinal"],
                 page=row["page"],
                 # The page's own headline shows the title.
@@ -186,7 +188,7 @@ class Around:
     asked: int
     section: Section
     text: str
-    passages: tuple[Passage, ...]
+    passages: tuple[DocumentPassage, ...]
     page: int | None
 
 

@@ -24,7 +24,7 @@ FIRST = 20  # S5-11, S5-38: the results that a reranker reads
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RerankerInput:
     """A passage for a reranker to read: its chunk and its text."""
 
     chunk: int

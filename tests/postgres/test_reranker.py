@@ -30,7 +30,7 @@ from search.models import SearchProfile
 from search.parts.reranker import guarded, probes
 from search.parts.reranker.guarded import current
 from search.pipeline import Choices, SearchResponse, search
-from search.ranking.reranking import FIRST, Passage
+from search.ranking.reranking import FIRST, RerankerInput
 from search.retrieval.filters import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, compare, golden_set
@@ -280,7 +280,7 @@ class TestFailures:
         reranker = current()
         assert reranker is not None
         server.then(*[lambda request: Reply(b"{}", delay=20)] * 40)
-        passages = [Passage(1, "text")]
+        passages = [RerankerInput(1, "text")]
         refused: list[int] = []
 
         def one(number: int) -> None:

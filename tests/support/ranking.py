@@ -24,7 +24,7 @@ from search.domain import (
     stacked,
 )
 from search.engine.configuration import Configuration
-from search.engine.find import Coverage, find
+from search.engine.find import Breadth, find
 from search.engine.rankings import hits_of
 from search.engine.read import Question, read_query
 from search.engine.request import Request
@@ -118,4 +118,4 @@ def wide_candidates(
 ) -> Candidates:
     """The candidate set of a pool, in all documents that the viewer may read."""
     question = Question(read_query(text, configuration), Request(viewer), configuration)
-    return find(question, Coverage.everything(profile))
+    return find(question, Breadth.everything(profile))

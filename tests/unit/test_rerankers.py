@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from search.errors import RerankerUnavailable
 from search.parts.reranker.http import HttpReranker, read_answer, strengths_of
 from search.parts.reranker.protocol import Kind, RerankerConfig
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 from tests.support.fake_reranker import (
     Behaviour,
     FakeReranker,
@@ -26,9 +26,9 @@ from tests.support.fake_reranker import (
 
 QUERY = "high water"
 PASSAGES = [
-    Passage(11, "Bread rises."),
-    Passage(12, "High water comes twice a day."),
-    Passage(13, "The water is wide."),
+    RerankerInput(11, "Bread rises."),
+    RerankerInput(12, "High water comes twice a day."),
+    RerankerInput(13, "The water is wide."),
 ]
 
 

@@ -100,7 +100,7 @@ class TestShare:
         ]
         strengths = {1: 0.0, 2: 1.0, 51: 1.0}
         grouped = ranked(found, strengths, 0.5)
-        # Passage 2 is folded under 1, so its strength does not count; 51 is the third result.
+        # RerankerInput 2 is folded under 1, so its strength does not count; 51 is the third result.
         assert [group.best.chunk_id for group in grouped.groups] == [51, 50, 1]
         each = ranked(found, strengths, 0.5, group=False)
         # 51 is the 32nd passage: not read.

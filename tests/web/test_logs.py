@@ -30,7 +30,7 @@ from search.engine.settle import PluggedIn
 from search.parts.reranker.guarded import GuardedReranker
 from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.query import parse
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 
@@ -299,7 +299,9 @@ class Telling:
 
     is_pointwise = True
 
-    def strengths(self, query: str, passages: Sequence[Passage], *, seconds: float) -> list[float]:
+    def strengths(
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
+    ) -> list[float]:
         logging.getLogger("other.people").warning("Reranking")
         return [0.5 for _ in passages]
 
@@ -313,7 +315,7 @@ def test_models_in_threads_of_their_own_log_the_request(
     guarded = GuardedReranker(RerankerConfig(Kind.COHERE, "http://127.0.0.1:1/rerank"), Telling())
     plugged = PluggedIn(f"{__name__}.Telling")
     with tracing.bound(request_id="request-of-a-model"):
-        assert guarded.strengths("pumps", [Passage(1, "A pump.")]) == {1: 0.5}
+        assert guarded.strengths("pumps", [RerankerInput(1, "A pump.")]) == {1: 0.5}
         assert plugged.classify(parse("pumps", ())) is None
     told = [line for line in lines(written) if line["logger"] == "other.people"]
     assert [line["message"] for line in told] == ["Reranking", "Classifying"]

@@ -16,7 +16,7 @@ from search.errors import RerankerUnavailable
 from search.parts.reranker.http import HttpReranker
 from search.parts.reranker.protocol import Kind, Reranker, RerankerConfig
 from search.parts.reranker.sentences import SentenceReranker, model_of_settings
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class GuardedReranker:
         self._calls = TimeLimited("reranker", WORKERS)
 
     def strengths(
-        self, query: str, passages: Sequence[Passage], patience: float | None = None
+        self, query: str, passages: Sequence[RerankerInput], patience: float | None = None
     ) -> dict[int, float]:
         """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
 
@@ -66,7 +66,9 @@ class GuardedReranker:
         _cache({keys[chunk]: strength for chunk, strength in given.items()})
         return known | given
 
-    def _read(self, query: str, passages: Sequence[Passage], seconds: float) -> Sequence[float]:
+    def _read(
+        self, query: str, passages: Sequence[RerankerInput], seconds: float
+    ) -> Sequence[float]:
         """The strengths by the reranker, unless it is left alone for a while."""
         if wait := self._circuit.enter():
             raise RerankerUnavailable(f"The reranker failed and is asked again in {wait:.0f} s.")
@@ -96,7 +98,7 @@ class GuardedReranker:
     def _failed(self, error: RerankerUnavailable) -> None:
         self._circuit.trip(min(error.retry_after or 0.0, LONGEST_PAUSE), is_final=error.is_final)
 
-    def _keys(self, query: str, passages: Sequence[Passage]) -> dict[int, str]:
+    def _keys(self, query: str, passages: Sequence[RerankerInput]) -> dict[int, str]:
         """The cache key of each passage, by chunk."""
         common = hashlib.sha256(repr([self.fingerprint, query]).encode())
         keys = {}

@@ -19,7 +19,7 @@ import httpx2
 from common.guarded import PerProcess, retry_after
 from search.errors import RerankerUnavailable
 from search.parts.reranker.protocol import Kind, RerankerConfig
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 
 # Twenty scores take 2 kB; a server that repeats the passages sends some 100 kB more.
 MAX_ANSWER_BYTES = 4_000_000
@@ -37,7 +37,7 @@ class HttpReranker:
         self._client = PerProcess(self._connect)
 
     def strengths(
-        self, query: str, passages: Sequence[Passage], *, seconds: float
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
     ) -> Sequence[float]:
         """See the protocol. Raises RerankerUnavailable."""
         texts = [passage.text for passage in passages]

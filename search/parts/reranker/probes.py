@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from common.probes import Finding, Scope, ok, register, wrong
 from search.errors import RerankerUnavailable
 from search.parts.reranker import guarded
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 
 SENTENCE = "Does this model read?"
 
@@ -28,7 +28,7 @@ def reranker() -> Iterator[Finding]:
     if configured is None:
         return
     try:
-        configured.strengths(SENTENCE, [Passage(0, "It is.")])
+        configured.strengths(SENTENCE, [RerankerInput(0, "It is.")])
         yield ok("it answers")
     except RerankerUnavailable as error:
         yield wrong(str(error), "Check RERANKER and RERANKER_URL.")

@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from ingestion.embedding.config import MODELS
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 
 
 class Kind(StrEnum):
@@ -65,7 +65,7 @@ class Reranker(Protocol):
     """
 
     def strengths(
-        self, query: str, passages: Sequence[Passage], *, seconds: float
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
     ) -> Sequence[float]:
         """A strength in [0, 1] for each passage, in their order, within about `seconds`.
 

@@ -16,7 +16,7 @@ from ingestion.spaces import sentences
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
 from search.parts.reranker.protocol import RerankerConfig
-from search.ranking.reranking import Passage
+from search.ranking.reranking import RerankerInput
 
 
 class SentenceReranker:
@@ -26,7 +26,7 @@ class SentenceReranker:
         self._model = config.model
 
     def strengths(
-        self, query: str, passages: Sequence[Passage], *, seconds: float
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
     ) -> Sequence[float]:
         """A strength in [0, 1] for each passage. The model is not stopped after `seconds`."""
         del seconds
@@ -55,6 +55,6 @@ def _config(model: str) -> dict[str, object]:
     return {"kind": "local", "model": named} if named not in ("", "local") else {"kind": "local"}
 
 
-def _text(passage: Passage) -> str:
+def _text(passage: RerankerInput) -> str:
     """The passage without its first line, which has the title and the headings."""
     return passage.text.partition("\n")[2] or passage.text

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CalibrationQuestion:
     """A question, why it has an answer or none, and the group that its answer belongs to."""
 
     kind: QuestionKind
@@ -145,7 +145,7 @@ def questions(
     *,
     limit: int | None = None,
     seed: int = 0,
-) -> list[Question]:
+) -> list[CalibrationQuestion]:
     """The questions for one collection: `limit` with an answer, and about as many without.
 
     Those without come in equal parts from each available kind. The same seed draws the same.
@@ -160,14 +160,16 @@ def questions(
     for query, text in _drawn(list(judged.queries.items()), limit, chance):
         relevant = sorted(p for p, grade in judged.qrels[query].items() if grade > 0)
         answerable.append(
-            Question(QuestionKind.ANSWERABLE, text, group(relevant[0]), frozenset(relevant))
+            CalibrationQuestion(
+                QuestionKind.ANSWERABLE, text, group(relevant[0]), frozenset(relevant)
+            )
         )
     unanswerable = [
-        Question(QuestionKind.UNANSWERABLE, text, group(paragraph))
+        CalibrationQuestion(QuestionKind.UNANSWERABLE, text, group(paragraph))
         for text, paragraph in judged.unanswerable()
     ]
     foreign = [
-        Question(QuestionKind.FOREIGN, text, f"{other.name}: {query}")
+        CalibrationQuestion(QuestionKind.FOREIGN, text, f"{other.name}: {query}")
         for other in others
         for query, text in _drawn(list(other.queries.items()), len(answerable), chance)
     ]
@@ -183,7 +185,7 @@ def _drawn(items: Sequence[T], limit: int | None, chance: random.Random) -> list
     return chance.sample(items, limit)
 
 
-def ask(question: Question, corpus: Searchable, profile: Profile) -> Iterator[Sample]:
+def ask(question: CalibrationQuestion, corpus: Searchable, profile: Profile) -> Iterator[Sample]:
     """Yield a sample of the question's ranking with the vector signal and one without.
 
     Yield nothing if the search rejects the question: there is no ranking then.
@@ -199,7 +201,9 @@ def ask(question: Question, corpus: Searchable, profile: Profile) -> Iterator[Sa
             yield sample
 
 
-def _response(question: Question, corpus: Searchable, profile: Profile) -> SearchResponse | None:
+def _response(
+    question: CalibrationQuestion, corpus: Searchable, profile: Profile
+) -> SearchResponse | None:
     embed(question.text)
     choices = Choices(profile=f"{profile.name}@{profile.version}")
     response = response_to(question.text, corpus.slugs, choices, page_size=1)
@@ -212,7 +216,7 @@ def _response(question: Question, corpus: Searchable, profile: Profile) -> Searc
 
 
 def _sample(
-    question: Question,
+    question: CalibrationQuestion,
     candidates: Candidates,
     corpus: Searchable,
     response: SearchResponse,

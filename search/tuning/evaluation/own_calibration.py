@@ -22,8 +22,8 @@ from search.models import Calibration
 from search.query.expand import query_key
 from search.ranking.confidence import CalibrationModels
 from search.tuning.evaluation.calibration import (
+    CalibrationQuestion,
     Progress,
-    Question,
     ask,
     fitted_to,
     profile_to_calibrate,
@@ -121,7 +121,7 @@ def fit_golden(
     )
 
 
-Asked = tuple[Question, Sequence[str]]
+Asked = tuple[CalibrationQuestion, Sequence[str]]
 """A question with the collections to search."""
 
 
@@ -144,14 +144,19 @@ def _questions(goldens: Sequence[Golden], chance: random.Random) -> Iterator[Ask
         relevant = {name: grade for name, grade in each.qrels.items() if grade >= answers}
         if relevant:
             best = min(relevant, key=lambda name: (-relevant[name], name))
-            made = Question(QuestionKind.ANSWERABLE, each.text, best, frozenset(relevant))
+            made = CalibrationQuestion(
+                QuestionKind.ANSWERABLE, each.text, best, frozenset(relevant)
+            )
             answerable.append((made, each.collections))
         elif not each.is_measured:
-            made = Question(QuestionKind.UNANSWERABLE, each.text, each.key)
+            made = CalibrationQuestion(QuestionKind.UNANSWERABLE, each.text, each.key)
             unanswerable.append((made, each.collections))
     known = {query_key(each.text) for each in goldens}
     foreign = [
-        (Question(QuestionKind.FOREIGN, text, text), answerable[place % len(answerable)][1])
+        (
+            CalibrationQuestion(QuestionKind.FOREIGN, text, text),
+            answerable[place % len(answerable)][1],
+        )
         for place, text in enumerate(FOREIGN)
         if answerable and query_key(text) not in known
     ]

@@ -16,7 +16,7 @@ from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.find import Coverage, find
+from search.engine.find import Breadth, find
 from search.engine.rank import with_strengths
 from search.engine.read import Question, read_query
 from search.engine.request import Purpose, Request
@@ -178,7 +178,7 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
             spaces.query_embedder().embed_query(golden.text)
         query = read_query(golden.text, configured)
         request = Request(evaluator(), filters, purpose=Purpose.TUNER)
-        found = find(Question(query, request, configured), Coverage.everything(profile))
+        found = find(Question(query, request, configured), Breadth.everything(profile))
     except EmbeddingError as error:
         raise PoolError(
             gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}

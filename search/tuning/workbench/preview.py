@@ -25,7 +25,7 @@ from ingestion.models.library import Viewer
 from search.domain import Candidates, Hit, Profile, Query, QueryClass, Stage, Weights
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.find import Coverage, find
+from search.engine.find import Breadth, find
 from search.engine.rank import fingerprint_for, with_strengths
 from search.engine.rankings import Ranking, ranking_of
 from search.engine.read import Question, read_query
@@ -272,7 +272,7 @@ def kept_for(
     if not isinstance(found, Candidates):
         query = read_query(text, configured)
         question = Question(query, request, configured)
-        found = find(question, Coverage.everything(width.profile()))
+        found = find(question, Breadth.everything(width.profile()))
         if found.degraded:
             return Kept(found)  # not cached: the model may be back soon
         if width.reranker:
