@@ -199,6 +199,14 @@ def test_an_unsupported_sentence_is_marked_with_its_reason(text: str, piece: str
             assert f"<{word}>" in html
 
 
+def test_a_sentence_that_is_not_verified_is_marked_quietly() -> None:
+    text = "All good [1]. It may take longer [1]."
+    unverified = replace(doubted(text, "It may take longer [1]."), verdict=Verdict.UNVERIFIED)
+    html = html_of(text, unverified)
+    assert '<span class="unverified" role="note">not verified</span>' in html
+    assert "doubt" not in html
+
+
 def test_the_reason_of_a_sentence_in_code_follows_the_code() -> None:
     text = "See `x = 47` [1]."
     html = html_of(text, Sentence(5, 11, "x = 47", verdict=Verdict.UNSUPPORTED))
