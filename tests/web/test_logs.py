@@ -22,7 +22,7 @@ from common.observing import tracing
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
-from kbsite.operations.monitoring import logs, traces
+from kbsite.operations.monitoring import logs, tasks
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
@@ -186,9 +186,9 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     monkeypatch.setattr(steps, "advance", advance)
     advance_version.push_request(**message.headers)
     try:
-        traces.begin(task_id=message.headers["id"], task=advance_version)
+        tasks.begin(task_id=message.headers["id"], task=advance_version)
         advance_version.run(broken.pk)
-        traces.end(task_id=message.headers["id"], task=advance_version, state="SUCCESS")
+        tasks.end(task_id=message.headers["id"], task=advance_version, state="SUCCESS")
     finally:
         advance_version.pop_request()
     assert seen == [
