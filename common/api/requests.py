@@ -51,8 +51,6 @@ class LimitedParser(MultiPartParser):
     """The setting that limits the body's files."""
     raised_by: ClassVar[str]
     """The environment variable of that setting."""
-    most_files: ClassVar[int] = 1
-    """The number of files of the limit's size that a body may hold."""
 
     def parse(
         self,
@@ -62,7 +60,7 @@ class LimitedParser(MultiPartParser):
     ) -> Any:
         most = getattr(settings, self.most_bytes)
         length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH") or 0)
-        if length.isdecimal() and int(length) > most * self.most_files + FORM_BYTES:
+        if length.isdecimal() and int(length) > most + FORM_BYTES:
             raise TooLarge(
                 f"The file is larger than {most // (1024 * 1024):,} MB. Split it, or raise "
                 f"{self.raised_by}."

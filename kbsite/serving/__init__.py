@@ -1,1 +1,1 @@
-"""Between network and Django: what is admitted, refused, protected, said during an outage."""
+"""The ASGI layer: admission control, body limits, refusals, and responses during an outage."""

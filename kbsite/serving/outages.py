@@ -101,9 +101,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, StorageUnavailable):
         logger.warning("The originals are unavailable: %s", error.__cause__)
         return unavailable(request, sentence=str(error))
-    if (shaped := refusals.as_json(request.path_info, "internal", _internal(), 500)) is not None:
-        return shaped
-    return django_server_error(request)
+    sentence = _("An internal error occurred and has been logged. Try again in a moment.")
+    shaped = refusals.as_json(request.path_info, "internal", sentence, 500)
+    return shaped or django_server_error(request)
 
 
 def unavailable(request: HttpRequest, *, redis: bool = False, sentence: str = "") -> HttpResponse:
@@ -134,10 +134,6 @@ def _of_database(request: HttpRequest) -> str:
         "The site's database is unavailable; nothing is lost, and this works again as soon as "
         "it is back, mostly within seconds."
     )
-
-
-def _internal() -> str:
-    return _("An internal error occurred and has been logged. Try again in a moment.")
 
 
 class Brief(logging.Filter):
