@@ -1,9 +1,8 @@
-"""Searches under gthread and under ASGI, and under ASGI while 200 streams are open.
+"""Searches of one web process, alone and while 200 streams are open.
 
     python -m benchmarks.streams [--streams 200] [--queries 60] [--chunks 5000]
 
-Both servers have one process and ask one database; they take turns at every question. Runs on
-servers of its own under var/bench.
+Runs on servers of its own under var/bench.
 """
 
 from __future__ import annotations
