@@ -13,7 +13,7 @@ from ingestion.identifiers.checking import check_pattern, overlaps, regex_proble
 from ingestion.identifiers.expressions import UnsafeExpression, expression, matches
 from ingestion.identifiers.finding import (
     Form,
-    Found,
+    Mention,
     Place,
     find_identifiers,
     index_forms,
@@ -29,7 +29,7 @@ __all__ = [
     "DEFAULT_PATTERNS",
     "NORMALISERS",
     "Form",
-    "Found",
+    "Mention",
     "Normaliser",
     "Pattern",
     "Place",

@@ -116,7 +116,7 @@ def _sentence(pattern: str, error: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BoundedMatch:
     """A match of an identifier within its text."""
 
     first: int
@@ -145,7 +145,9 @@ class Bounded:
         self._first = _bounded(rf"(?:\A|[^{word}])", pattern, end)
         self._later = _bounded(rf"[^{word}]", pattern, end)
 
-    def finditer(self, text: str, start: int = 0, stop: int | None = None) -> Iterator[Span]:
+    def finditer(
+        self, text: str, start: int = 0, stop: int | None = None
+    ) -> Iterator[BoundedMatch]:
         """The matches in text[start:stop], in order and without overlaps; none of them empty."""
         end = len(text) if stop is None else stop
         while start < end:
@@ -155,7 +157,9 @@ class Bounded:
                 return
             first, last = match.start(1), match.end(1)
             if last > first:
-                yield Span(before + first, before + last, text[before + first : before + last])
+                yield BoundedMatch(
+                    before + first, before + last, text[before + first : before + last]
+                )
             start = max(before + last, start + 1)
 
     def fullmatch(self, text: str) -> bool:

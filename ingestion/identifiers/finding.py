@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from ingestion.identifiers.expressions import Bounded, Span, UnsafeExpression
+from ingestion.identifiers.expressions import Bounded, BoundedMatch, UnsafeExpression
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
@@ -22,7 +22,7 @@ _STRETCH = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Mention:
     """An identifier at [start, end) of the text that was searched.
 
     `kind` is the pattern's name. `loose`: recognised only by the more lenient rules for
@@ -43,16 +43,16 @@ class Found:
         return NORMALISERS[self.normaliser].distinctive
 
 
-def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
+def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Mention]:
     """The identifiers in `text`, in order and without overlaps: the earlier pattern wins.
 
     Takes time linear in the length of the text.
     """
-    spans = _Taken()
-    identifiers: list[Found] = []
+    spans = _Spans()
+    identifiers: list[Mention] = []
     for pattern in patterns:
         normaliser = NORMALISERS[pattern.normaliser]
-        accepted: list[Found] = []
+        accepted: list[Mention] = []
         for match in _matches(_usable(pattern), text):
             if spans.overlaps(match.start(), match.end()):
                 continue
@@ -63,7 +63,7 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
     return sorted(identifiers, key=lambda one: one.start)
 
 
-def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
+def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Mention]:
     """The identifiers in a query, in order: as in a text, and loose ones.
 
     Loose are `d 40`, `pii 2024 0042`, and bare parts: `0042`, `1024-0042`, or a query of
@@ -71,7 +71,7 @@ def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
     with it, but does not prove that an identifier was meant.
     """
     identifiers = find_identifiers(query, patterns)
-    spans = _Taken()
+    spans = _Spans()
     spans.add(identifiers)
     # ASCII letters only: upper() would change offsets (ß).
     for one in find_identifiers(query.translate(_ASCII_UPPER), patterns):
@@ -101,7 +101,7 @@ def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTE
     return whole and one.distinctive and (not one.loose or _SPACED_CODE.fullmatch(bare) is not None)
 
 
-class _Taken:
+class _Spans:
     """The spans of a text already matched, indexed by the 64-character cells they touch."""
 
     _CELL = 64
@@ -116,7 +116,7 @@ class _Taken:
             for other_start, other_end in self._cells.get(cell, ())
         )
 
-    def add(self, identifiers: Iterable[Found]) -> None:
+    def add(self, identifiers: Iterable[Mention]) -> None:
         for one in identifiers:
             for cell in range(one.start // self._CELL, (one.end - 1) // self._CELL + 1):
                 self._cells.setdefault(cell, []).append((one.start, one.end))
@@ -132,7 +132,7 @@ def _usable(pattern: Pattern) -> re.Pattern[str] | Bounded | None:
 
 def _matches(
     pattern: re.Pattern[str] | Bounded | None, text: str
-) -> Iterator[re.Match[str] | Span]:
+) -> Iterator[re.Match[str] | BoundedMatch]:
     """Yield matches of at most MAX_IDENTIFIER_CHARS, in order."""
     if pattern is None:
         return
@@ -149,20 +149,20 @@ def _matches(
 
 def _found(
     kind: str, text: str, start: int, normaliser: Normaliser, *, loose: bool = False
-) -> Found | None:
+) -> Mention | None:
     canonical = normaliser.canonical(text)
     # Case folding can lengthen a text: ß becomes ss.
     if not canonical or len(canonical) > MAX_IDENTIFIER_CHARS:
         return None
-    return Found(kind, text, canonical, start, start + len(text), normaliser.name, loose)
+    return Mention(kind, text, canonical, start, start + len(text), normaliser.name, loose)
 
 
 _ASCII_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 
 
-def _loosened(one: Found, query: str) -> Found:
+def _loosened(one: Mention, query: str) -> Mention:
     text = query[one.start : one.end]
-    return Found(one.kind, text, one.canonical, one.start, one.end, one.normaliser, loose=True)
+    return Mention(one.kind, text, one.canonical, one.start, one.end, one.normaliser, loose=True)
 
 
 # Spaces in place of hyphens, but still unmistakably a code.
@@ -174,19 +174,19 @@ _ZERO_LED = re.compile(r"(?<![\w.,:-])0[0-9]{3,11}(?![\w:-]|[.,][0-9])")
 _WHOLE_NUMBER = re.compile(r"\s*([0-9]{3,12}(?:[-/ ]?[A-Za-z]{1,2})?)\s*")
 
 
-def _bare_parts(query: str) -> Iterator[Found]:
+def _bare_parts(query: str) -> Iterator[Mention]:
     number = NORMALISERS["number"]
     for match in _DIGIT_GROUPS.finditer(query):
         if part := _found(BARE_PART, match.group(), match.start(), number, loose=True):
             yield part
     for match in _ZERO_LED.finditer(query):
         start, end = match.span()
-        yield Found(BARE_PART, match.group(), match.group(), start, end, "lower", loose=True)
+        yield Mention(BARE_PART, match.group(), match.group(), start, end, "lower", loose=True)
     whole = _WHOLE_NUMBER.fullmatch(query)
     if whole and not _YEAR.fullmatch(whole[1]):
         canonical = re.sub(r"[-/ ]", "", whole[1].casefold())
         start, end = whole.span(1)
-        yield Found(BARE_PART, whole[1], canonical, start, end, "lower", loose=True)
+        yield Mention(BARE_PART, whole[1], canonical, start, end, "lower", loose=True)
 
 
 class Form(NamedTuple):
@@ -204,7 +204,7 @@ class Place(IntEnum):
     BODY = 2
 
 
-def index_forms(identifier: Found) -> tuple[Form, ...]:
+def index_forms(identifier: Mention) -> tuple[Form, ...]:
     """The forms to store or look up for an identifier, strongest first."""
     forms = {identifier.canonical: FULL}
     for form, strength in NORMALISERS[identifier.normaliser].lesser(identifier.text):
@@ -214,7 +214,7 @@ def index_forms(identifier: Found) -> tuple[Form, ...]:
     return tuple(Form(form, strength) for form, strength in ranked)
 
 
-def match_strength(query: Found, stored: Iterable[Form]) -> float:
+def match_strength(query: Mention, stored: Iterable[Form]) -> float:
     """The strength with which stored forms match a query's identifier: 1 if equal, 0 for none.
 
     At least one side must be a whole identifier: `2024-0042` matches `INC-2024-0042`, and

@@ -48,7 +48,7 @@ class KeyPhrase:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Phrase:
     """A candidate's counts and forms; `is_run`: it is a whole run somewhere."""
 
     place: int
@@ -75,7 +75,7 @@ def key_phrases(
     `read` has the lexeme of each content word (`words_of`); words that it lacks are stop words.
     Scripts without word breaks, numbers and words of one or two letters in lower case yield none.
     """
-    phrases: dict[Key, _Found] = {}
+    phrases: dict[Key, _Phrase] = {}
     total = 0
     for place, text in enumerate(texts):
         for run in _runs(text, read):
@@ -127,7 +127,7 @@ def occurrences(
     """Each of the `keys` that the texts contain, in their order: key, usual form, number of
     occurrences, and the first text that has it.
     """
-    phrases: dict[Key, _Found] = {}
+    phrases: dict[Key, _Phrase] = {}
     for place, text in enumerate(texts):
         for run in _runs(text, read):
             _count(phrases, run, text, place)
@@ -138,7 +138,7 @@ def occurrences(
     ]
 
 
-def _form(phrase: _Found) -> str:
+def _form(phrase: _Phrase) -> str:
     """The most frequent form of a phrase, the first by name of several."""
     return min(phrase.forms, key=lambda form: (-phrase.forms[form], form))
 
@@ -170,7 +170,7 @@ def _is_content(word: str) -> bool:
     return len(word) >= MIN_LETTERS or (len(word) > 1 and word.isupper())
 
 
-def _count(phrases: dict[Key, _Found], run: Run, text: str, place: int) -> None:
+def _count(phrases: dict[Key, _Phrase], run: Run, text: str, place: int) -> None:
     """Count the phrases of up to MAX_WORDS words in one run."""
     for size in range(1, min(len(run), MAX_WORDS) + 1):
         for first in range(len(run) - size + 1):
@@ -183,13 +183,13 @@ def _count(phrases: dict[Key, _Found], run: Run, text: str, place: int) -> None:
             key = tuple([lexeme for lexeme, _, _ in part])
             each = phrases.get(key)
             if each is None:
-                each = phrases[key] = _Found(place)
+                each = phrases[key] = _Phrase(place)
             each.count += 1
             each.is_run = each.is_run or size == len(run)
             each.forms[label] += 1
 
 
-def _nested(candidates: Mapping[Key, _Found]) -> dict[Key, float]:
+def _nested(candidates: Mapping[Key, _Phrase]) -> dict[Key, float]:
     """The mean count of the longer candidates that contain each candidate."""
     counts: dict[Key, list[int]] = {}
     for key, each in candidates.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ingestion.identifiers import Found
+from ingestion.identifiers import Mention
 
 # With more other content words than this a query is prose: on SciFact putting the holders of a
 # short code first costs nothing up to 4 other words, and .11 nDCG@10 beyond (ADR 2).
@@ -47,7 +47,7 @@ _ADDRESS = re.compile(
 _HANDLE = re.compile(r"(?<![\w@.])@\w+(?:@\w+)*")
 
 
-def meant(text: str, identifiers: Sequence[Found]) -> list[Found]:
+def meant(text: str, identifiers: Sequence[Mention]) -> list[Mention]:
     """The identifiers of a query without those that are only parts of an address in it.
 
     Parts of links, domains and hashtags count only if the query has no other content word; those
@@ -63,7 +63,7 @@ def meant(text: str, identifiers: Sequence[Found]) -> list[Found]:
     return [one for one in identifiers if not _within(one.start, one.end, dropped)]
 
 
-def asks_for(text: str, identifiers: Sequence[Found]) -> bool:
+def asks_for(text: str, identifiers: Sequence[Mention]) -> bool:
     """Whether a query asks for its identifiers: half of its content words, or a short question.
 
     A short question opens with such words as "what is" or "show me", directly before an
