@@ -89,8 +89,8 @@ def _code(marked: str) -> _Cut:
     starts = range(max(1, len(lines) - CODE_LINES + 1))
     first = max(starts, key=lambda start: len(_words_of(lines[start : start + CODE_LINES])))
     window = lines[first : first + CODE_LINES]
-    shown = dedent("\n".join(map(_cut_line, window)))
-    return _Cut(Part("code", highlight(shown)), _words_of(window))
+    cut = dedent("\n".join(map(_cut_line, window)))
+    return _Cut(Part("code", highlight(cut)), _words_of(window))
 
 
 def _cut_line(line: str) -> str:

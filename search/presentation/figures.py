@@ -84,8 +84,8 @@ def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     for signal, share in shares.items():
         # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
-        shown = f"{share * 100:.4g}"
-        yield Segment(signal, labels[signal], share, shown, percent(start), percent(width))
+        points = f"{share * 100:.4g}"
+        yield Segment(signal, labels[signal], share, points, percent(start), percent(width))
         start += width
 
 

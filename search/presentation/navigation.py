@@ -72,14 +72,14 @@ def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -
         .values_list("ordinal", "heading_path")
     )
     changes = [(ordinal, tuple(path)) for ordinal, path in rows[:MOST_CHANGES]]
-    found = entries_of(changes, document.title)
+    outline = entries_of(changes, document.title)
     here = first if reading.asked is None else reading.asked
-    at = bisect_right(found, here, key=lambda entry: entry.ordinal) - 1
+    at = bisect_right(outline, here, key=lambda entry: entry.ordinal) - 1
     entries = (
         replace(entry, is_shown=first <= entry.ordinal <= last, is_here=number == at)
-        for number, entry in enumerate(found[:MOST_ENTRIES])
+        for number, entry in enumerate(outline[:MOST_ENTRIES])
     )
-    return Contents(tuple(entries), len(found) > MOST_ENTRIES or len(changes) == MOST_CHANGES)
+    return Contents(tuple(entries), len(outline) > MOST_ENTRIES or len(changes) == MOST_CHANGES)
 
 
 def entries_of(changes: Sequence[tuple[int, Path]], title: str) -> list[Entry]:

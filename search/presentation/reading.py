@@ -244,14 +244,14 @@ def whole_text(document: Document, *, viewer: Viewer, most: int) -> str:
         .annotate(marked=marked_text(""))
         .values("start", "end", "kind", "marked", "original")
     )
-    chosen: list[Any] = []
+    picked: list[Any] = []
     length = 0
     for row in rows.iterator(chunk_size=200):
-        chosen.append(row)
+        picked.append(row)
         length += len(row["marked"])
         if length > 2 * most:  # overlaps are counted twice, at most
             break
-    return _text(chosen)
+    return _text(picked)
 
 
 def _neighbour(row: Mapping[str, Any]) -> Neighbour:

@@ -135,12 +135,12 @@ def results_for(
     viewer: Viewer,
     terms: Sequence[TermStatistic],
     question: str = "",
-    held: Rows | None = None,
+    cached: Rows | None = None,
     mark_folded: bool = False,
 ) -> tuple[Result, ...]:
     """The results of `groups` in their order, with their folded passages.
 
-    A chunk deleted since it was ranked is omitted, with its group if it was the best. `held`
+    A chunk deleted since it was ranked is omitted, with its group if it was the best. `cached`
     caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
     `question` that a result's passage holds are counted. Folded passages have marks with
     `mark_folded` alone: see `search.pipeline.search`.
@@ -149,13 +149,13 @@ def results_for(
         return ()
     passages = [_shown(group) for group in groups]
     hits = [hit for parts in passages for hit in (parts.best, *parts.folded, *parts.copies)]
-    by_id = {} if held is None else held
+    by_id = {} if cached is None else cached
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
         best = {parts.best.chunk_id for parts in passages}
         folded = missing - best
         # A cached row may be that of a result the next time.
-        uncounted = folded if held is None or not mark_folded else ()
+        uncounted = folded if cached is None or not mark_folded else ()
         plain = () if mark_folded else folded
         by_id.update(read_rows(missing, viewer, terms, question, plain=plain, uncounted=uncounted))
     results = tuple(

@@ -120,13 +120,13 @@ def _unless(among: str, column: RawSQL) -> RawSQL:
 
 def _marked() -> RawSQL:
     """The marked text. A passage that holds no word of the question is not read for them."""
-    found = marked("%s::tsquery", "question")
+    marked_sql = marked("%s::tsquery", "question")
     sql = (
-        f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {found.sql}"
+        f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {marked_sql.sql}"
         f" ELSE {unmarked('ingestion_chunk.text')} END"
     )
-    params = ("question", *found.params)
-    return RawSQL(sql, params, output_field=found.output_field)  # noqa: S611  # ours
+    params = ("question", *marked_sql.params)
+    return RawSQL(sql, params, output_field=marked_sql.output_field)  # noqa: S611  # ours
 
 
 # Of the different words of a question, under a passage's own configuration: how many it holds, and

@@ -43,18 +43,18 @@ class Synonyms:
     @classmethod
     def of(cls, groups: Iterable[SynonymGroup]) -> Synonyms | None:
         """The index of the groups; None without any."""
-        found: dict[str, dict[str, None]] = {}
+        expanded: dict[str, dict[str, None]] = {}
         for group in groups:
             for term in group.terms[:1] if group.one_way else group.terms:
                 others = (other for other in group.terms if fold_query(other) != fold_query(term))
-                found.setdefault(fold_query(term), {}).update(dict.fromkeys(others))
-        found.pop("", None)
-        if not found:
+                expanded.setdefault(fold_query(term), {}).update(dict.fromkeys(others))
+        expanded.pop("", None)
+        if not expanded:
             return None
         # The longest first, so that "forward kinematics" does not match as "forward".
-        names = sorted(found, key=lambda name: (-len(name), name))
+        names = sorted(expanded, key=lambda name: (-len(name), name))
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
-        return cls({name: tuple(others) for name, others in found.items()}, pattern)
+        return cls({name: tuple(others) for name, others in expanded.items()}, pattern)
 
 
 def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:

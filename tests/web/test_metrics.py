@@ -26,6 +26,7 @@ from kbsite.operations.backups import Snapshot
 from kbsite.operations.monitoring import endpoint
 from kbsite.serving.dispatch import Site
 from search import pipeline
+from search.pipeline import Purpose
 from tests.faults.asgi import response, scope
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.probes import stop
@@ -119,6 +120,23 @@ def test_a_search_is_counted_by_class_and_stage_without_its_words() -> None:
     }
     assert {"embed", "retrieve", "rank", "show", "total"} <= stages
     assert found["steelyard_searches_total", frozenset(labels.items())] == before + 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("purpose", [Purpose.TUNER, Purpose.MEASUREMENT])
+def test_searches_that_no_reader_made_are_not_counted(purpose: Purpose) -> None:
+    make_document(make_collection(), "Mooring lines are checked every morning.")
+    before = searches_counted()
+    pipeline.search("mooring", viewer=None, purpose=purpose)
+    assert searches_counted() == before
+    pipeline.search("mooring", viewer=None)
+    assert searches_counted() == before + 1
+
+
+def searches_counted() -> float:
+    """The number of searches counted so far, of all classes."""
+    counted = samples(endpoint.exposition())
+    return sum(each for (name, _), each in counted.items() if name == "steelyard_searches_total")
 
 
 @pytest.mark.django_db

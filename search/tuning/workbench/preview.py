@@ -182,7 +182,7 @@ def _sides(
     both = [*heads[0], *heads[1]]
     # The rows stay: a passage folded now may be the best of its document after the next move.
     results = results_for(
-        both, viewer=viewer, terms=kept.found.terms, held=kept.rows, mark_folded=True
+        both, viewer=viewer, terms=kept.found.terms, cached=kept.rows, mark_folded=True
     )
     by_group = {id(result.group): result for result in results}
     where = [_where(each) for each in groups]
