@@ -189,7 +189,7 @@ def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, floa
     from django.test import RequestFactory
     from django.test.utils import CaptureQueriesContext
 
-    from search.tuning.evaluation.asking import evaluator
+    from search.tuning.evaluation.runner import evaluator
 
     request = RequestFactory().post("/", json.dumps(body), content_type="application/json")
     request.user = evaluator()

@@ -1,13 +1,18 @@
-"""Conflicts of unsaved synonyms, pins and hides, and their effect on a search."""
+"""Curated rows: saved with the audit, the conflicts of unsaved ones, their effect on a search."""
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext
 
+from ingestion.events import log
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.library import Viewer
@@ -15,12 +20,17 @@ from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
 from search.engine.request import Purpose
-from search.errors import SearchError
-from search.models import Hide, Pin, Synonym
+from search.errors import RunConflict, SearchError
+from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query
-from search.pipeline import SearchResponse, search
+from search.pipeline import search
 from search.query.expand import Synonyms, fold_query, query_key
 from search.retrieval import Scope
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+CuratedRow = Pin | Hide | Synonym | ClassRule | ScopeProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +239,8 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
         rule=f"{after.classification.query_class.value} ({after.classification.rule})",
         identifiers=tuple(each.text for each in after.query.identifiers),
         expansions=after.query.expansions,
-        pins=_pinned(after),
+        pins=tuple(each.title for each in after.results if each.hit.candidate.pin is not None),
         notes=after.sentences,
-    )
-
-
-def _pinned(response: SearchResponse) -> tuple[str, ...]:
-    return tuple(
-        result.title for result in response.results if result.hit.candidate.pin is not None
     )
 
 
@@ -254,3 +258,41 @@ def _with(configured: Configuration, row: Row, counts: bool) -> Configuration:
         return replace(configured, hides=hides_by_query(hides))
     groups = [each.as_group() for each in rows if isinstance(each, Synonym)]
     return replace(configured, synonyms=Synonyms.of(groups))
+
+
+def conflicts_of(row: CuratedRow, *, viewer: User) -> Conflicts:
+    """The errors that keep a row from being saved, and the warnings that do not."""
+    if isinstance(row, Pin):
+        return of_pin(row, viewer=viewer)
+    if isinstance(row, Hide):
+        return of_hide(row)
+    return of_synonym(row) if isinstance(row, Synonym) else Conflicts()
+
+
+def save(row: CuratedRow, changed: Container[str], *, acting_user: User) -> tuple[str, ...]:
+    """Save a row that its model has checked; return the warnings about it.
+
+    Raises RunConflict for a row that conflicts with others.
+    """
+    found = conflicts_of(row, viewer=acting_user)
+    if found.errors:
+        raise RunConflict(" ".join(found.errors))
+    is_new = row.pk is None
+    try:
+        with transaction.atomic():
+            row.save()
+            message = "Added" if is_new else f"Changed {' and '.join(sorted(changed)) or 'nothing'}"
+            log(acting_user, row, ADDITION if is_new else CHANGE, message)
+    except IntegrityError as error:  # saved by somebody else since the model's check
+        raise RunConflict(
+            gettext("Somebody else has just saved the same: “%(row)s”. Reload the page to see it.")
+            % {"row": row}
+        ) from error
+    return found.warnings
+
+
+@transaction.atomic
+def delete(row: CuratedRow, *, acting_user: User) -> None:
+    """Delete a row, with the audit."""
+    log(acting_user, row, DELETION, "Deleted")
+    row.delete()

@@ -19,11 +19,10 @@ from search.parts.qdrant import checking, engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.port import EngineError
 from search.readers import history, news
-from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation import alerts, golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
 from search.tuning.optimiser import runner
 from search.tuning.publishing import publications
-from search.tuning.quality import alerts, nightly
 from search.tuning.workbench import pool_building
 
 logger = logging.getLogger(__name__)

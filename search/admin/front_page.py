@@ -23,8 +23,8 @@ from search.answers.models import Answer, AnswerLimits
 from search.models import SearchProfile
 from search.presentation.labels import measure_label
 from search.tuning.admin.weights import beams
+from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun
-from search.tuning.quality import nightly
 
 SHOWN = 8
 Actions = ProfileChange.Action

@@ -1,10 +1,11 @@
-"""Interactions of searchers with results: clicks, reading times, ratings and answers."""
+"""What searchers do with results and answers: clicks, reading times, ratings, complaints."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import cast
 
 from django.db import transaction
@@ -13,12 +14,15 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common import database
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.analytics.models import Interaction, SearchEvent
+from search.analytics.gathering import Failure, file_failures
+from search.analytics.models import Interaction, SearchEvent, Sign
 from search.analytics.privacy import is_recorded, visitor_of
 from search.analytics.recording import NO_TEAM
 from search.errors import InteractionRefused, UnknownSearch
+from search.query.expand import fold_query
 
 Kind = Interaction.Kind
 
@@ -133,3 +137,45 @@ def _note(event: SearchEvent, said: Said, rank: int | None) -> None:
         event.best_click = min(rank, event.best_click or rank)
     event.gathered = False
     event.save(update_fields=["best_click", "gathered"])
+
+
+# As long as the columns of a wording.
+MAX_WORDING, MAX_FOLDED = 1000, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A question whose answer did not help a visitor.
+
+    `sources` are the ids of the collections that it was answered from, `collections` the names of
+    those that were asked: whoever may not read one of them may not read the question.
+    """
+
+    question: str
+    visitor: str
+    sources: Sequence[int]
+    collections: Sequence[str]
+    at: datetime
+
+
+@transaction.atomic
+def file_complaints(complaints: Iterable[Complaint]) -> None:
+    """File the questions of complaints as gaps. Raises EmbeddingError."""
+    failures = [
+        Failure(
+            SearchEvent(
+                query=complaint.question[:MAX_WORDING],
+                folded=fold_query(complaint.question)[:MAX_FOLDED],
+                visitor=complaint.visitor,
+                sources=list(complaint.sources),
+                collections=list(complaint.collections),
+                at=complaint.at,
+            ),
+            (Sign.ANSWER,),
+        )
+        for complaint in complaints
+    ]
+    failures = [failure for failure in failures if failure.event.folded]
+    if failures:
+        database.hold(database.SEARCH_EVENTS)
+        file_failures(failures)

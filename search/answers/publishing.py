@@ -7,12 +7,10 @@ No gate measures them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Max
 from django.utils.text import Truncator
 from django.utils.translation import gettext
 
@@ -20,6 +18,7 @@ from common.accounts.models import User
 from search.answers.domain import AnswerParameters
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.errors import NotPermitted, ProfileError
+from search.models.versions import ProfileEdit, check_settings
 
 Action = AnswerProfileChange.Action
 State = AnswerProfile.State
@@ -32,15 +31,6 @@ FIELDS = (
 """The fields of a profile that can be edited."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileEdit:
-    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
-
-    profile: AnswerProfile
-    changes: tuple[str, ...] = ()
-    is_new_draft: bool = False
-
-
 def active() -> AnswerProfile | None:
     return AnswerProfile.objects.filter(state=State.ACTIVE).first()
 
@@ -50,15 +40,8 @@ def create(
     name: str, fields: Mapping[str, object], *, acting_user: User | None, reason: str = ""
 ) -> AnswerProfile:
     """Create a profile and return its first draft. Raises ProfileError if it is invalid."""
-    if AnswerProfile.objects.filter(name=name).exists():
-        raise ProfileError(
-            gettext(
-                "A profile “%(name)s” already exists. Open it and save your changes as a new "
-                "draft, or choose another name."
-            )
-            % {"name": name}
-        )
-    _check_known(fields)
+    AnswerProfile.check_new_name(name)
+    check_settings(fields, FIELDS)
     draft = AnswerProfile(name=name)
     _set(draft, fields)
     draft.save()
@@ -73,20 +56,14 @@ def edit(
     *,
     acting_user: User | None,
     reason: str = "",
-) -> ProfileEdit:
+) -> ProfileEdit[AnswerProfile]:
     """Change a draft, or a new draft of a published version. Raises ProfileError if invalid."""
-    _check_known(fields)
+    check_settings(fields, FIELDS)
     before = AnswerProfile.objects.select_for_update().get(pk=profile.pk)
     changes = _differences(before, fields)
     if not changes:
         return ProfileEdit(before)
-    draft = before
-    if not before.is_draft:
-        newest = AnswerProfile.objects.filter(name=before.name).aggregate(newest=Max("version"))
-        held = {name: getattr(before, name) for name in FIELDS}
-        draft = AnswerProfile(
-            name=before.name, version=newest["newest"] + 1, based_on=before, **held
-        )
+    draft = before if before.is_draft else before.next_draft(FIELDS)
     _set(draft, fields)
     draft.save()
     action = Action.EDITED if before.is_draft else Action.CREATED
@@ -139,15 +116,6 @@ def _activate(
     changes = differences(before, chosen) if before else []
     _audit(chosen, action, acting_user, reason, changes, replaced=before)
     return chosen
-
-
-def _check_known(fields: Mapping[str, object]) -> None:
-    unknown = sorted(set(fields) - set(FIELDS))
-    if unknown:
-        raise ProfileError(
-            gettext("Unknown settings of an answer profile: %(unknown)s.")
-            % {"unknown": ", ".join(unknown)}
-        )
 
 
 def _set(draft: AnswerProfile, fields: Mapping[str, object]) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Generic, Self, TypeVar
 
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from search.errors import ProfileError
 
 # Variants append what differs: `textbook:60/40`.
 NAME = RegexValidator(
@@ -79,3 +84,45 @@ class ConfigurationStamp(models.Model):
 
     def __str__(self) -> str:
         return str(self.number)
+
+    def next_draft(self, fields: Iterable[str]) -> Self:
+        """The next version of its name, unsaved, with the values of these fields.
+
+        The versions are locked until the transaction ends.
+        """
+        model = type(self)
+        versions = model._default_manager.select_for_update().filter(name=self.name)
+        newest = max(row.version for row in versions)
+        values = {name: getattr(self, name) for name in fields}
+        return model(name=self.name, version=newest + 1, based_on=self, **values)
+
+    @classmethod
+    def check_new_name(cls, name: str) -> None:
+        """Raise ProfileError if a profile has this name."""
+        if cls._default_manager.filter(name=name).exists():
+            raise ProfileError(
+                gettext(
+                    "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                    "draft, or choose another name."
+                )
+                % {"name": name}
+            )
+
+
+def check_settings(names: Iterable[str], editable: Collection[str]) -> None:
+    """Raise ProfileError if a name is not one of the editable settings of a profile."""
+    if unknown := sorted(set(names) - set(editable)):
+        text = gettext("Unknown settings of a profile: %(unknown)s.")
+        raise ProfileError(text % {"unknown": ", ".join(unknown)})
+
+
+Profile = TypeVar("Profile", bound=VersionedProfile)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEdit(Generic[Profile]):
+    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
+
+    profile: Profile
+    changes: tuple[str, ...] = ()
+    is_new_draft: bool = False

@@ -17,7 +17,7 @@ from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
-from search.tuning.publishing import activation, drafts, gate_inputs, publications
+from search.tuning.publishing import activation, drafts, measuring, publications
 from tests.support.golden_library import (
     KEYWORDS_ONLY,
     QUESTIONS,
@@ -80,7 +80,7 @@ class TestPublishing:
     ) -> None:
         done = publications.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
         assert (done.state, done.run) == (State.PUBLISHED, None)
-        assert done.findings == [gate_inputs.NOTHING_MEASURED]
+        assert done.findings == [measuring.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
     def test_a_profile_no_worse_is_published_with_its_run(
@@ -229,25 +229,25 @@ class TestPublishing:
     def test_the_gate_can_be_switched_off_and_says_so(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        gate = gate_inputs.gate_row()
+        gate = measuring.gate_row()
         gate.enabled = False
         gate.save()
         done = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
-        assert (done.state, done.findings) == (State.PUBLISHED, [gate_inputs.SWITCHED_OFF])
+        assert (done.state, done.findings) == (State.PUBLISHED, [measuring.SWITCHED_OFF])
 
     def test_synthetic_queries_count_only_where_it_is_wanted(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
         draft = draft_with(TITLE_ONLY)
-        gate = gate_inputs.gate_row()
+        gate = measuring.gate_row()
         gate.count_synthetic = True
         gate.save()
         assert publications.publish(draft, acting_user=administrator).state == State.REFUSED
         gate.count_synthetic = False
         gate.save()
         done = publications.publish(draft, acting_user=administrator)
-        assert done.findings == [gate_inputs.NOTHING_MEASURED]
+        assert done.findings == [measuring.NOTHING_MEASURED]
 
     def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
         draft = draft_with()

@@ -18,8 +18,8 @@ from ingestion.models import Visibility
 from search.analytics import gaps, gathering, privacy, reporting
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
+from search.tuning.evaluation import alerts, nightly
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
-from search.tuning.quality import alerts, nightly
 from tests.support.events import make_event, minutes_ago, say
 from tests.support.factories import make_collection
 

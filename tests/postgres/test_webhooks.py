@@ -22,8 +22,7 @@ from ingestion import services
 from ingestion.models import Collection, Document, Visibility
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Webhook
-from search.tuning.evaluation import golden_runs
-from search.tuning.quality import alerts
+from search.tuning.evaluation import alerts, golden_runs
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
 from tests.support.local_site import Answer, Site, redirect

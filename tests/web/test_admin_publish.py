@@ -24,7 +24,7 @@ from search.tuning.models import (
     Publication,
     PublishGate,
 )
-from search.tuning.publishing import drafts, gate_inputs, publications
+from search.tuning.publishing import drafts, measuring, publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.golden_library import (
     QUESTIONS,
@@ -121,7 +121,7 @@ def test_what_was_edited_behind_the_page_is_not_published(
 def test_a_long_measurement_is_watched_and_can_be_stopped(
     client: Client, documents: dict[str, Document]
 ) -> None:
-    gate_inputs.gate_row()
+    measuring.gate_row()
     PublishGate.objects.update(background_above=1)
     draft = draft_with(depth=60)
     publish = f"/admin/search/searchprofile/{draft.pk}/publish/"

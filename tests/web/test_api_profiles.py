@@ -15,7 +15,7 @@ from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, Judgement, ProfileChange, Publication
-from search.tuning.publishing import gate_inputs, publications
+from search.tuning.publishing import measuring, publications
 from tests.support.golden_library import (
     QUESTIONS,
     TITLE_ONLY,
@@ -151,7 +151,7 @@ class TestPublishing:
     def test_many_queries_are_measured_by_a_worker(
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
-        gate = gate_inputs.gate_row()
+        gate = measuring.gate_row()
         gate.background_above = 2
         gate.save()
         assert api.get(f"{V1}/gate/").json()["background_above"] == 2
@@ -288,7 +288,7 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
 
     draft = draft_with({"vector": 0.3, "keyword": 0.4, "title": 0.3}, feedback=0.3)
     previewed = {each.text: ask(each, draft.as_profile()).ranking for each in golden_set()}
-    gate = gate_inputs.gate_row()
+    gate = measuring.gate_row()
     gate.enabled = False
     gate.save()
     assert post(api, f"profiles/default@{draft.version}/publish/").status_code == 200
@@ -298,6 +298,6 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
         assert body["profile"] == {"name": "default", "version": draft.version}
         found = [result["document"]["id"] for result in body["results"]]
         assert tuple(found) == ranking
-    assert Publication.objects.get().findings == [gate_inputs.SWITCHED_OFF]
+    assert Publication.objects.get().findings == [measuring.SWITCHED_OFF]
     assert Judgement.objects.count() == 3
     assert SearchProfile.objects.filter(state="active").count() == 1

@@ -15,7 +15,7 @@ from search.models import SearchProfile
 from search.tuning import installing
 from search.tuning.installing import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
-from search.tuning.publishing import gate_inputs
+from search.tuning.publishing import measuring
 from tests.support.golden_library import active_profile, draft_with
 from tests.support.url_walker import routes
 
@@ -143,7 +143,7 @@ def names(administrator: User) -> dict[str, Any]:
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
-    gate_inputs.gate_row()
+    measuring.gate_row()
     optimisation = Optimisation.objects.create(profile=draft)
     return {
         "optimisation": optimisation.pk,

@@ -16,8 +16,15 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import ActionPages, ReadOnly, actor, become, whole_number
-from common.admin.versions import STATE_LABELS, VersionPages
+from common.admin.pages import (
+    STATE_LABELS,
+    ActionPages,
+    ReadOnly,
+    VersionPages,
+    actor,
+    become,
+    whole_number,
+)
 from search.answers import answering, publishing
 from search.answers.domain import Mode
 from search.answers.models import AnswerProfile, AnswerProfileChange

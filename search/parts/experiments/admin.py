@@ -22,7 +22,7 @@ from search.models import SearchProfile
 from search.parts.experiments import planning, running
 from search.tuning.admin.publishing import ranking_differences
 from search.tuning.models import Experiment
-from search.tuning.publishing import gate_inputs, measuring
+from search.tuning.publishing import measuring
 
 State = Experiment.State
 STATE_LABELS = {
@@ -112,7 +112,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             return self._start(request, experiment)
         context = {
             "experiment": experiment,
-            "gate": gate_inputs.preview(),
+            "gate": measuring.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
         return self.shown(

@@ -24,7 +24,7 @@ from search.parts.experiments.outcomes import Action, State, audit, finish
 from search.parts.experiments.planning import check_draft, check_published, locked
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, Experiment
-from search.tuning.publishing import gate_inputs, measuring
+from search.tuning.publishing import measuring
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -56,7 +56,7 @@ def start(
         active = _lock_active()
         held = locked(experiment)
         _check_startable(held)
-        preview = gate_inputs.preview()
+        preview = measuring.preview()
         arms = [each for each in (held.a, held.b) if active is None or each.pk != active.pk]
         measured = arms if preview.queries else []
         held.state, held.asked_by = State.CHECKING, acting_user
@@ -151,7 +151,7 @@ def _settle(pk: int) -> Experiment:
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     """The gate's findings on each arm, and the refusals among them."""
     if not runs:
-        return [gate_inputs.unmeasured()], []
+        return [measuring.unmeasured()], []
     findings, refusals = [], []
     for run in runs:
         if run.state != EvaluationRun.State.DONE:
@@ -162,7 +162,7 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
             findings.append(text)
             refusals.append(text)
             continue
-        verdict = gate_inputs.verdict(run)
+        verdict = measuring.verdict(run)
         findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
         refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
     return findings, refusals

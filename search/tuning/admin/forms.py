@@ -18,7 +18,7 @@ from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
 from search.tuning.evaluation.targets import NAMES as TARGETS
 from search.tuning.models import ProfileChange, ProfileTargets
-from search.tuning.publishing import activation, drafts
+from search.tuning.publishing import activation
 from search.tuning.publishing.drafts import edit_stamp
 
 COSTS = {
@@ -115,7 +115,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
         try:
-            drafts.check_new_name(name)
+            SearchProfile.check_new_name(name)
         except ProfileError as error:
             raise forms.ValidationError(str(error)) from error
         return name

@@ -20,7 +20,7 @@ from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
 from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
-from search.tuning.publishing import gate, gate_inputs, measuring, publications
+from search.tuning.publishing import gate, measuring, publications
 
 State = Publication.State
 STATE_LABELS = {
@@ -45,11 +45,11 @@ class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
         """Redirect to the only gate."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        return redirect("admin:tuning_publishgate_change", gate_inputs.gate_row().pk)
+        return redirect("admin:tuning_publishgate_change", measuring.gate_row().pk)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         settings = {name: form.cleaned_data[name] for name in form.changed_data}
-        gate_inputs.change(settings, acting_user=actor(request))
+        measuring.change(settings, acting_user=actor(request))
 
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect("admin:tuning_publishgate_change", obj.pk)
@@ -137,7 +137,7 @@ def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, A
     run = publication.run
     if run is None or run.state != EvaluationRun.State.DONE:
         return {}
-    measure = gate_inputs.gate_row().measure
+    measure = measuring.gate_row().measure
     rows = query_rows(run, viewer=request.user)
     return {"measure": measure, **split(rows, measure)}
 

@@ -16,10 +16,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import actor, become
-from common.admin.versions import STATE_LABELS, VersionPages
+from common.admin.pages import STATE_LABELS, VersionPages, actor, become
 from search.domain import About, columns_about
 from search.models import SearchProfile
+from search.models.versions import ProfileEdit
 from search.signals import registry
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import (
@@ -133,7 +133,9 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         if "_publish" in request.POST:
             request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
 
-    def _report_edit(self, request: HttpRequest, before: SearchProfile, done: drafts.Edit) -> None:
+    def _report_edit(
+        self, request: HttpRequest, before: SearchProfile, done: ProfileEdit[SearchProfile]
+    ) -> None:
         if done.is_new_draft:
             text = gettext(
                 "%(profile)s is published and cannot be changed: your edit was saved as the new "

@@ -17,7 +17,7 @@ from search.tuning.admin.weights import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, Publication
-from search.tuning.publishing import activation, drafts, gate_inputs, measuring, publications
+from search.tuning.publishing import activation, drafts, measuring, publications
 
 
 class PublishingPages(ActionPages[SearchProfile]):
@@ -56,7 +56,7 @@ class PublishingPages(ActionPages[SearchProfile]):
             "from_active": differences_from_active(profile),
             "active": template_profile(),
             "fingerprint": fingerprint(profile.as_profile()),
-            "gate": gate_inputs.preview(),
+            "gate": measuring.preview(),
             "reason": drafts.last_reason(profile),
             **targets_context(profile),
         }

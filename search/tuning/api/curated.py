@@ -15,11 +15,11 @@ from common.api.serializers import ChoiceField, CleanSerializer
 from common.api.viewsets import EditableViewSet, Row
 from ingestion.api.serializers.documents import CollectionField
 from ingestion.models import Collection, Document
+from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query import MAX_QUERY_CHARS
 from search.query.expand import query_key
-from search.tuning import curated
 from search.tuning.api.profile_serializers import CLASSES
 
 
@@ -137,10 +137,10 @@ class CuratedViewSet(EditableViewSet[Row]):
     lookup_value_converter = "int"
 
     def save(self, form: Any) -> Iterable[str]:
-        return curated.save(form.row, form.validated_data, acting_user=actor(self.request))
+        return curation.save(form.row, form.validated_data, acting_user=actor(self.request))
 
     def remove(self, row: Any) -> None:
-        curated.delete(row, acting_user=actor(self.request))
+        curation.delete(row, acting_user=actor(self.request))
 
 
 class AboutDocumentViewSet(CuratedViewSet[Row]):

@@ -1,4 +1,4 @@
-"""The gate over HTTP: its settings, publications, the audit, rollbacks."""
+"""Measurements and the gate over HTTP: runs, publications, the audit, rollbacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 from django_filters import filters
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -18,11 +18,16 @@ from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.tuning.api.profile_serializers import ProfileNameSerializer, published_profile
-from search.tuning.models import ProfileChange, Publication, PublishGate
-from search.tuning.publishing import activation, gate_inputs, measuring, publications
-
-PublicationState = Publication.State
+from search.tuning.api.profile_serializers import (
+    ProfileNameSerializer,
+    named_profile,
+    published_profile,
+    visible_profiles,
+)
+from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation.golden_runs import QueryRow, query_rows
+from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
+from search.tuning.publishing import activation, measuring, publications
 
 
 class ReasonSerializer(Parameters):
@@ -32,8 +37,7 @@ class ReasonSerializer(Parameters):
 
 
 class PublishSerializer(ReasonSerializer):
-    """Options of publishing. `override` publishes even if the gate refuses; it requires a "
-    "reason."""
+    """Options of publishing. `override` publishes even if the gate refuses, for a reason."""
 
     override = serializers.BooleanField(default=False)
     fingerprint = serializers.CharField(
@@ -100,7 +104,7 @@ class GateSerializer(serializers.ModelSerializer[PublishGate]):
 
     class Meta:
         model = PublishGate
-        fields = gate_inputs.FIELDS
+        fields = measuring.FIELDS
         read_only_fields = fields
 
 
@@ -172,17 +176,17 @@ class GateViewSet(ApiViewSet[PublishGate]):
 
     def retrieve(self, request: Request) -> Response:
         """Show the gate's settings."""
-        return self.shown(gate_inputs.gate_row())
+        return self.shown(measuring.gate_row())
 
 
 def outcome(publication: Publication) -> Response:
     """The response to a publication: done, being measured, or refused with the reasons."""
     shown: Any = PublicationSerializer(publication).data
-    if publication.state == PublicationState.PUBLISHED:
+    if publication.state == Publication.State.PUBLISHED:
         return Response(shown)
-    if publication.state == PublicationState.MEASURING:
+    if publication.state == Publication.State.MEASURING:
         return Response(shown, status.HTTP_202_ACCEPTED)
-    refused = publication.state == PublicationState.REFUSED
+    refused = publication.state == Publication.State.REFUSED
     code = "gate_refused" if refused else "not_published"
     message = (
         " ".join(publication.refusals)
@@ -191,3 +195,105 @@ def outcome(publication: Publication) -> Response:
     )
     details = {"publication": shown}
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
+
+
+class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
+    """A profile's measures on the golden queries or on a judged collection."""
+
+    profile = ProfileNameSerializer()
+    baseline = ProfileNameSerializer(allow_null=True)
+    user = serializers.CharField(source="user.username", default=None, allow_null=True)
+    measures = serializers.JSONField()
+    differences = serializers.JSONField()
+    by_class = serializers.JSONField()
+    latency_ms = serializers.JSONField()
+
+    class Meta:
+        model = EvaluationRun
+        fields = (
+            "id", "kind", "state", "progress", "error", "profile", "baseline", "collection",
+            "queries", "measures", "differences", "by_class", "latency_ms", "fingerprint",
+            "embedding_space", "code_version", "user", "created",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class QueryRowSerializer(serializers.Serializer[QueryRow]):
+    """A run's measures of one golden query. Documents that you may not see are null."""
+
+    query = serializers.UUIDField()
+    text = serializers.CharField()
+    query_class = serializers.CharField()
+    measures = serializers.DictField(child=serializers.FloatField())
+    was = serializers.DictField(child=serializers.FloatField())
+    first = serializers.UUIDField(allow_null=True)
+    was_first = serializers.UUIDField(allow_null=True)
+    must_be_first = serializers.UUIDField(allow_null=True)
+
+
+class RunDetailSerializer(RunSerializer):
+    """A run, with every query that you may see."""
+
+    by_query = serializers.SerializerMethodField()
+
+    class Meta(RunSerializer.Meta):
+        fields = (*RunSerializer.Meta.fields, "by_query")  # type: ignore[assignment]
+        read_only_fields = fields  # type: ignore[assignment]
+
+    @extend_schema_field(QueryRowSerializer(many=True))
+    def get_by_query(self, run: EvaluationRun) -> Any:
+        rows: Any = query_rows(run, viewer=self.context["request"].user)
+        return QueryRowSerializer(rows, many=True).data
+
+
+class NewRunSerializer(Parameters):
+    """The profile to measure, and the one to compare it with."""
+
+    profile = serializers.CharField(help_text="`name@version`; drafts as well.")
+    baseline = serializers.CharField(
+        required=False, help_text="`name@version`; the active profile if it is left out."
+    )
+
+
+class RunViewSet(ReadViewSet[EvaluationRun]):
+    """Measurements, newest first."""
+
+    serializer_class = RunSerializer
+    lookup_url_kwarg = "run"
+    lookup_value_converter = "int"
+    queryset = EvaluationRun.objects.select_related("profile", "baseline", "user").defer("by_query")
+
+    def get_serializer_class(self) -> Any:
+        return RunDetailSerializer if self.action == "retrieve" else RunSerializer
+
+    @extend_schema(request=NewRunSerializer, responses={202: RunSerializer})
+    def create(self, request: Request) -> Response:
+        """Measure a profile on the golden queries.
+
+        A worker measures it; ask `runs/ID/` until its `state` is `done`, `failed` or `cancelled`.
+        """
+        given = read_body(request, NewRunSerializer).validated_data
+        seen = visible_profiles(request.user)
+        run = golden_runs.start(
+            named_profile(given["profile"], seen),
+            acting_user=actor(request),
+            baseline=named_profile(given["baseline"], seen) if "baseline" in given else None,
+        )
+        return self.shown(run, status.HTTP_202_ACCEPTED)
+
+    @action(detail=True, methods=["post"])
+    @requires("tuning.change_evaluationrun")
+    def cancel(self, request: Request, run: int) -> Response:
+        """Stop a run."""
+        found = self.get_object()
+        golden_runs.cancel(found)
+        return self.shown(found)
+
+    @extend_schema(responses={202: RunSerializer})
+    @action(detail=True, methods=["post"])
+    @requires("tuning.change_evaluationrun")
+    def restart(self, request: Request, run: int) -> Response:
+        """Start a run that failed or was cancelled again."""
+        found = self.get_object()
+        golden_runs.restart(found)
+        return self.shown(found, status.HTTP_202_ACCEPTED)

@@ -19,8 +19,8 @@ from search.tuning.api.publishing import (
     GateViewSet,
     PublicationViewSet,
     RollbackViewSet,
+    RunViewSet,
 )
-from search.tuning.api.runs import RunViewSet
 
 
 class ProfileConverter:

@@ -21,7 +21,6 @@ from search.pipeline import Choices, SearchResponse
 from search.ranking import Batch, prepare, rank
 from search.ranking.confidence import FIRST_PAGE, CalibrationModels, Evidence
 from search.ranking.grouping import grouped, leaders
-from search.tuning.evaluation.asking import embed, response_to
 from search.tuning.evaluation.collections import (
     Corpus,
     EvaluationError,
@@ -35,6 +34,7 @@ from search.tuning.evaluation.reliability import (
     is_held_out,
     measure,
 )
+from search.tuning.evaluation.runner import embed, response_to
 
 Loaded = tuple[JudgedCollection, Corpus]
 Progress = Callable[[int, int], None]

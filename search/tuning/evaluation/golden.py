@@ -27,7 +27,7 @@ from search.engine.find import warm_up
 from search.errors import RunFailed
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.asking import (
+from search.tuning.evaluation.runner import (
     class_by_our_rules,
     embedding_time,
     latency,

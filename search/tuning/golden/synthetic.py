@@ -29,7 +29,7 @@ from ingestion.models.library import Viewer
 from search.engine import configuration
 from search.errors import JudgementError, NotPermitted
 from search.query.expand import fold_query
-from search.tuning.evaluation.asking import evaluator
+from search.tuning.evaluation.runner import evaluator
 from search.tuning.golden.judging import ensure_query
 from search.tuning.models import GoldenQuery, Judgement
 

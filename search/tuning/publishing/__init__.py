@@ -2,6 +2,7 @@
 
 drafts        form -> draft
 publications  the entry point: draft -> measurement -> gate -> active profile
-gate          the decision (pure); gate_inputs has its settings and measurements
+measuring     the gate's settings, the runs that it needs, and the decision on their figures
+gate          the rules of the decision (pure)
 activation    the change of the active profile, and rollback to an earlier one, with the audit
 """

@@ -36,14 +36,8 @@ def draft_from(
     profile: SearchProfile, *, acting_user: User | None, reason: str = ""
 ) -> SearchProfile:
     """Create a draft with the profile's settings and weights as the next version of its name."""
-    versions = SearchProfile.objects.select_for_update().filter(name=profile.name)
-    newest = max(row.version for row in versions)
-    draft = SearchProfile.objects.create(
-        name=profile.name,
-        version=newest + 1,
-        based_on=profile,
-        **{field: getattr(profile, field) for field in FIELDS},
-    )
+    draft = profile.next_draft(FIELDS)
+    draft.save()
     ClassWeights.objects.bulk_create(
         ClassWeights(
             profile=draft,

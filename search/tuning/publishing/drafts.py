@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.core.exceptions import ValidationError
@@ -13,6 +12,7 @@ from django.utils.translation import gettext
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import SearchProfile
+from search.models.versions import ProfileEdit, check_settings
 from search.tuning.evaluation.targets import NAMES as TARGETS
 from search.tuning.evaluation.targets import held_by
 from search.tuning.models import ProfileChange, ProfileTargets
@@ -27,15 +27,6 @@ Action = ProfileChange.Action
 CHANGED_NOTHING = (
     Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED, Action.TARGETS,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
-
-    profile: SearchProfile
-    changes: tuple[str, ...] = ()
-    is_new_draft: bool = False
 
 
 def edit_stamp(profile: SearchProfile) -> str:
@@ -54,26 +45,21 @@ def edit(
     *,
     acting_user: User | None,
     reason: str = "",
-) -> Edit:
+) -> ProfileEdit[SearchProfile]:
     """Change fields and weights of a draft, or of a new draft of a published profile.
 
     Fields and classes that are not named stay. The differences are audited; of a draft a reason
     alone, too: it is somebody's note. Raises ProfileError for an unknown field.
     """
-    unknown = sorted(set(fields) - set(activation.FIELDS))
-    if unknown:
-        raise ProfileError(
-            gettext("Unknown settings of a search profile: %(unknown)s.")
-            % {"unknown": ", ".join(unknown)}
-        )
+    check_settings(fields, activation.FIELDS)
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
         if not (before.is_draft and reason):
-            return Edit(before)
+            return ProfileEdit(before)
         note = (gettext("A note, without a change"),)
         activation.audit(before, Action.EDITED, acting_user, reason, list(note))
-        return Edit(before, note)
+        return ProfileEdit(before, note)
     draft = before
     if not before.is_draft:
         draft = activation.draft_from(before, acting_user=acting_user, reason=reason)
@@ -86,7 +72,7 @@ def edit(
     after = rows.get(pk=draft.pk)
     changes = activation.differences(before, after)
     activation.record_edit(after, changes, acting_user=acting_user, reason=reason)
-    return Edit(after, tuple(changes), is_new_draft=not before.is_draft)
+    return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
 
 
 def last_reason(draft: SearchProfile) -> str:
@@ -95,18 +81,6 @@ def last_reason(draft: SearchProfile) -> str:
         profile=draft.pk, action__in=(Action.CREATED, Action.EDITED)
     )
     return edits.exclude(reason="").order_by("-pk").values_list("reason", flat=True).first() or ""
-
-
-def check_new_name(name: str) -> None:
-    """Raise ProfileError if a profile has this name."""
-    if SearchProfile.objects.filter(name=name).exists():
-        raise ProfileError(
-            gettext(
-                "A profile “%(name)s” already exists. Open it and save your changes as a new "
-                "draft, or choose another name."
-            )
-            % {"name": name}
-        )
 
 
 @transaction.atomic
@@ -119,7 +93,7 @@ def create(
     reason: str = "",
 ) -> SearchProfile:
     """Create a profile and return its first draft. Raises ProfileError if the name is taken."""
-    check_new_name(name)
+    SearchProfile.check_new_name(name)
     draft = SearchProfile.objects.create(name=name, **fields)
     activation.set_weights(draft, weights)
     activation.audit(draft, Action.CREATED, acting_user, reason, ["New profile"])

@@ -1,20 +1,33 @@
-"""The way of a publication and of an experiment: their profiles are measured, then decided.
+"""Measuring a profile for the gate: its settings, the runs, and the decision on their figures.
 
 begin -> the runs are measured, here or by a worker -> `settle` decides under lock
+
+Publications and experiments go this way. The rules of the decision are in `gate`, which is pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import transaction
+from django.utils import translation
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job, Lease, enqueue, revoke, work_on
+from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
+from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import Experiment, Publication
+from search.tuning.evaluation.golden import SYNTHETIC, MeasuredProfile, compare, golden_set
+from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
+from search.tuning.publishing import gate
+from search.tuning.publishing.gate import Decision, First, Measured, Rules
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -23,7 +36,7 @@ PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 # Retry delay while another process measures the same run (a guess).
 RUN_BUSY = timedelta(seconds=5)
 
-Measured = TypeVar("Measured", Publication, Experiment)
+GatedJob = TypeVar("GatedJob", Publication, Experiment)
 
 
 def permissions(*, override: bool) -> tuple[str, ...]:
@@ -52,7 +65,7 @@ def in_background(row: Job, *, queries: int, background: bool) -> bool:
     return False
 
 
-def carry_out(model: type[Measured], pk: int, settle: Callable[[int], Any]) -> None:
+def carry_out(model: type[GatedJob], pk: int, settle: Callable[[int], Any]) -> None:
     """Measure the runs of the row that have no figures yet, and settle it. Safe to repeat."""
 
     def attempt(lease: Lease[Any]) -> None:
@@ -71,3 +84,164 @@ def stop(row: Publication | Experiment, **fields: Any) -> None:
             golden_runs.cancel(run)
     revoke(type(row)._default_manager.filter(pk=row.pk), **fields)
     row.refresh_from_db()
+
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+FIELDS = (
+    "enabled",
+    "measure",
+    "margin",
+    "min_queries",
+    "latency_margin",
+    "latency_floor_ms",
+    "first_required",
+    "count_synthetic",
+    "background_above",
+)
+NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
+SWITCHED_OFF = _("The gate is switched off, so nothing was measured.")
+RESTRICTED = "a query of a restricted collection"
+
+
+def gate_row() -> PublishGate:
+    """The gate's settings, created with defaults if missing."""
+    return PublishGate.objects.get_or_create(pk=1)[0]
+
+
+@transaction.atomic
+def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
+    """Change the gate's settings, with an entry in its history; return them."""
+    gate_row()
+    held = PublishGate.objects.select_for_update().get(pk=1)
+    before = {name: getattr(held, name) for name in FIELDS}
+    for name, value in settings.items():
+        setattr(held, name, value)
+    held.full_clean()
+    held.save()
+    changed = [
+        f"{PublishGate._meta.get_field(name).verbose_name}: {was} → {getattr(held, name)}"  # type: ignore[union-attr]
+        for name, was in before.items()
+        if was != getattr(held, name)
+    ]
+    if changed:
+        LogEntry.objects.log_actions(
+            acting_user.pk, [held], CHANGE, change_message="; ".join(changed), single_object=True
+        )
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementPlan:
+    """The measurement that publishing requires: how many queries, and whether in the background."""
+
+    enabled: bool
+    queries: int
+    background: bool
+    measure: str
+
+
+def preview() -> MeasurementPlan:
+    """The measurement that publishing a profile now would require."""
+    settings = gate_row()
+    count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
+    return MeasurementPlan(
+        settings.enabled, count, count > settings.background_above, settings.measure
+    )
+
+
+def unmeasured() -> str:
+    """The reason why nothing is measured: no golden queries, or the gate is off."""
+    return str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
+
+
+def verdict(run: EvaluationRun) -> Decision:
+    """The gate's decision on a finished run, compared with its baseline."""
+    settings = gate_row()
+    return gate.decide(_rules(settings), _measured(run, settings), translation)
+
+
+def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
+    """The gate's decision on the active profile within a context, against itself outside of it.
+
+    For a change of what is behind all profiles. Raises RunFailed.
+    """
+    settings = gate_row()
+    goldens = golden_set(origins=_origins(settings)) if settings.enabled else ()
+    if not goldens:
+        return gate.note(unmeasured())
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE).as_profile()
+    measured = compare(goldens, profile, profile, within=within)
+    ours, theirs = measured.candidate, cast(MeasuredProfile, measured.baseline)
+    firsts = {
+        each.key: First(
+            holds=ours.answers[each.key].first == each.must_be_first,
+            held=theirs.answers[each.key].first == each.must_be_first,
+        )
+        for each in goldens
+        if each.must_be_first
+    }
+    found = Measured(
+        values=ours.values,
+        before=theirs.values,
+        firsts=firsts,
+        p95=ours.latency.get("p95"),
+        p95_before=theirs.latency.get("p95"),
+        names={each.key: each.text for each in goldens},
+    )
+    return gate.decide(_rules(settings), found, translation)
+
+
+def _origins(settings: PublishGate) -> Sequence[str] | None:
+    if settings.count_synthetic:
+        return None
+    return [origin for origin in GoldenQuery.Origin.values if origin != SYNTHETIC]
+
+
+def _rules(settings: PublishGate) -> Rules:
+    return Rules(
+        measure=settings.measure,
+        margin=settings.margin,
+        min_queries=settings.min_queries,
+        latency_margin=settings.latency_margin,
+        latency_floor_ms=settings.latency_floor_ms,
+        first_required=settings.first_required,
+    )
+
+
+def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
+    """The gate's inputs from a finished run, limited to the origins that count."""
+    rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
+    if (origins := _origins(settings)) is not None:
+        rows = rows.filter(origin__in=origins)
+    names = _names(list(rows))
+    counted = {key: row for key, row in run.by_query.items() if key in names}
+    compared = run.baseline_id is not None
+    values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
+    return Measured(
+        values=values,
+        before={key: counted[key]["was"] for key in values} if compared else None,
+        firsts={
+            key: First(
+                holds=row["first"] == row["must"],
+                held=row["was_first"] == row["must"] if compared else None,
+            )
+            for key, row in counted.items()
+            if row["must"]
+        },
+        p95=run.latency_ms.get("p95"),
+        p95_before=run.latency_ms.get("baseline_p95"),
+        names=names,
+    )
+
+
+def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
+    """The queries' texts by key, without those of restricted collections: the audit is shared."""
+    closed = set(
+        Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
+    )
+    return {
+        str(query.pk): RESTRICTED if closed.intersection(query.collections) else query.text
+        for query in queries
+    }

@@ -19,7 +19,7 @@ from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, gate, gate_inputs, measuring
+from search.tuning.publishing import activation, gate, measuring
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -49,7 +49,7 @@ def publish(
         raise ProfileError(gettext("To publish against the gate, give a reason."))
     with transaction.atomic():
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
-        preview = gate_inputs.preview()
+        preview = measuring.preview()
         if preview.queries:
             publication.run = golden_runs.create(profile, acting_user=acting_user)
             publication.save(update_fields=["run"])
@@ -158,9 +158,9 @@ def _settle(pk: int) -> Publication:
         return _unmeasured(
             publication, gettext("It could not be measured: %(error)s") % {"error": run.error}
         )
-    if run is None and gate_inputs.preview().queries:
+    if run is None and measuring.preview().queries:
         return _fail(publication, gettext("Its evaluation run was deleted. Publish again."))
-    found = gate_inputs.verdict(run) if run is not None else gate.note(gate_inputs.unmeasured())
+    found = measuring.verdict(run) if run is not None else gate.note(measuring.unmeasured())
     publication.findings = [finding.text for finding in found.findings]
     publication.refusals = [finding.text for finding in found.refusals]
     if found.passed:

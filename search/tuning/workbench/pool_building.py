@@ -29,8 +29,8 @@ from search.errors import (
 )
 from search.models import SearchProfile
 from search.retrieval import Filters
-from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
+from search.tuning.evaluation.runner import evaluator
 from search.tuning.evaluation.sheet import facts
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest

@@ -13,7 +13,7 @@ from search.parts.qdrant import checking, rebuilding, syncing
 from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.port import EngineError
-from search.tuning.publishing import gate_inputs
+from search.tuning.publishing import measuring
 
 State = PointCollection.State
 
@@ -80,7 +80,7 @@ def _switch(options: dict[str, Any]) -> list[str]:
         raise CommandError("No collection is filled: run manage.py qdrant rebuild first.")
     lines = []
     if not options["ungated"]:
-        decision = gate_inputs.judged_within(partial(reading_from, row.name))
+        decision = measuring.judged_within(partial(reading_from, row.name))
         lines = [finding.text for finding in decision.findings]
         if not decision.passed:
             raise CommandError(

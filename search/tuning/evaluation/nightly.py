@@ -15,9 +15,8 @@ from django.utils.translation import gettext, ngettext
 
 from search.models import SearchProfile
 from search.presentation.labels import measure_label
-from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation import alerts, golden_runs
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate, QualityRun
-from search.tuning.quality import alerts
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,0 @@
-"""Scheduled quality runs and their alerts."""
