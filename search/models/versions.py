@@ -70,21 +70,6 @@ class VersionedProfile(models.Model):
         self.state, self.published = self.State.ACTIVE, timezone.now()
         self.save(update_fields=["state", "published"])
 
-
-class ConfigurationStamp(models.Model):
-    """A number that changes whenever the search configuration changes; the table has one row.
-
-    Processes cache the configuration until the number changes.
-    """
-
-    number = models.PositiveBigIntegerField(default=0)
-
-    class Meta:
-        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
-
-    def __str__(self) -> str:
-        return str(self.number)
-
     def next_draft(self, fields: Iterable[str]) -> Self:
         """The next version of its name, unsaved, with the values of these fields.
 
@@ -107,6 +92,21 @@ class ConfigurationStamp(models.Model):
                 )
                 % {"name": name}
             )
+
+
+class ConfigurationStamp(models.Model):
+    """A number that changes whenever the search configuration changes; the table has one row.
+
+    Processes cache the configuration until the number changes.
+    """
+
+    number = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
+
+    def __str__(self) -> str:
+        return str(self.number)
 
 
 def check_settings(names: Iterable[str], editable: Collection[str]) -> None:

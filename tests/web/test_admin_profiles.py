@@ -343,5 +343,5 @@ class TestListAndAudit:
 def test_an_edit_names_only_what_a_profile_has(draft: SearchProfile) -> None:
     from search.errors import ProfileError
 
-    with pytest.raises(ProfileError, match="settings of a search profile: state"):
+    with pytest.raises(ProfileError, match="settings of a profile: state"):
         drafts.edit(draft, {"state": "active"}, {}, acting_user=None)
