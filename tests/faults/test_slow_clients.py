@@ -221,14 +221,16 @@ def _caddy(upstream: str, port: int, folder: Path) -> Iterator[None]:
 Proxy = Callable[[str, int, Path], Any]
 
 
-@pytest.mark.parametrize(("program", "proxy"), [("nginx", _nginx), ("caddy", _caddy)])
+# Debian 12 has no Caddy: its example is tested where somebody has installed it.
+PROXIES = [("nginx", _nginx), *([("caddy", _caddy)] if shutil.which("caddy") else [])]
+
+
+@pytest.mark.parametrize(("program", "proxy"), PROXIES)
 def test_behind_the_shipped_proxy_slow_clients_lose_their_connection(
     program: str, proxy: Proxy, site: str, tmp_path: Path
 ) -> None:
     if program == "nginx":
         require(program)
-    elif shutil.which(program) is None:
-        pytest.skip(f"needs {program}, which Debian 12 does not have")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
