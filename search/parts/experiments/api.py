@@ -16,7 +16,7 @@ from search.tuning.api.profile_serializers import ProfileNameSerializer
 from search.tuning.models import Experiment
 
 
-class ToldSerializer(serializers.Serializer[Any]):
+class AnalysisSerializer(serializers.Serializer[Any]):
     """The latest interim analysis.
 
     `value` is B's share of visitors who opened a result less A's (`split`), or the share of
@@ -60,9 +60,9 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
         help_text="What measured the arms for the gate.",
     )
 
-    @extend_schema_field(ToldSerializer(allow_null=True))
+    @extend_schema_field(AnalysisSerializer(allow_null=True))
     def get_told(self, experiment: Experiment) -> Any:
-        return ToldSerializer(experiment.verdict).data if experiment.verdict else None
+        return AnalysisSerializer(experiment.verdict).data if experiment.verdict else None
 
 
 class ExperimentViewSet(ReadViewSet[Experiment]):

@@ -50,18 +50,18 @@ def refresh(experiment: Experiment, *, now: datetime | None = None) -> Experimen
 
     One that is not running keeps its last conclusion: its visitors are being anonymised.
     """
-    held = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
-    if held.state != State.RUNNING:
-        return held
+    row = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
+    if row.state != State.RUNNING:
+        return row
     now = now or timezone.now()
-    current = as_json(conclude(held))
-    before = {key: value for key, value in held.verdict.items() if key != "at"}
+    current = as_json(conclude(row))
+    before = {key: value for key, value in row.verdict.items() if key != "at"}
     if current == before:
-        return held
-    held.verdict = {**current, "at": now.isoformat()}
-    held.history = _with_point(held.history, held.verdict, now)
-    held.save(update_fields=["verdict", "history"])
-    return held
+        return row
+    row.verdict = {**current, "at": now.isoformat()}
+    row.history = _with_point(row.history, row.verdict, now)
+    row.save(update_fields=["verdict", "history"])
+    return row
 
 
 def as_json(conclusion: Conclusion) -> dict[str, Any]:
@@ -149,14 +149,14 @@ def finish(experiment: Experiment, *, reason: str, user: User | None) -> Experim
 
     One that is not running is returned unchanged.
     """
-    held = refresh(experiment)
-    if held.state != State.RUNNING:
-        return held
-    held.state, held.ended, held.end_reason = State.ENDED, timezone.now(), reason
-    held.save(update_fields=["state", "ended", "end_reason"])
-    sentence = held.verdict.get("sentence", "")
-    audit(held, Action.TRIAL_ENDED, user, reason, [sentence] if sentence else [])
-    return held
+    row = refresh(experiment)
+    if row.state != State.RUNNING:
+        return row
+    row.state, row.ended, row.end_reason = State.ENDED, timezone.now(), reason
+    row.save(update_fields=["state", "ended", "end_reason"])
+    sentence = row.verdict.get("sentence", "")
+    audit(row, Action.TRIAL_ENDED, user, reason, [sentence] if sentence else [])
+    return row
 
 
 def finish_running(profile: SearchProfile, user: User | None, **_signal: Any) -> None:

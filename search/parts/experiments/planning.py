@@ -34,30 +34,30 @@ def edit(
     experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
 ) -> Experiment:
     """Change fields of a plan; return it. Raises RunConflict once it has started."""
-    held = locked(experiment)
-    check_draft(held)
-    before = {name: str(getattr(held, name)) for name in PLAN}
-    _write(held, fields)
+    row = locked(experiment)
+    check_draft(row)
+    before = {name: str(getattr(row, name)) for name in PLAN}
+    _write(row, fields)
     changed = [
-        f"{name}: {was} → {getattr(held, name)}"
+        f"{name}: {was} → {getattr(row, name)}"
         for name, was in before.items()
-        if was != str(getattr(held, name))
+        if was != str(getattr(row, name))
     ]
     if changed:
         # The gate's findings were about the earlier plan.
-        held.findings, held.refusals, held.run_a, held.run_b = [], [], None, None
-        held.save()
-        _log(acting_user, held, CHANGE, "; ".join(changed))
-    return held
+        row.findings, row.refusals, row.run_a, row.run_b = [], [], None, None
+        row.save()
+        _log(acting_user, row, CHANGE, "; ".join(changed))
+    return row
 
 
 @transaction.atomic
 def delete(experiment: Experiment, *, acting_user: User | None) -> None:
     """Delete a plan. Raises RunConflict once it has started: experiments are kept."""
-    held = locked(experiment)
-    check_draft(held)
-    _log(acting_user, held, DELETION, gettext("Deleted before it started."))
-    held.delete()
+    row = locked(experiment)
+    check_draft(row)
+    _log(acting_user, row, DELETION, gettext("Deleted before it started."))
+    row.delete()
 
 
 def locked(experiment: Experiment) -> Experiment:
@@ -66,18 +66,18 @@ def locked(experiment: Experiment) -> Experiment:
     return rows.get(pk=experiment.pk)
 
 
-def check_draft(held: Experiment) -> None:
+def check_draft(row: Experiment) -> None:
     """Raises RunConflict once the experiment has started."""
-    if held.state != State.DRAFT:
+    if row.state != State.DRAFT:
         raise RunConflict(
             gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
-            % {"experiment": held}
+            % {"experiment": row}
         )
 
 
-def check_published(held: Experiment) -> None:
+def check_published(row: Experiment) -> None:
     """Raises ExperimentError if an arm is a draft."""
-    for profile in (held.a, held.b):
+    for profile in (row.a, row.b):
         if profile.is_draft:
             raise ExperimentError(
                 gettext("%(profile)s is a draft. Experiments compare published profiles only.")

@@ -54,24 +54,24 @@ def start(
         raise ExperimentError(gettext("To start against the gate, give a reason."))
     with transaction.atomic():
         active = _lock_active()
-        held = locked(experiment)
-        _check_startable(held)
+        row = locked(experiment)
+        _check_startable(row)
         preview = measuring.preview()
-        arms = [each for each in (held.a, held.b) if active is None or each.pk != active.pk]
+        arms = [each for each in (row.a, row.b) if active is None or each.pk != active.pk]
         measured = arms if preview.queries else []
-        held.state, held.asked_by = State.CHECKING, acting_user
-        held.override, held.override_reason = override, reason.strip()
-        held.findings, held.refusals = [], []
-        held.attempts, held.not_before = 0, None
-        held.enqueued_at = timezone.now()  # at first the sweep skips it
+        row.state, row.asked_by = State.CHECKING, acting_user
+        row.override, row.override_reason = override, reason.strip()
+        row.findings, row.refusals = [], []
+        row.attempts, row.not_before = 0, None
+        row.enqueued_at = timezone.now()  # at first the sweep skips it
         runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
-        held.run_a, held.run_b = runs.get(held.a_id), runs.get(held.b_id)
-        held.save()
+        row.run_a, row.run_b = runs.get(row.a_id), runs.get(row.b_id)
+        row.save()
         if background is None:
             background = preview.background
-        if measuring.in_background(held, queries=len(runs), background=background):
-            return held
-    return carry_out(held.pk)
+        if measuring.in_background(row, queries=len(runs), background=background):
+            return row
+    return carry_out(row.pk)
 
 
 def carry_out(pk: int) -> Experiment:
@@ -84,11 +84,11 @@ def carry_out(pk: int) -> Experiment:
 def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     """Cancel the measurement and return to draft. Raises RunConflict in any other state."""
     _check_permitted(acting_user)
-    held = locked(experiment)
-    if held.state != State.CHECKING:
+    row = locked(experiment)
+    if row.state != State.CHECKING:
         raise RunConflict(gettext("The experiment is not being measured."))
-    measuring.stop(held, state=State.DRAFT)
-    return held
+    measuring.stop(row, state=State.DRAFT)
+    return row
 
 
 @transaction.atomic
@@ -99,22 +99,22 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
         raise ExperimentError(
             gettext("Give a reason for ending the experiment: it is stored in the audit.")
         )
-    held = locked(experiment)
-    if held.state != State.RUNNING:
+    row = locked(experiment)
+    if row.state != State.RUNNING:
         raise RunConflict(gettext("The experiment is not running."))
-    return finish(held, reason=reason.strip(), user=acting_user)
+    return finish(row, reason=reason.strip(), user=acting_user)
 
 
 def analyse(experiment: Experiment) -> Experiment:
     """Update the experiment's verdict; end the experiment if its stop rule says so."""
-    held = outcomes.refresh(experiment)
-    if held.state != State.RUNNING or held.started is None:
-        return held
-    if outcomes.is_decided(held):
-        return finish(held, reason=str(DECIDED), user=None)
-    if timezone.now() >= held.started + timedelta(days=held.days):
-        return finish(held, reason=str(TOO_LONG), user=None)
-    return held
+    row = outcomes.refresh(experiment)
+    if row.state != State.RUNNING or row.started is None:
+        return row
+    if outcomes.is_decided(row):
+        return finish(row, reason=str(DECIDED), user=None)
+    if timezone.now() >= row.started + timedelta(days=row.days):
+        return finish(row, reason=str(TOO_LONG), user=None)
+    return row
 
 
 def analyse_running() -> int:
@@ -129,23 +129,23 @@ def analyse_running() -> int:
 def _settle(pk: int) -> Experiment:
     """Start or refuse the experiment by the figures of its arms' runs, under lock."""
     active = _lock_active()
-    held = Experiment.objects.select_for_update(of=("self",)).get(pk=pk)
-    if held.state != State.CHECKING:
-        return held
-    if problem := _changed(held, active):
-        return _refuse(held, [problem], [problem])
-    findings, refusals = _judged(held.runs)
-    held.findings, held.refusals = findings, refusals
-    if refusals and not held.override:
-        return _refuse(held, findings, refusals)
-    if other := _other_busy(held):
-        return _refuse(held, findings, [_busy(other)])
-    held.state, held.started = State.RUNNING, timezone.now()
-    held.verdict, held.history = {}, []
-    held.save()
-    run = held.run_b_id or held.run_a_id
-    audit(held, Action.TRIED, held.asked_by, held.override_reason, findings, run=run)
-    return held
+    row = Experiment.objects.select_for_update(of=("self",)).get(pk=pk)
+    if row.state != State.CHECKING:
+        return row
+    if problem := _changed(row, active):
+        return _refuse(row, [problem], [problem])
+    findings, refusals = _judged(row.runs)
+    row.findings, row.refusals = findings, refusals
+    if refusals and not row.override:
+        return _refuse(row, findings, refusals)
+    if other := _other_busy(row):
+        return _refuse(row, findings, [_busy(other)])
+    row.state, row.started = State.RUNNING, timezone.now()
+    row.verdict, row.history = {}, []
+    row.save()
+    run = row.run_b_id or row.run_a_id
+    audit(row, Action.TRIED, row.asked_by, row.override_reason, findings, run=run)
+    return row
 
 
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
@@ -168,37 +168,37 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     return findings, refusals
 
 
-def _refuse(held: Experiment, findings: list[str], refusals: list[str]) -> Experiment:
-    held.state, held.findings, held.refusals = State.DRAFT, findings, refusals
-    held.save()
-    run = held.run_b_id or held.run_a_id
-    audit(held, Action.NOT_TRIED, held.asked_by, held.override_reason, findings, run=run)
-    return held
+def _refuse(row: Experiment, findings: list[str], refusals: list[str]) -> Experiment:
+    row.state, row.findings, row.refusals = State.DRAFT, findings, refusals
+    row.save()
+    run = row.run_b_id or row.run_a_id
+    audit(row, Action.NOT_TRIED, row.asked_by, row.override_reason, findings, run=run)
+    return row
 
 
-def _changed(held: Experiment, active: SearchProfile | None) -> str:
+def _changed(row: Experiment, active: SearchProfile | None) -> str:
     """Why the measurements are no longer valid; empty if they are."""
-    if any(run.baseline_id != (active.pk if active else None) for run in held.runs):
+    if any(run.baseline_id != (active.pk if active else None) for run in row.runs):
         return gettext("%(active)s has become active since. Start it again to compare with it.") % {
             "active": active
         }
-    user = held.asked_by
-    if user is not None and not measuring.still_permitted(user, override=held.override):
+    user = row.asked_by
+    if user is not None and not measuring.still_permitted(user, override=row.override):
         return gettext("The person who requested it may no longer start experiments.")
     return ""
 
 
-def _check_startable(held: Experiment) -> None:
-    check_draft(held)
-    check_published(held)
-    if other := _other_busy(held):
+def _check_startable(row: Experiment) -> None:
+    check_draft(row)
+    check_published(row)
+    if other := _other_busy(row):
         raise RunConflict(_busy(other))
     if not settings.SEARCH_EVENTS:
         raise ExperimentError(
             gettext("Searches are not recorded (SEARCH_EVENTS), so nobody would take part.")
         )
     limit = min(settings.SEARCH_EVENTS_ANONYMISE_DAYS, settings.SEARCH_EVENTS_DAYS)
-    if held.days > limit:
+    if row.days > limit:
         raise ExperimentError(
             gettext(
                 "Visitors are forgotten after %(limit)s days (SEARCH_EVENTS_ANONYMISE_DAYS), "
@@ -214,9 +214,9 @@ def _check_permitted(user: User | None, *, override: bool = False) -> None:
     measuring.check_permitted(user, refusal, override=override)
 
 
-def _other_busy(held: Experiment) -> Experiment | None:
+def _other_busy(row: Experiment) -> Experiment | None:
     busy = Experiment.objects.filter(state__in=(State.RUNNING, State.CHECKING))
-    return busy.exclude(pk=held.pk).first()
+    return busy.exclude(pk=row.pk).first()
 
 
 def _busy(other: Experiment) -> str:

@@ -154,7 +154,7 @@ class PresetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownOptimisation:
+class OptimisationResult:
     """A finished optimisation. `span` is the overall gain; None for a comparison of presets."""
 
     found: Mapping[str, Any]
@@ -170,7 +170,7 @@ class ShownOptimisation:
         return [(share.signal, share.label) for row in self.classes[:1] for share in row.shares]
 
 
-def result(row: Optimisation) -> ShownOptimisation | None:
+def result(row: Optimisation) -> OptimisationResult | None:
     """The result of an optimisation; None if there is none."""
     found = row.found
     if row.state != Optimisation.State.DONE or not found:
@@ -187,8 +187,8 @@ def result(row: Optimisation) -> ShownOptimisation | None:
             )
             for each in found["presets"]
         )
-        return ShownOptimisation(found, presets=presets, origins=origins)
-    return ShownOptimisation(
+        return OptimisationResult(found, presets=presets, origins=origins)
+    return OptimisationResult(
         found,
         span=_span(found["gain"]),
         classes=_classes(found["classes"]),

@@ -182,25 +182,25 @@ def make_draft(
 def _of_weights(
     row: Optimisation, _preset: SearchProfile | None, acting_user: User | None
 ) -> SearchProfile:
-    base, found = row.profile, row.found
-    if not found.get("changed"):
+    base, result = row.profile, row.found
+    if not result.get("changed"):
         raise ProfileError(
             gettext("No better weights were found, so there is nothing to create a draft from.")
         )
-    if fingerprint(base.as_profile()) != found.get("fingerprint"):
+    if fingerprint(base.as_profile()) != result.get("fingerprint"):
         raise RunConflict(
             gettext("%(base)s has been edited since. Search for better weights again.")
             % {"base": base}
         )
     reason = _reason(row)
     draft = activation.draft_from(base, acting_user=acting_user, reason=reason)
-    fields = {f"{signal}_normaliser": name for signal, name in found["normalisers"].items()}
-    if lean := found.get("short_lean"):  # results before 0.2 have none
+    fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
+    if lean := result.get("short_lean"):  # results before 0.2 have none
         fields["short_lean"] = lean["after"]
     told = f"{base.description}\n\n{reason}".strip()
     weights = {
         QueryClass(each["class"]): Weights(**each["after"])
-        for each in found["classes"]
+        for each in result["classes"]
         if each["after"] != each["before"]
     }
     done = drafts.edit(
@@ -224,12 +224,12 @@ def _is_other(draft: SearchProfile, preset: SearchProfile | None) -> bool:
 
 
 def _reason(row: Optimisation) -> str:
-    found = row.found
+    result = row.found
     began = f"Better weights (search {row.pk}, seed {row.options.get('seed')})"
-    if found["reliable"] and not found["synthetic"]:
-        return f"{began}: {found['verdict']}"
-    why = "synthetic queries only" if found["reliable"] else "no reliable gain"
-    return f"{began}, drafted on request ({why}): {found['verdict']}"
+    if result["reliable"] and not result["synthetic"]:
+        return f"{began}: {result['verdict']}"
+    why = "synthetic queries only" if result["reliable"] else "no reliable gain"
+    return f"{began}, drafted on request ({why}): {result['verdict']}"
 
 
 def check_permitted(user: User | None) -> None:

@@ -75,34 +75,34 @@ def override(publication: Publication, *, acting_user: User | None, reason: str)
     if not reason.strip():
         raise ProfileError(gettext("To publish against the gate, give a reason."))
     with transaction.atomic():
-        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
-        if held.state not in (State.REFUSED, State.FAILED):
+        row = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if row.state not in (State.REFUSED, State.FAILED):
             raise RunConflict(gettext("Only a refused or failed publication can be overridden."))
-        if changed := _changed(held):
+        if changed := _changed(row):
             raise RunConflict(changed)
         activation.activate(
-            held.profile,
+            row.profile,
             action=Action.OVERRIDDEN,
             acting_user=acting_user,
             reason=reason.strip(),
-            findings=held.findings,
-            run=held.run,
+            findings=row.findings,
+            run=row.run,
         )
-        held.override, held.reason, held.user = True, reason.strip(), acting_user
-        held.state, held.decided = State.PUBLISHED, timezone.now()
-        held.save()
-    return held
+        row.override, row.reason, row.user = True, reason.strip(), acting_user
+        row.state, row.decided = State.PUBLISHED, timezone.now()
+        row.save()
+    return row
 
 
 def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
     """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
     with transaction.atomic():
-        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
-        if held.state != State.MEASURING:
+        row = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if row.state != State.MEASURING:
             raise RunConflict(gettext("The publication has already been decided."))
-        measuring.stop(held, state=State.CANCELLED, decided=timezone.now())
-    return held
+        measuring.stop(row, state=State.CANCELLED, decided=timezone.now())
+    return row
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
@@ -160,10 +160,10 @@ def _settle(pk: int) -> Publication:
         )
     if run is None and measuring.preview().queries:
         return _fail(publication, gettext("Its evaluation run was deleted. Publish again."))
-    found = measuring.verdict(run) if run is not None else gate.note(measuring.unmeasured())
-    publication.findings = [finding.text for finding in found.findings]
-    publication.refusals = [finding.text for finding in found.refusals]
-    if found.passed:
+    decision = measuring.verdict(run) if run is not None else gate.note(measuring.unmeasured())
+    publication.findings = [finding.text for finding in decision.findings]
+    publication.refusals = [finding.text for finding in decision.refusals]
+    if decision.passed:
         return _publish(publication, Action.PUBLISHED)
     if publication.override:
         return _publish(publication, Action.OVERRIDDEN)
