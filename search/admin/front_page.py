@@ -71,11 +71,11 @@ def first_steps(user: Any, context: Mapping[str, Any]) -> list[Step]:
     steps = []
     if user.has_perm("ingestion.add_document") and "library" in context:
         upload = reverse("admin:ingestion_document_add")
-        held = context["library"]["ready"] > 0
-        steps.append(Step(gettext("Upload documents."), upload, held))
+        has_documents = context["library"]["ready"] > 0
+        steps.append(Step(gettext("Upload documents."), upload, has_documents))
     if "searching" in context:
-        asked = SearchEvent.objects.exists()
-        steps.append(Step(gettext("Search them."), reverse("search:page"), asked))
+        has_searches = SearchEvent.objects.exists()
+        steps.append(Step(gettext("Search them."), reverse("search:page"), has_searches))
     if user.has_perm("tuning.add_judgement"):
         bench = reverse("admin:search_workbench")
         judged = Judgement.objects.exists()

@@ -29,7 +29,7 @@ from search.query.expand import correctable, hidden_from, is_ordinary, pins_for
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
-from search.retrieval import Filters, Scope, Wanted, retrieve
+from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from search.signals import registry
 
 logger = logging.getLogger(__name__)
@@ -195,7 +195,7 @@ def _retrieved(
     if breadth.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
-    wanted = Wanted(
+    options = RetrievalOptions(
         signals=breadth.signals & set(OPTIONAL),
         embeddings=breadth.embeddings,
         boosts=(*breadth.boosts, *by_sought([WISHED])) if query.wished else breadth.boosts,
@@ -210,7 +210,7 @@ def _retrieved(
         profile,
         space=configuration.space,
         embedding=vector.values,
-        wanted=wanted,
+        options=options,
     )
 
 

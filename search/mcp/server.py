@@ -189,12 +189,12 @@ def _asked(question: str, mode: str, caller: Caller) -> AnswerRequest:
     )
 
 
-async def _answered(asked: AnswerRequest) -> Answered:
+async def _answered(request: AnswerRequest) -> Answered:
     """The complete answer. Raises ToolError. If the agent leaves, its generator is closed."""
     last: Done | Failed | None = None
     try:
         async with AsyncExitStack() as stack:
-            events: Any = answering.events(asked)
+            events: Any = answering.events(request)
             if hasattr(events, "aclose"):
                 await stack.enter_async_context(aclosing(events))
             async for event in events:

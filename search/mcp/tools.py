@@ -145,16 +145,16 @@ def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
         % {"id": repr(item[:80])}
     )
     try:
-        asked = UUID(public_id)
+        wanted_id = UUID(public_id)
         number = int(ordinal) if ordinal else None
     except ValueError:
         raise missing from None
     documents = Document.objects.visible_to(caller.viewer).select_related("current", "collection")
     documents = documents.defer("title_terms", "current__text")
-    found = documents.filter(public_id=asked, current__isnull=False).first()
-    if found is None or (number is not None and not 0 <= number <= MAX_ORDINAL):
+    document = documents.filter(public_id=wanted_id, current__isnull=False).first()
+    if document is None or (number is not None and not 0 <= number <= MAX_ORDINAL):
         raise missing
-    return found, number
+    return document, number
 
 
 def _section(document: Document, ordinal: int, caller: Caller) -> shapes.Fetched:

@@ -32,10 +32,10 @@ def check_type(value: str) -> None:
 def names_in_force() -> dict[str, SearchProfile]:
     """The version in force of each published profile, by name, in the order of names."""
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
-    found: dict[str, SearchProfile] = {}
+    profiles: dict[str, SearchProfile] = {}
     for row in rows.order_by("name", *in_force_first()):
-        found.setdefault(row.name, row)
-    return found
+        profiles.setdefault(row.name, row)
+    return profiles
 
 
 class ScopeProfile(models.Model):
@@ -146,30 +146,30 @@ NO_SCOPES = Scopes()
 def read_scopes() -> Scopes:
     """The profiles by scope; one query while there are none, else two."""
     rows = ScopeProfile.objects.select_related("collection")
-    found = list(rows.filter(Q(collection=None) | Q(collection__deleted_at=None)))
-    if not found:
+    scopes = list(rows.filter(Q(collection=None) | Q(collection__deleted_at=None)))
+    if not scopes:
         return NO_SCOPES
-    kept = list(Collection.objects.kept().order_by("pk").values_list("pk", "slug", "name"))
+    collections = list(Collection.objects.kept().order_by("pk").values_list("pk", "slug", "name"))
     return Scopes(
         collections={
             row.collection.pk: NamedProfile(
                 row.label, row.profile, row.collection.pk, row.collection.visibility
             )
-            for row in found
+            for row in scopes
             if row.collection is not None
         },
         types={
-            row.media_type: NamedProfile(row.label, row.profile) for row in found if row.media_type
+            row.media_type: NamedProfile(row.label, row.profile) for row in scopes if row.media_type
         },
-        slugs={slug: pk for pk, slug, _name in kept},
-        names=_by_name(kept),
+        slugs={slug: pk for pk, slug, _name in collections},
+        names=_by_name(collections),
     )
 
 
-def _by_name(kept: Iterable[tuple[int, str, str]]) -> dict[str, frozenset[int]]:
+def _by_name(collections: Iterable[tuple[int, str, str]]) -> dict[str, frozenset[int]]:
     """The collections by slug and by name, in lower case: a name may be another one's slug."""
-    found: dict[str, frozenset[int]] = {}
-    for pk, slug, name in kept:
+    by_name: dict[str, frozenset[int]] = {}
+    for pk, slug, name in collections:
         for key in {slug.casefold(), name.casefold()}:
-            found[key] = found.get(key, frozenset()) | {pk}
-    return found
+            by_name[key] = by_name.get(key, frozenset()) | {pk}
+    return by_name

@@ -58,9 +58,9 @@ class VersionedProfile(models.Model):
         One query locks both rows: concurrent publishers must not both retire the same version.
         """
         rows = type(self)._default_manager.select_for_update().order_by("pk")
-        held = list(rows.filter(pk=self.pk) | rows.filter(state=self.State.ACTIVE))
-        chosen = next(row for row in held if row.pk == self.pk)
-        return next((row for row in held if row.state == self.State.ACTIVE), None), chosen
+        rows_locked = list(rows.filter(pk=self.pk) | rows.filter(state=self.State.ACTIVE))
+        chosen = next(row for row in rows_locked if row.pk == self.pk)
+        return next((row for row in rows_locked if row.state == self.State.ACTIVE), None), chosen
 
     def succeed(self, before: Self | None) -> None:
         """Become the active version and retire `before`. Both rows are locked."""

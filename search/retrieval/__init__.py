@@ -2,6 +2,6 @@
 
 from search.retrieval.backends import retrieve
 from search.retrieval.filters import Filters, Scope
-from search.retrieval.statement import Wanted
+from search.retrieval.statement import RetrievalOptions
 
-__all__ = ["Filters", "Scope", "Wanted", "retrieve"]
+__all__ = ["Filters", "RetrievalOptions", "Scope", "retrieve"]

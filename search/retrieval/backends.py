@@ -13,10 +13,10 @@ from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query
 from search.retrieval import statement
 from search.retrieval.filters import Scope
-from search.retrieval.statement import Wanted
+from search.retrieval.statement import RetrievalOptions
 
 POSTGRES = "postgres"
-_PLAIN = Wanted()
+_PLAIN = RetrievalOptions()
 
 
 class Backend(Protocol):
@@ -30,7 +30,7 @@ class Backend(Protocol):
         *,
         space: EmbeddingSpace | None,
         embedding: Sequence[float] | None,
-        wanted: Wanted,
+        options: RetrievalOptions,
     ) -> Candidates: ...
 
 
@@ -65,11 +65,11 @@ def retrieve(
     *,
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
-    wanted: Wanted = _PLAIN,
+    options: RetrievalOptions = _PLAIN,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal.
 
     Without an embedding the vector signal does not run. `degraded` names it if the engine failed.
     """
     backend = _backends[_chosen.get() or settings.RETRIEVAL_BACKEND]
-    return backend(query, scope, profile, space=space, embedding=embedding, wanted=wanted)
+    return backend(query, scope, profile, space=space, embedding=embedding, options=options)

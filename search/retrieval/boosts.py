@@ -103,6 +103,6 @@ def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[C
     score = RawSQL(bm25("ingestion_chunk"), (), output_field=FloatField())
     documents = [pin.document_id for pin in pins if pin.edit_id is None]
     edits = [pin.edit_id for pin in pins if pin.edit_id is not None]
-    held = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
-    ordered = held.order_by("document_id", score.desc(nulls_last=True), "pk")
+    pinned = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
+    ordered = pinned.order_by("document_id", score.desc(nulls_last=True), "pk")
     return ordered.distinct("document_id").values("pk")

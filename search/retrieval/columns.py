@@ -101,28 +101,28 @@ def _record_type(counted: int, signals: int) -> np.dtype[Any]:
 def read(query: Query, row: Sequence[Any], sent: Sent) -> Candidates:
     """The candidates of the statement's row, by chunk id."""
     findings, records, embeddings, language, places = row
-    found = np.frombuffer(
+    records_read = np.frombuffer(
         bytes.fromhex(records or ""), _record_type(len(sent.counted), len(sent.signals))
     )
-    rows = np.zeros(len(found), row_type(len(sent.boosts)))
+    rows = np.zeros(len(records_read), row_type(len(sent.boosts)))
     for name in ("chunk", "document", "signature", "signed", "embedded", "pin", "held_at"):
-        rows[name] = found[name]
-    rows["strength"] = found["strength"]
-    rows["form"], forms = _forms(query, found["form"].tolist())
+        rows[name] = records_read[name]
+    rows["strength"] = records_read["strength"]
+    rows["form"], forms = _forms(query, records_read["form"].tolist())
     rows["language"], languages = _languages(language or ())
     if sent.is_wide:
         ranks = [[each.get(name, 0) for name in GENERATORS] for each in places or ()]
         rows["places"] = np.array(ranks, np.uint16).reshape(len(rows), len(GENERATORS))
     for i, name in enumerate(sent.counted):
-        rows["counts"][:, sent.boosts.index(name)] = found[f"count_{i}"]
+        rows["counts"][:, sent.boosts.index(name)] = records_read[f"count_{i}"]
     raw = rows["raw"]
     raw[:] = np.nan
     for i, signal in enumerate(sent.signals):
-        raw[:, SIGNALS.index(signal)] = found[f"score_{i}"]  # NaN where it cannot score
+        raw[:, SIGNALS.index(signal)] = records_read[f"score_{i}"]  # NaN where it cannot score
     vectors = None
     if embeddings:
-        held = int(np.count_nonzero(rows["embedded"]))
-        vectors = np.frombuffer(bytes.fromhex(embeddings), ">f2").reshape(held, -1).astype(HALF)
+        embedded = int(np.count_nonzero(rows["embedded"]))
+        vectors = np.frombuffer(bytes.fromhex(embeddings), ">f2").reshape(embedded, -1).astype(HALF)
     return Candidates(
         query,
         rows,
@@ -150,16 +150,16 @@ def _statistics(findings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[str, ...]]:
     """Each candidate's form as an index into the forms found, ABSENT without one, and these."""
-    asked = tuple(forms_of(query))
-    if not asked:
+    forms = tuple(forms_of(query))
+    if not forms:
         return [ABSENT] * len(places), ()
-    found = tuple(dict.fromkeys(asked[place - 1] for place in places if place))
-    at = [ABSENT, *(found.index(form) if form in found else ABSENT for form in asked)]
-    return [at[place] for place in places], found
+    matched = tuple(dict.fromkeys(forms[place - 1] for place in places if place))
+    at = [ABSENT, *(matched.index(form) if form in matched else ABSENT for form in forms)]
+    return [at[place] for place in places], matched
 
 
 def _languages(languages: Sequence[str]) -> tuple[Sequence[int], tuple[str, ...]]:
     """Each candidate's language as an index into those found, ABSENT for none, and these."""
-    found = tuple(dict.fromkeys(filter(None, languages)))
-    at = {code: place for place, code in enumerate(found)}
-    return [at.get(code, ABSENT) for code in languages], found
+    distinct = tuple(dict.fromkeys(filter(None, languages)))
+    at = {code: place for place, code in enumerate(distinct)}
+    return [at.get(code, ABSENT) for code in languages], distinct

@@ -88,21 +88,21 @@ class Scope:
             return Chunk.objects.visible_to(viewer, collections=filters.collections)
 
         def collections() -> QuerySet[Collection]:
-            found = Collection.objects.visible_to(viewer)
-            return found.filter(slug__in=filters.collections) if filters.collections else found
+            rows = Collection.objects.visible_to(viewer)
+            return rows.filter(slug__in=filters.collections) if filters.collections else rows
 
         if filters == Filters(collections=filters.collections):
             is_public = _is_anonymous(viewer) and not filters.collections
             return cls(readable, collections, is_whole=True, is_public=is_public)
         chunks = readable()
-        fitting = fitting_rows(chunks, filters)
+        matching = fitting_rows(chunks, filters)
         if filters.documents:
-            fitting = fitting.filter(document__public_id__in=filters.documents)
+            matching = matching.filter(document__public_id__in=filters.documents)
         for key in filters.concepts:
-            fitting = fitting.filter(
+            matching = matching.filter(
                 document__in=Concept.objects.filter(key=key).values("document")
             )
-        return cls(lambda: fitting, collections, narrowed=fitting is not chunks)
+        return cls(lambda: matching, collections, narrowed=matching is not chunks)
 
     def within_statement(self) -> Self:
         """A whole scope for a statement with the common table `readable` of its collections."""

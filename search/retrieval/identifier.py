@@ -71,8 +71,8 @@ def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
     """Chunks that contain a form of the query: full forms first, then by place, then by BM25."""
     score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
     # The plain condition joins the identifiers' table, which _HELD reads.
-    held = chunks.filter(
+    holding = chunks.filter(
         RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
     )
     order = (F("identifiers__strength").desc(), "identifiers__place", score.desc(nulls_last=True))
-    return held.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]
+    return holding.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]

@@ -47,12 +47,12 @@ def fitting(conditions: Sequence[MetadataFilter], column: str = _COLUMN) -> Q:
     """
     equal = [one for one in conditions if one.comparison is Comparison.IS]
     compared = [one for one in conditions if one.comparison is not Comparison.IS]
-    wanted = Q()
+    conditions_of_all = Q()
     for key in dict.fromkeys(one.key for one in equal):
-        wanted &= reduce(or_, (fits(one, column) for one in equal if one.key == key))
+        conditions_of_all &= reduce(or_, (fits(one, column) for one in equal if one.key == key))
     for one in compared:
-        wanted &= fits(one, column)
-    return wanted
+        conditions_of_all &= fits(one, column)
+    return conditions_of_all
 
 
 def fits(condition: MetadataFilter, column: str = _COLUMN) -> Q:
@@ -64,8 +64,8 @@ def fits(condition: MetadataFilter, column: str = _COLUMN) -> Q:
     key, value = condition.key, condition.value
     number = read_value(value)
     typed = [number] if isinstance(number, int | float) else []
-    held = [{key: one} for one in (value, [value], *typed)]
-    return reduce(or_, (Q(**{f"{column}__contains": one}) for one in held))
+    equal_values = [{key: one} for one in (value, [value], *typed)]
+    return reduce(or_, (Q(**{f"{column}__contains": one}) for one in equal_values))
 
 
 def most_held(

@@ -51,8 +51,8 @@ class Statement:
     def __post_init__(self) -> None:
         numbers: dict[str, int] = {}
 
-        def number(found: re.Match[str]) -> str:
-            name = found[1]
+        def number(match: re.Match[str]) -> str:
+            name = match[1]
             return "%" if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
 
         object.__setattr__(self, "numbered", _PARAMETER.sub(number, self.text))
@@ -65,9 +65,9 @@ class Statement:
         A plan is made without the values of parameters: partial indexes need theirs.
         """
 
-        def written(found: re.Match[str]) -> str:
-            name = found[1]
-            return _literal(constants[name]) if name in constants else found[0]
+        def written(match: re.Match[str]) -> str:
+            name = match[1]
+            return _literal(constants[name]) if name in constants else match[0]
 
         return cls(_PARAMETER.sub(written, text))
 
@@ -83,15 +83,15 @@ class Shapes:
     def get(self, shape: Hashable, make: Callable[[], Statement]) -> Statement:
         """The statement of this shape; `make` makes it the first time."""
         with self._lock:
-            if (found := self._held.get(shape)) is not None:
+            if (statement := self._held.get(shape)) is not None:
                 self._held.move_to_end(shape)
-                return found
-        made = make()
+                return statement
+        statement = make()
         with self._lock:
-            self._held[shape] = made
+            self._held[shape] = statement
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
-        return made
+        return statement
 
 
 def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str] = {}) -> Rows:
@@ -116,8 +116,8 @@ def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str
 def _executed(statement: Statement, local: Mapping[str, str]) -> str:
     """The message that runs the statement with its settings, both prepared on this connection."""
     first = _prepared(_setting(tuple(local.items())))
-    given = ", ".join(f"%({name})s" for name in statement.names)
-    arguments = f"({given})" if given else ""
+    values = ", ".join(f"%({name})s" for name in statement.names)
+    arguments = f"({values})" if values else ""
     return f"EXECUTE {first};EXECUTE {_prepared(statement)}{arguments}"
 
 

@@ -98,12 +98,12 @@ def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neig
     readable, readable_params = scope.readable("readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
     statement = _STATEMENT.format(readable=readable, chunks=chunks)
-    found: dict[str, list[Neighbour]] = defaultdict(list)
+    by_word: dict[str, list[Neighbour]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(statement, {"words": list(words), **readable_params, **chunk_params})
         for word, spelling, count in cursor.fetchall():
-            found[word].append(Neighbour(spelling, count))
-    return found
+            by_word[word].append(Neighbour(spelling, count))
+    return by_word
 
 
 _COUNTS = f"""

@@ -35,7 +35,7 @@ from search.signals.vector import index_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RetrievalOptions:
     """The options of a retrieval besides the signals that always run.
 
     `signals` are the optional ones to run; `embeddings`: return embeddings; `pins` are the pinned
@@ -96,7 +96,7 @@ def retrieve(
     *,
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
-    wanted: Wanted = Wanted(),
+    options: RetrievalOptions = RetrievalOptions(),
     external: External | None = None,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
@@ -105,22 +105,22 @@ def retrieve(
     and scores of an engine beside Postgres.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    inputs = Inputs(query, scope, profile, wanted.signals, space, embedding)
-    plan = _Plan(inputs, scope, wanted, phrased, external)
-    boosts, boost_params = counts(wanted.boosts, query)
+    inputs = Inputs(query, scope, profile, options.signals, space, embedding)
+    plan = _Plan(inputs, scope, options, phrased, external)
+    boosts, boost_params = counts(options.boosts, query)
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
-        **terms.params(query, wanted.words, space.languages if space else ()),
+        **terms.params(query, options.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
-        **pinning.params(wanted.pins),
+        **pinning.params(options.pins),
         **identifier.params(query),
         **boost_params,
         **phrase_params,
         **plan.values,
     }
     # Of a whole scope the text depends on the shape of the question alone.
-    is_prepared = scope.is_whole and not wanted.pins
+    is_prepared = scope.is_whole and not options.pins
     started = time.perf_counter()
     exclusions = EXCLUSION_SETTINGS if query.excluded else {}
     local = index_settings(profile) | exclusions
@@ -141,7 +141,7 @@ class _Plan:
 
     inputs: Inputs
     scope: Scope
-    wanted: Wanted
+    options: RetrievalOptions
     phrased: str
     external: External | None = None
 
@@ -165,16 +165,16 @@ class _Plan:
             profile.keyword_budget,
             profile.vector_candidates_only,
             bool(self.inputs.query.identifiers),
-            self.wanted.embeddings,
-            self.wanted.places,
+            self.options.embeddings,
+            self.options.places,
             None if space is None else (space.pk, space.dimensions),
             self.external and self.external.shape,
         )
 
     def columns(self, counted: tuple[str, ...]) -> Sent:
         """The contents of the statement's row; `counted` are the boosts that can match."""
-        boosts = tuple(boost.name for boost in self.wanted.boosts)
-        return Sent(boosts, counted, self.signals, self.wanted.places)
+        boosts = tuple(boost.name for boost in self.options.boosts)
+        return Sent(boosts, counted, self.signals, self.options.places)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _generators(
     plan: _Plan, signals: Mapping[Signal, SignalSQL]
 ) -> dict[str, QuerySet[Chunk, Any] | str]:
     """The candidate generators by name."""
-    chunks, profile, pins = plan.scope.chunks, plan.inputs.profile, plan.wanted.pins
+    chunks, profile, pins = plan.scope.chunks, plan.inputs.profile, plan.options.pins
     # Without vectors the other signals find the candidates, so that a search stays possible.
     vector_only = profile.vector_candidates_only and Signal.VECTOR in signals
     generators: dict[str, QuerySet[Chunk, Any] | str] = {
@@ -231,7 +231,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
 
     `readable` is the SQL of the searched collections' ids.
     """
-    query, wanted, signals = plan.inputs.query, plan.wanted, plan.sql()
+    query, options, signals = plan.inputs.query, plan.options, plan.sql()
     params = {key: value for each in signals.values() for key, value in each.score_params.items()}
     generators: dict[str, str] = {}
     for name, generator in _generators(plan, signals).items():
@@ -242,7 +242,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
         params.update(values)
     # In the order that `columns` expects.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
-    brings_embeddings = wanted.embeddings and Signal.VECTOR in signals
+    brings_embeddings = options.embeddings and Signal.VECTOR in signals
     joins = [signal.join for signal in signals.values()]
     joins += [identifier.MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
@@ -255,9 +255,9 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
         phrased=plan.phrased,
         terms=terms.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
-        candidates=_placed(generators) if wanted.places else _union(generators),
+        candidates=_placed(generators) if options.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,
-        pin=PLACE if wanted.pins else "NULL::int4",
+        pin=PLACE if options.pins else "NULL::int4",
         embedding=signals[Signal.VECTOR].embedding if brings_embeddings else "NULL::bytea",
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
         matches="".join(joins),
@@ -266,21 +266,23 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
             len(signals),
             findings,
             embeddings=brings_embeddings,
-            is_wide=wanted.places,
+            is_wide=options.places,
         ),
     )
     return text, params
 
 
-def _union(found: Mapping[str, str]) -> str:
+def _union(selects: Mapping[str, str]) -> str:
     """The table of the candidates of all candidate generators."""
-    return _CANDIDATES.format(found="\n    UNION\n    ".join(f"({sql})" for sql in found.values()))
+    return _CANDIDATES.format(
+        found="\n    UNION\n    ".join(f"({sql})" for sql in selects.values())
+    )
 
 
-def _placed(found: Mapping[str, str]) -> str:
+def _placed(generators: Mapping[str, str]) -> str:
     """The same, with each candidate's rank in each candidate generator that returns it."""
     parts = [
         f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({sql}) AS part(id)"
-        for name, sql in found.items()
+        for name, sql in generators.items()
     ]
     return _PLACED.format(found="\n    UNION ALL\n    ".join(parts))

@@ -125,5 +125,5 @@ def _scored(chunks: QuerySet[Chunk], scores: dict[str, str]) -> QuerySet[Chunk, 
     )
     columns = {name: RawSQL(sql, (), FloatField()) for name, sql in scores.items()}
     scored = chunks.filter(holding).order_by().annotate(**columns)
-    found: QuerySet[Chunk, Any] = scored.values("pk", *scores)
-    return found
+    rows: QuerySet[Chunk, Any] = scored.values("pk", *scores)
+    return rows

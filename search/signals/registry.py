@@ -118,14 +118,14 @@ def part(signal: Signal) -> SignalPart | None:
 
 def is_available(signal: Signal) -> bool:
     """Whether the signal's part and its data are installed."""
-    found = _parts.get(signal)
-    return found is not None and found.is_available()
+    implementation = _parts.get(signal)
+    return implementation is not None and implementation.is_available()
 
 
 def label(signal: Signal) -> Any:
     """The signal's name for people; its value if its part is not installed."""
-    found = _parts.get(signal)
-    return signal.value if found is None else found.label
+    implementation = _parts.get(signal)
+    return signal.value if implementation is None else implementation.label
 
 
 def by_weight() -> Iterator[SignalPart]:

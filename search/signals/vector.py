@@ -164,7 +164,7 @@ def _finder(
     )
     few = scope.chunks.order_by()
     few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))
-    held = scope.chunks.order_by().filter(_condition(_HELD))
+    scanned = scope.chunks.order_by().filter(_condition(_HELD))
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
     cast = _cast(space)
@@ -173,7 +173,7 @@ def _finder(
     exact = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
 
     few_sql, few_params = named(few.values("pk"), "few")
-    held_sql, held_params = named(held.values("pk"), "held")
+    scanned_sql, scanned_params = named(scanned.values("pk"), "held")
     # Compiled once for both: they differ only in the condition and the distance.
     nearest = in_space.filter(_condition(_WHEN)).order_by(RawSQL(_DISTANCE, (), FloatField()))
     sql, params = named(nearest.values("pk")[:depth], "near")
@@ -183,14 +183,14 @@ def _finder(
         space=int(space.pk),
         scanned=SCANNED * depth,
         near=sql.replace(_WHEN, _is("index")).replace(_DISTANCE, near),
-        in_scope=held_sql,
+        in_scope=scanned_sql,
         depth=depth,
     )
     tables = (few_table, way) if scope.narrowed else (way, few_table)
     return (
         "\n".join((*tables, near_table)),
         _FIND.format(space=int(space.pk), is_few=_is("few"), depth=depth, whole=whole_sql),
-        {**few_params, **held_params, **params},
+        {**few_params, **scanned_params, **params},
     )
 
 

@@ -20,7 +20,7 @@ from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, Titl
 from search.pipeline import search
 from search.query import parse
 from search.ranking.boosts import by_sought
-from search.retrieval import Filters, Scope, Wanted, prepared, retrieve
+from search.retrieval import Filters, RetrievalOptions, Scope, prepared, retrieve
 from search.retrieval.filters import readable_to
 from search.signals import vector
 from search.signals.sql import named
@@ -81,15 +81,15 @@ def test_a_kept_statement_finds_what_a_new_one_finds(
 ) -> None:
     query = replace(parse(" ".join(words), ()), expansions=tuple(words[:1]))
     slugs = data.draw(st.sampled_from([(), ("public",), ("groups", "nothing")]))
-    wanted = Wanted(
+    options = RetrievalOptions(
         boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
         places=data.draw(st.booleans()),
         words=tuple(words),
     )
     for viewer in readers:
         scope = Scope.of(viewer, Filters(collections=slugs)).narrowed_by(query)
-        found = retrieve(query, scope, profile, wanted=wanted)
-        assert same(found, anew(query, scope, profile, wanted=wanted))
+        found = retrieve(query, scope, profile, options=options)
+        assert same(found, anew(query, scope, profile, options=options))
 
 
 def test_what_a_reader_may_no_longer_see_is_gone_at_the_next_question(

@@ -41,7 +41,7 @@ from search.domain.questions import Relative
 from search.parts.qdrant import retrieve as backend
 from search.query import parse
 from search.ranking.boosts import by_sought
-from search.retrieval import Filters, Scope, Wanted, retrieve, statement
+from search.retrieval import Filters, RetrievalOptions, Scope, retrieve, statement
 from search.retrieval.prepared import Shapes
 from search.signals import pruning
 from search.signals import vector as vectors
@@ -190,7 +190,7 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
 ) -> None:
     documents = list(Document.objects.order_by("pk").values_list("pk", flat=True))
     some = st.lists(st.sampled_from(documents), max_size=2, unique=True)
-    wanted = Wanted(
+    options = RetrievalOptions(
         signals=frozenset(data.draw(st.sets(st.sampled_from(OPTIONAL)))),
         embeddings=data.draw(st.booleans()),
         boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
@@ -203,7 +203,7 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
     vector = unit(np.random.default_rng(embedding)) if embedding else None
     for viewer in readers:
         scope = Scope.of(viewer, filters).narrowed_by(query).without(hidden)
-        given = {"space": space, "embedding": vector, "wanted": wanted}
+        given = {"space": space, "embedding": vector, "options": options}
         ours = statement.retrieve(query, scope, profile, **given)
         theirs = retrieve(query, scope, profile, **given)
         assert not theirs.degraded

@@ -29,7 +29,7 @@ from search.domain import (
 )
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.prepared import sent_as_text
-from search.retrieval.statement import Wanted
+from search.retrieval.statement import RetrievalOptions
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.ranking import objects
@@ -212,7 +212,7 @@ class TestTitles:
         asked = " ".join(TITLE_WORDS)
         sought = profile(title_scorer=scorer, keyword_budget=budget, depth=6)
         scope = Scope.of(AnonymousUser(), Filters(collections=("kept",)))
-        found = retrieve(Query(asked), scope, sought, wanted=Wanted(places=True))
+        found = retrieve(Query(asked), scope, sought, options=RetrievalOptions(places=True))
         held = {each.lexeme: each.chunks for each in found.terms}
         worth = {each.lexeme: each.idf for each in found.terms}
         rare: set[str] = set()

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
-from search.retrieval import Filters, Scope, Wanted, retrieve
+from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from tests.support.ranking import objects
 
 NOBODY = AnonymousUser()
@@ -56,9 +56,9 @@ def ask(
     text: str, *, profile: Profile | None = None, words: Sequence[str] = (), **fields: Any
 ) -> Candidates:
     """The candidates of the query in all collections; `words` are checked for known ones."""
-    wanted = Wanted(signals=frozenset((Signal.SYNONYM,)), words=tuple(words))
+    options = RetrievalOptions(signals=frozenset((Signal.SYNONYM,)), words=tuple(words))
     scope = Scope.of(NOBODY, Filters())
-    return retrieve(Query(text, **fields), scope, profile or keywords_only(), wanted=wanted)
+    return retrieve(Query(text, **fields), scope, profile or keywords_only(), options=options)
 
 
 def scores(text: str, signal: Signal = Signal.KEYWORD, **fields: Any) -> dict[int, float]:

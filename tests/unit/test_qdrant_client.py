@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from search.parts.qdrant.client import ClientEngine
-from search.parts.qdrant.port import TERMS, Ask, EngineError, Sparse
+from search.parts.qdrant.port import TERMS, EngineError, PointQuery, Sparse
 from tests.support.fake_openai import Behaviour, JSONServer, Reply, dropped, garbage, status
 
-ASK = Ask(TERMS, Sparse([1, 7], [1.0, 0.5]), 3, [2, 4], ids=[5])
+ASK = PointQuery(TERMS, Sparse([1, 7], [1.0, 0.5]), 3, [2, 4], ids=[5])
 FOUND = {"result": [{"points": [{"id": 5, "version": 1, "score": 1.5}]}], "status": "ok", "time": 0}
 
 

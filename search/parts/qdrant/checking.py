@@ -11,7 +11,7 @@ from django.utils import timezone
 from search.parts.qdrant import points
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
-from search.parts.qdrant.port import Held
+from search.parts.qdrant.port import PointState
 
 # Points of one comparison. A guess: a second of work on either side.
 PAGE = 10_000
@@ -48,12 +48,12 @@ def check(collection: PointCollection) -> int:
     return differing
 
 
-def _pages(name: str) -> Iterator[tuple[set[Held], set[Held]]]:
+def _pages(name: str) -> Iterator[tuple[set[PointState], set[PointState]]]:
     """What Postgres and the engine hold of the same range of ids, a page at a time."""
     start = 0
     while True:
         theirs = engine().page(name, start, PAGE)
-        ours = points.held(start, None, PAGE)
+        ours = points.states(start, None, PAGE)
         # Both have every id up to the end of the shorter full page.
         ends = [page[-1].id for page in (ours, theirs) if len(page) == PAGE]
         if not ends:

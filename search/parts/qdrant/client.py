@@ -14,10 +14,10 @@ from search.parts.qdrant.port import (
     GRAPH_BEAM,
     OVERSAMPLING,
     TERMS,
-    Ask,
     EngineError,
-    Held,
     Point,
+    PointQuery,
+    PointState,
     Scored,
     Sparse,
 )
@@ -72,12 +72,12 @@ class ClientEngine:
 
     def switch(self, alias: str, name: str) -> None:
         with _named_errors():
-            held = {each.alias_name for each in self._client.get_aliases().aliases}
+            aliases = {each.alias_name for each in self._client.get_aliases().aliases}
             away = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
             made = models.CreateAliasOperation(
                 create_alias=models.CreateAlias(collection_name=name, alias_name=alias)
             )
-            self._client.update_collection_aliases([away, made] if alias in held else [made])
+            self._client.update_collection_aliases([away, made] if alias in aliases else [made])
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
         rows = [
@@ -89,12 +89,12 @@ class ClientEngine:
 
     def keep_only(self, name: str, version: int, ids: Collection[int]) -> None:
         condition = models.FieldCondition(key="version", match=models.MatchValue(value=version))
-        kept: list[models.Condition] = [models.HasIdCondition(has_id=sorted(ids))]
-        chosen = models.Filter(must=[condition], must_not=kept if ids else None)
+        remaining: list[models.Condition] = [models.HasIdCondition(has_id=sorted(ids))]
+        chosen = models.Filter(must=[condition], must_not=remaining if ids else None)
         with _named_errors():
             self._client.delete(name, models.FilterSelector(filter=chosen), wait=True)
 
-    def ask(self, name: str, asks: Sequence[Ask]) -> Sequence[Scored]:
+    def ask(self, name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
         requests = [
             models.QueryRequest(
                 query=_query(each.query),
@@ -106,18 +106,18 @@ class ClientEngine:
             for each in asks
         ]
         with _named_errors():
-            found = self._client.query_batch_points(name, requests)
-        return [[(int(each.id), each.score) for each in one.points] for one in found]
+            answers = self._client.query_batch_points(name, requests)
+        return [[(int(each.id), each.score) for each in one.points] for one in answers]
 
-    def page(self, name: str, start: int, limit: int) -> Sequence[Held]:
+    def page(self, name: str, start: int, limit: int) -> Sequence[PointState]:
         with _named_errors():
             rows, _ = self._client.scroll(
                 name, limit=limit, offset=start, with_payload=list(PAYLOAD), with_vectors=False
             )
-        held = (each.payload or {} for each in rows)
+        payloads = (each.payload or {} for each in rows)
         return [
-            Held(int(row.id), *(int(payload.get(key, 0)) for key in PAYLOAD))
-            for row, payload in zip(rows, held, strict=True)
+            PointState(int(row.id), *(int(payload.get(key, 0)) for key in PAYLOAD))
+            for row, payload in zip(rows, payloads, strict=True)
         ]
 
     def count(self, name: str) -> int:
@@ -154,7 +154,7 @@ def _query(query: Sparse | Sequence[float]) -> models.SparseVector | list[float]
     return _sparse(query) if isinstance(query, Sparse) else list(query)
 
 
-def _filter(ask: Ask) -> models.Filter:
+def _filter(ask: PointQuery) -> models.Filter:
     readable = models.MatchAny(any=sorted(ask.collections))
     must: list[models.Condition] = [models.FieldCondition(key="collection", match=readable)]
     if ask.ids is not None:

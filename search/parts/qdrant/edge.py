@@ -19,10 +19,10 @@ from search.parts.qdrant.port import (
     GRAPH_BEAM,
     OVERSAMPLING,
     TERMS,
-    Ask,
     EngineError,
-    Held,
     Point,
+    PointQuery,
+    PointState,
     Scored,
     Sparse,
 )
@@ -79,11 +79,11 @@ class EdgeEngine:
 
     def keep_only(self, name: str, version: int, ids: Collection[int]) -> None:
         of_version = edge.FieldCondition("version", match=edge.MatchValue(version))
-        kept: list[Any] = [edge.HasIdCondition(set(ids))]
-        chosen = edge.Filter(must=[of_version], must_not=kept if ids else None)
+        remaining: list[Any] = [edge.HasIdCondition(set(ids))]
+        chosen = edge.Filter(must=[of_version], must_not=remaining if ids else None)
         self._update(name, edge.UpdateOperation.delete_points_by_filter(chosen))
 
-    def ask(self, name: str, asks: Sequence[Ask]) -> Sequence[Scored]:
+    def ask(self, name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
         requests = [
             edge.QueryRequest(
                 each.limit,
@@ -94,15 +94,16 @@ class EdgeEngine:
             for each in asks
         ]
         with _named_errors():
-            found = self._shard(name).query_batch(edge.QueryBatchRequest(requests))
-        return [[(int(each.id), each.score) for each in one] for one in found]
+            answers = self._shard(name).query_batch(edge.QueryBatchRequest(requests))
+        return [[(int(each.id), each.score) for each in one] for one in answers]
 
-    def page(self, name: str, start: int, limit: int) -> Sequence[Held]:
+    def page(self, name: str, start: int, limit: int) -> Sequence[PointState]:
         request = edge.ScrollRequest(offset=start, limit=limit, with_payload=True)
         with _named_errors():
             rows, _ = self._shard(name).scroll(request)
         return [
-            Held(int(row.id), *(int((row.payload or {})[key]) for key in _KEYS)) for row in rows
+            PointState(int(row.id), *(int((row.payload or {})[key]) for key in _KEYS))
+            for row in rows
         ]
 
     def count(self, name: str) -> int:
@@ -164,7 +165,7 @@ def _query(query: Sparse | Sequence[float]) -> Any:
     return list(query)
 
 
-def _filter(ask: Ask) -> edge.Filter:
+def _filter(ask: PointQuery) -> edge.Filter:
     must: list[Any] = [
         edge.FieldCondition("collection", match=edge.MatchAny(list(ask.collections)))
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from common.guarded import CircuitBreaker
-from search.parts.qdrant.port import Ask, Engine, EngineError, Scored
+from search.parts.qdrant.port import Engine, EngineError, PointQuery, Scored
 from search.retrieval import backends
 
 # Seconds that an engine is left alone after a failure: one search in so many waits for a time-out.
@@ -69,7 +69,7 @@ def read_from() -> str:
     return _read.get()
 
 
-def ask(name: str, asks: Sequence[Ask]) -> Sequence[Scored]:
+def ask(name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
     """The engine's answers; raises EngineError at once if it failed a moment ago."""
     if breaker.is_open:
         raise EngineError("Qdrant failed a moment ago and is left alone.")

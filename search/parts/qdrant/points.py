@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from search.parts.qdrant.port import Held, Point, Sparse, space_name
+from search.parts.qdrant.port import Point, PointState, Sparse, space_name
 
 # Of a page of chunks, and so of a request that writes them. A guess: about 2 MB of JSON.
 AT_ONCE = 500
@@ -24,7 +24,7 @@ FROM ingestion_chunk c
 WHERE c.searchable AND c.id > %(after)s AND {{which}}
 ORDER BY c.id LIMIT %(limit)s
 """
-_HELD = f"""
+_STATES = f"""
 SELECT c.id, c.collection_id, c.version_id, {_STAMP} FROM ingestion_chunk c
 WHERE c.searchable AND c.id >= %s AND (%s::bigint IS NULL OR c.id <= %s) ORDER BY c.id LIMIT %s
 """
@@ -44,11 +44,11 @@ def after(last: int, spaces: Sequence[int]) -> list[Point]:
     return _page("true", last, AT_ONCE, spaces)
 
 
-def held(start: int, end: int | None, limit: int) -> list[Held]:
+def states(start: int, end: int | None, limit: int) -> list[PointState]:
     """What the engine should hold of the ids from `start` to `end`, both included."""
     with connection.cursor() as cursor:
-        cursor.execute(_HELD, [start, end, end, limit])
-        return [Held(*row) for row in cursor.fetchall()]
+        cursor.execute(_STATES, [start, end, end, limit])
+        return [PointState(*row) for row in cursor.fetchall()]
 
 
 def sparse(sent: bytes) -> Sparse:

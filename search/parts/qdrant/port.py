@@ -44,7 +44,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PointState:
     """What the engine says of a point, to be compared with the chunk."""
 
     id: int
@@ -54,7 +54,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PointQuery:
     """The `limit` best points by one vector.
 
     Of the points in one of `collections`, and if there are `ids` only of these. `exact`: by
@@ -96,10 +96,10 @@ class Engine(Protocol):
     def keep_only(self, name: str, version: int, ids: Collection[int]) -> None:
         """Remove the points of a version except these ids."""
 
-    def ask(self, name: str, asks: Sequence[Ask]) -> Sequence[Scored]:
+    def ask(self, name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
         """The answers to several questions, in their order, by one request."""
 
-    def page(self, name: str, start: int, limit: int) -> Sequence[Held]:
+    def page(self, name: str, start: int, limit: int) -> Sequence[PointState]:
         """Up to `limit` points with ids of at least `start`, by ascending id."""
 
     def count(self, name: str) -> int:

@@ -112,10 +112,10 @@ def switch(row: PointCollection) -> PointCollection | None:
 def tidy() -> int:
     """Have the collections removed that have been kept long enough; return how many."""
     limit = timezone.now() - KEPT
-    kept = PointCollection.objects.filter(state=State.PREVIOUS, left_at__lte=limit)
-    for row in kept:
+    outdated = PointCollection.objects.filter(state=State.PREVIOUS, left_at__lte=limit)
+    for row in outdated:
         _drop(row)
-    return len(kept)
+    return len(outdated)
 
 
 def _drop(row: PointCollection) -> None:

@@ -26,12 +26,12 @@ from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query, Signal
 from search.parts.qdrant import engines
 from search.parts.qdrant.points import sparse
-from search.parts.qdrant.port import TERMS, Ask, EngineError, Sparse, space_name
+from search.parts.qdrant.port import TERMS, EngineError, PointQuery, Sparse, space_name
 from search.retrieval import statement
 from search.retrieval.external import External
 from search.retrieval.filters import Scope
 from search.retrieval.prepared import Shapes, Statement, run, send
-from search.retrieval.statement import Wanted
+from search.retrieval.statement import RetrievalOptions
 from search.signals import registry, terms, vector
 from search.signals.registry import Inputs, SignalPart
 from search.signals.sql import named
@@ -67,7 +67,7 @@ def retrieve(
     *,
     space: EmbeddingSpace | None,
     embedding: Sequence[float] | None,
-    wanted: Wanted,
+    options: RetrievalOptions,
 ) -> Candidates:
     """`statement.retrieve` with the candidates and scores of the engine.
 
@@ -75,7 +75,7 @@ def retrieve(
     which `degraded` names: at the size that needs an engine, Postgres cannot replace it there.
     """
     started = time.perf_counter()
-    inputs = Inputs(query, scope, profile, wanted.signals, space, embedding)
+    inputs = Inputs(query, scope, profile, options.signals, space, embedding)
     degraded: tuple[Signal, ...] = ()
     external: External | None = None
     has_failed = False
@@ -91,7 +91,7 @@ def retrieve(
         degraded, embedding = (Signal.VECTOR,) * runs, None
     waited = (time.perf_counter() - started) * 1000
     candidates = statement.retrieve(
-        query, scope, profile, space=space, embedding=embedding, wanted=wanted, external=external
+        query, scope, profile, space=space, embedding=embedding, options=options, external=external
     )
     spent = {"retrieve": candidates.milliseconds["retrieve"] + waited}
     return replace(candidates, degraded=degraded, milliseconds=spent)
@@ -159,7 +159,7 @@ def _scores(target: _Target, ids: Sequence[int]) -> dict[Signal, Sequence[float 
     if not ids:
         return scores
     asks = [
-        Ask(using, vector, len(ids), target.collections, ids, exact=True)
+        PointQuery(using, vector, len(ids), target.collections, ids, exact=True)
         for using, vector in target.vectors.values()
     ]
     for signal, scored in zip(target.vectors, engines.ask(target.name, asks), strict=True):
@@ -253,7 +253,7 @@ def _candidates(
     remaining = dict(generating)
     while remaining:
         asks = [
-            Ask(using, each, limit, target.collections, target.few, exact=target.is_small)
+            PointQuery(using, each, limit, target.collections, target.few, exact=target.is_small)
             for using, each in remaining.values()
         ]
         answers = dict(zip(remaining, engines.ask(target.name, asks), strict=True))

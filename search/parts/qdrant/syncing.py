@@ -45,8 +45,8 @@ class Lag:
 
 def lag() -> Lag:
     """How far the engine is behind."""
-    found = PointChange.objects.aggregate(waiting=Count("pk"), since=Min("created"))
-    return Lag(**found)
+    totals = PointChange.objects.aggregate(waiting=Count("pk"), since=Min("created"))
+    return Lag(**totals)
 
 
 def sync() -> int:
@@ -100,11 +100,11 @@ def _write(version: int) -> None:
     # Another worker may be writing an older state of it; in sorted order, so without a deadlock.
     hold_name(f"points of version {version}")
     for collection in PointCollection.objects.filter(state__in=PointCollection.WRITTEN):
-        kept: list[int] = []
+        written: list[int] = []
         for page in points.of_version(version, collection.spaces):
             engine().upsert(collection.name, page)
-            kept += [point.id for point in page]
-        engine().keep_only(collection.name, version, kept)
+            written += [point.id for point in page]
+        engine().keep_only(collection.name, version, written)
 
 
 def _postpone(failed: _Failed) -> None:

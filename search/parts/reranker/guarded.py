@@ -53,18 +53,18 @@ class GuardedReranker:
         keys = self._keys(query, passages)
         # Measured latencies are those of questions that nobody has asked before.
         cached = _cached(list(keys.values())) if patience is None else {}
-        known = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
-        missing = [passage for passage in passages if passage.chunk not in known]
-        for result, number in (("hit", len(known)), ("miss", len(missing))):
+        strengths = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
+        missing = [passage for passage in passages if passage.chunk not in strengths]
+        for result, number in (("hit", len(strengths)), ("miss", len(missing))):
             metrics.count(metrics.CACHE, number, cache="reranker", result=result)
         if not missing:
-            return known
+            return strengths
         with metrics.timed(metrics.RERANKER_SECONDS, outcome="failed") as labels:
-            found = self._read(query, missing, patience or TIMEOUT)
+            values = self._read(query, missing, patience or TIMEOUT)
             labels["outcome"] = "ok"
-        given = {passage.chunk: each for passage, each in zip(missing, found, strict=True)}
-        _cache({keys[chunk]: strength for chunk, strength in given.items()})
-        return known | given
+        read = {passage.chunk: each for passage, each in zip(missing, values, strict=True)}
+        _cache({keys[chunk]: strength for chunk, strength in read.items()})
+        return strengths | read
 
     def _read(
         self, query: str, passages: Sequence[RerankerInput], seconds: float
@@ -112,11 +112,11 @@ class GuardedReranker:
 def _cached(keys: Sequence[str]) -> Mapping[str, float]:
     """The cached strengths; none if the cache fails."""
     try:
-        held = cache.get_many(keys)
+        values = cache.get_many(keys)
     except Exception:  # each cache raises its own errors; none may fail a search
         logger.warning("Cannot read the cache of the reranker", exc_info=True)
         return {}
-    return {key: each for key, each in held.items() if isinstance(each, float) and 0 <= each <= 1}
+    return {key: each for key, each in values.items() if isinstance(each, float) and 0 <= each <= 1}
 
 
 def _cache(strengths: Mapping[str, float]) -> None:

@@ -102,7 +102,7 @@ def read_answer(body: bytes, count: int) -> list[float]:
     try:
         answer = json.loads(body)
         items = answer["results"] if isinstance(answer, dict) else answer
-        found = [(item["index"], _score(item)) for item in items]
+        rated = [(item["index"], _score(item)) for item in items]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise RerankerUnavailable(
             "The reranker's answer is not a list of scores. Check that RERANKER_URL is the address "
@@ -110,12 +110,12 @@ def read_answer(body: bytes, count: int) -> list[float]:
         ) from error
     scores = {
         index: score
-        for index, score in found
+        for index, score in rated
         if isinstance(index, int) and not isinstance(index, bool) and math.isfinite(score)
     }
-    if len(found) != count or set(scores) != set(range(count)):
+    if len(rated) != count or set(scores) != set(range(count)):
         raise RerankerUnavailable(
-            f"The reranker was sent {count} passages and returned {len(found)} scores, or numbered "
+            f"The reranker was sent {count} passages and returned {len(rated)} scores, or numbered "
             "them wrongly, or some are no numbers."
         )
     return [scores[place] for place in range(count)]

@@ -33,13 +33,13 @@ class SentenceReranker:
         texts = [_text(passage) for passage in passages]
         try:
             embedder = build(embedder_config(_config(self._model))).questions
-            asked = embedder.embed_query(query)
-            found = sentences.held(embedder, texts)
-            missing = [text for text in dict.fromkeys(texts) if text not in found]
-            found |= sentences.embedded(embedder, missing)
+            question = embedder.embed_query(query)
+            rows = sentences.held(embedder, texts)
+            missing = [text for text in dict.fromkeys(texts) if text not in rows]
+            rows |= sentences.embedded(embedder, missing)
         except EmbeddingError as error:
             raise RerankerUnavailable(f"The sentences could not be compared: {error}") from error
-        return [min(max(float((found[text].vectors @ asked).max()), 0.0), 1.0) for text in texts]
+        return [min(max(float((rows[text].vectors @ question).max()), 0.0), 1.0) for text in texts]
 
 
 def model_of_settings() -> str:

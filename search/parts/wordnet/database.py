@@ -79,17 +79,17 @@ class WordNet:
         Of a word's senses the one is taken whose gloss and words share most with the rest of the
         text (Lesk 1986), else the most frequent. Words of the text itself are left out.
         """
-        asked = [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
-        found: dict[str, float] = {}
+        words = [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
+        grades: dict[str, float] = {}
         place = 0
-        while place < len(asked):
-            size, senses = self._longest(asked[place : place + MAX_WORDS])
-            rest = {*asked[:place], *asked[place + size :]} - _FUNCTION_WORDS
+        while place < len(words):
+            size, senses = self._longest(words[place : place + MAX_WORDS])
+            rest = {*words[:place], *words[place + size :]} - _FUNCTION_WORDS
             for word, grade in self._related(senses, rest):
-                if word not in asked and not set(word.split()) <= set(asked):
-                    found[word] = max(grade, found.get(word, 0.0))
+                if word not in words and not set(word.split()) <= set(words):
+                    grades[word] = max(grade, grades.get(word, 0.0))
             place += size
-        best = sorted(found.items(), key=lambda pair: -pair[1])[:MAX_RELATIVES]
+        best = sorted(grades.items(), key=lambda pair: -pair[1])[:MAX_RELATIVES]
         return tuple(Relative(word, grade) for word, grade in best)
 
     def base_forms(self, word: str, part: str) -> tuple[str, ...]:
@@ -107,13 +107,13 @@ class WordNet:
 
     def senses(self, word: str) -> list[Synset]:
         """The senses of a word or collocation (`heart_attack`), nouns first, by frequency."""
-        found = []
+        synsets = []
         for part in PARTS:
             for form in self.base_forms(word, part)[:1]:
                 fields = _line(self._index[part], form)
                 offsets = fields[6 + int(fields[3]) :]
-                found += [self._synset(part, int(each)) for each in offsets[:MAX_SENSES]]
-        return found
+                synsets += [self._synset(part, int(each)) for each in offsets[:MAX_SENSES]]
+        return synsets
 
     def _longest(self, words: Sequence[str]) -> tuple[int, list[Synset]]:
         """The number of words of the longest collocation that begins here, and its senses."""
@@ -165,16 +165,16 @@ def _mapped(path: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _line(held: mmap.mmap, word: str) -> list[str]:
+def _line(file: mmap.mmap, word: str) -> list[str]:
     """The fields of the line that begins with the word, in a sorted file; empty without one."""
     sought = word.encode()
-    low, high = 0, len(held)
+    low, high = 0, len(file)
     while low < high:
         middle = (low + high) // 2
-        start = max(held.rfind(b"\n", low, middle) + 1, low)
-        end = held.find(b"\n", middle)
-        end = len(held) if end < 0 else end
-        line = held[start:end]
+        start = max(file.rfind(b"\n", low, middle) + 1, low)
+        end = file.find(b"\n", middle)
+        end = len(file) if end < 0 else end
+        line = file[start:end]
         key = line.split(b" ", 1)[0]  # empty for the licence, which comes first
         if key == sought:
             return line.decode("utf-8", "replace").split()
