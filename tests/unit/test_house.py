@@ -147,3 +147,20 @@ def measured() -> dict[str, int]:
 @pytest.mark.parametrize("what", BUDGETS)
 def test_a_budget_is_kept(what: str) -> None:
     assert measured()[what] <= BUDGETS[what], f"{what}: take away, or write an ADR that pays"
+
+
+# Django's own, and what only groups them.
+EVERYWHERE = {"admin", "api", "management", "migrations", "models", "templatetags", "formats"}
+
+
+def test_the_map_of_the_house_names_every_package() -> None:
+    """CONTRIBUTING.md says what each folder of the two apps, the site and `common` is for."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where things are")[2]
+    on_the_map = set(re.findall(r"[`/]([a-z_]+)`", table))
+    folders = {
+        folder.name
+        for package in PACKAGES
+        for folder in (ROOT / package).iterdir()
+        if folder.is_dir() and any(folder.glob("*.py"))
+    }
+    assert folders - EVERYWHERE <= on_the_map
