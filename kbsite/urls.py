@@ -17,6 +17,7 @@ from kbsite.operations.monitoring.endpoint import metrics
 from kbsite.operations.probes.health import health
 from kbsite.sign_in import urls as sign_in
 from kbsite.sign_in.views import SignIn
+from search.api.urls import compatible
 
 handler500 = "kbsite.serving.outages.server_error"
 
@@ -54,6 +55,6 @@ urlpatterns = [
     path("health/", health.view, name="health"),
     path("metrics", metrics.view, name="metrics"),
     path("api/", include("search.api.urls")),
-    path("v1/", include("search.api.compatible.urls")),
+    path("v1/", include((compatible, "compatible"))),
     path("", include("search.urls")),
 ]

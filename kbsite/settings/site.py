@@ -62,7 +62,7 @@ MIDDLEWARE = [
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
     "kbsite.serving.outages.refuse_during_outage",
-    "search.exporting.read_only.ReadOnly",
+    "search.exporting.server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

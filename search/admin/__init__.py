@@ -1,14 +1,12 @@
-"""The admin of search: rules, synonyms, pins, hides, scopes; and the recorded searches."""
+"""The admin of search: rules, synonyms, pins, hides; and the recorded searches."""
 
 from search.admin.curated import ClassRuleAdmin, HideAdmin, PinAdmin, SynonymAdmin
-from search.admin.scopes import ScopeProfileAdmin
 from search.admin.searches import SearchEventAdmin
 
 __all__ = [
     "ClassRuleAdmin",
     "HideAdmin",
     "PinAdmin",
-    "ScopeProfileAdmin",
     "SearchEventAdmin",
     "SynonymAdmin",
 ]

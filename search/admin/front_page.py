@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from common.admin.charts import line
 from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.versions import UNFINISHED
-from search.analytics.admin import figures
+from search.analytics import reporting
 from search.analytics.models import SearchEvent
 from search.answers import feedback
 from search.answers.models import Answer, AnswerLimits
@@ -34,21 +34,21 @@ PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of the front page: only the parts that the user has permission for."""
     user = request.user
-    days = figures.days_of(request.GET.get("days", ""))
+    days = reporting.days_of(request.GET.get("days", ""))
     if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
         context["library"] = _library(request)
     if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
         context["ranking"] = _ranking()
     if user.has_perm("analytics.view_searchevent"):
-        context["searching"] = figures.searching(days)
+        context["searching"] = reporting.searching(days)
     if user.has_perm("analytics.view_gap") or user.has_perm("analytics.change_gap"):
-        context["gaps"] = figures.open_gaps(user)
+        context["gaps"] = reporting.open_gaps(user)
     if user.has_perm("answers.view_answer"):
         context["answering"] = _answering(days)
     if user.has_perm("tuning.view_evaluationrun"):
         context["quality"] = _quality(days)
     context["may_upload"] = user.has_perm("ingestion.add_document")
-    context["ranges"] = figures.RANGES
+    context["ranges"] = reporting.RANGES
     context["days"] = days
     context["steps"] = first_steps(user, context)
     return context

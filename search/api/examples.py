@@ -10,7 +10,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 
-from search.api.answers.serializers import AnswerSerializer
+from search.api.answer_forms import AnswerSerializer
 from search.api.responses import SearchResponseSerializer
 from search.domain import Signal, Weights
 

@@ -1,4 +1,4 @@
-"""The parts of a result in the API: its document, the explanation of its score, what is folded."""
+"""The parts of a result in the API: document, explanation, what is folded; and the section."""
 
 from __future__ import annotations
 
@@ -204,3 +204,32 @@ class FoldedSerializer(serializers.Serializer[Result]):
 
 
 CREATED, METADATA = serializers.DateTimeField(), MetadataField()
+
+
+class SectionSerializer(serializers.Serializer[Any]):
+    """The passages `first` to `last` of a document, the one asked for among them.
+
+    `start` and `end` are character offsets into the document's extracted text. `is_whole` says
+    that it ends where its heading's section does; otherwise there is more of it.
+    """
+
+    document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
+    title = serializers.CharField(source="document.title")
+    chunk = serializers.IntegerField(source="asked", help_text="The requested passage, from 0.")
+    heading_path = serializers.ListField(
+        child=serializers.CharField(),
+        source="section.path",
+        help_text="The headings above the whole section, outermost first.",
+    )
+    page = serializers.IntegerField(allow_null=True, help_text="Where it begins.")
+    first = serializers.IntegerField(
+        source="section.first", help_text="The ordinal of its first passage."
+    )
+    last = serializers.IntegerField(
+        source="section.last", help_text="The ordinal of its last passage."
+    )
+    start = serializers.IntegerField(source="section.start")
+    end = serializers.IntegerField(source="section.end")
+    tokens = serializers.IntegerField(source="section.tokens", help_text="Of the embedding model.")
+    is_whole = serializers.BooleanField(source="section.is_whole")
+    text = serializers.CharField(help_text="Without overlaps, with hand edits.")

@@ -1,4 +1,4 @@
-"""The API: /api/v1/, its schema and its documentation."""
+"""The API: /api/v1/, its schema and documentation; and the protocol of OpenAI's API at /v1/."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from rest_framework.routers import SimpleRouter
 
 from ingestion.api.urls import DOCUMENT
 from ingestion.api.urls import router as library
-from search.analytics.api import InteractionView
-from search.api.answers.threads import ThreadViewSet
-from search.api.answers.views import AnswerViewSet
+from search.api.answers import AnswerViewSet, ThreadViewSet
+from search.api.compatible.base import UnknownAddressView
+from search.api.compatible.chat import ChatCompletionsView
+from search.api.compatible.embeddings import EmbeddingsView
+from search.api.compatible.requests import ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet
-from search.api.views import DocumentationView, MissingView, SearchView, SectionViewSet
+from search.api.views import (
+    DocumentationView,
+    InteractionView,
+    MissingView,
+    SearchView,
+    SectionViewSet,
+)
 from search.parts import is_installed
 from search.parts.experiments.api import ExperimentViewSet
 
@@ -44,4 +52,13 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),
     re_path(r"(?P<rest>[\s\S]*)\Z", MissingView.as_view(), name="missing"),
+]
+
+# Below /v1/; without a final slash, as OpenAI's.
+compatible = [
+    path("chat/completions", ChatCompletionsView.as_view(), name="chat"),
+    path("models", ModelsView.as_view(), name="models"),
+    path("models/<path:model_name>", ModelView.as_view(), name="model"),
+    path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
+    re_path(r"(?P<rest>[\s\S]*)\Z", UnknownAddressView.as_view(), name="missing"),
 ]

@@ -1,4 +1,4 @@
-"""Search over HTTP, and the section around a passage."""
+"""Search over HTTP, interactions with its results, and the section around a passage."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularSwaggerView
-from rest_framework import serializers
+from rest_framework import serializers, status
 from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -22,46 +22,20 @@ from rest_framework.views import APIView
 from common.accounts import quotas
 from common.api.access import OPEN
 from common.api.requests import Rank, read_body, read_query
+from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection, Document
 from search import pipeline
-from search.analytics.models import SearchEvent
+from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
+from search.analytics.models import Interaction, SearchEvent
 from search.analytics.privacy import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
-from search.api.results import wants_legacy
+from search.api.results import SectionSerializer, wants_legacy
+from search.errors import UnknownSearch
 from search.presentation.reading import section_around
-
-
-class SectionSerializer(serializers.Serializer[Any]):
-    """The passages `first` to `last` of a document, the one asked for among them.
-
-    `start` and `end` are character offsets into the document's extracted text. `is_whole` says
-    that it ends where its heading's section does; otherwise there is more of it.
-    """
-
-    document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
-    title = serializers.CharField(source="document.title")
-    chunk = serializers.IntegerField(source="asked", help_text="The requested passage, from 0.")
-    heading_path = serializers.ListField(
-        child=serializers.CharField(),
-        source="section.path",
-        help_text="The headings above the whole section, outermost first.",
-    )
-    page = serializers.IntegerField(allow_null=True, help_text="Where it begins.")
-    first = serializers.IntegerField(
-        source="section.first", help_text="The ordinal of its first passage."
-    )
-    last = serializers.IntegerField(
-        source="section.last", help_text="The ordinal of its last passage."
-    )
-    start = serializers.IntegerField(source="section.start")
-    end = serializers.IntegerField(source="section.end")
-    tokens = serializers.IntegerField(source="section.tokens", help_text="Of the embedding model.")
-    is_whole = serializers.BooleanField(source="section.is_whole")
-    text = serializers.CharField(help_text="Without overlaps, with hand edits.")
 
 
 class SectionViewSet(ApiViewSet[Document]):
@@ -231,3 +205,68 @@ class MissingView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise Http404
+
+
+class InteractionSerializer(Parameters):
+    """An interaction with a result, or feedback on the search (`solved`, `unsolved`)."""
+
+    kind = ChoiceField(
+        choices=Interaction.Kind.choices,
+        help_text="`click`, `dwell` (with `seconds`), `up` and `down` name a document; `solved` "
+        "and `unsolved` say whether the search answered the question.",
+    )
+    document = serializers.UUIDField(
+        required=False, allow_null=True, help_text="One of the documents found, by its id."
+    )
+    seconds = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=86_400,
+        help_text=f"For `dwell`: how long it was read; counted up to {MAX_SECONDS:g}.",
+    )
+    undo = serializers.BooleanField(
+        default=False, help_text="Takes a thumb or an answer back instead."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["kind"] == Interaction.Kind.DWELL and attrs.get("seconds") is None:
+            raise serializers.ValidationError({"seconds": "Say how long it was read."})
+        return attrs
+
+    @property
+    def said(self) -> Said:
+        given = self.validated_data
+        return Said(
+            kind=Interaction.Kind(given["kind"]),
+            document=given.get("document"),
+            seconds=given.get("seconds"),
+            undo=given["undo"],
+        )
+
+
+class InteractionView(APIView):
+    """Interactions with the results of a search."""
+
+    permission_classes = (AllowAny,)
+    rank = Rank.SEARCH
+    needs_scope = "read"
+
+    @extend_schema(
+        operation_id="search_interaction",
+        request=InteractionSerializer,
+        responses={204: OpenApiResponse(description="It is noted.")},
+    )
+    def post(self, request: Request, search_id: UUID) -> Response:
+        """Report a click, reading time, a thumb or an answer.
+
+        For the search that `search_id` named in its answer, within a day, and only by who
+        searched: the same user, or without one the same address and program. Reporting the same
+        again changes nothing; a thumb down takes a thumb up back, and the other way round.
+        """
+        report = read_body(request, InteractionSerializer)
+        try:
+            record_interaction(request, search_id, report.said)
+        except UnknownSearch as error:
+            raise Http404 from error
+        return Response(status=status.HTTP_204_NO_CONTENT)

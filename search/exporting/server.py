@@ -1,17 +1,22 @@
-"""The folder of a read-only server of one collection: program, documents and profile."""
+"""The read-only server of one collection: its folder, and the refusal of changes (READ_ONLY=1)."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core import serializers
+from django.core.exceptions import MiddlewareNotUsed
 from django.db import transaction
 from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.utils.translation import gettext as _
 
+from common.api.errors import body
 from ingestion.exporting.writing import export
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
@@ -199,3 +204,35 @@ def _profile_of(collection: Collection) -> SearchProfile:
 def _fields(row: SearchProfile | ClassWeights) -> dict[str, Any]:
     fields: dict[str, Any] = json.loads(serializers.serialize("json", [row]))[0]["fields"]
     return {name: value for name, value in fields.items() if name not in _HISTORY}
+
+
+READING = {"GET", "HEAD", "OPTIONS"}
+# Posted, because questions are long; they change nothing.
+QUESTIONS = (
+    "/answers/", "/answers/stream/", "/api/v1/search/", "/api/v1/answers/", "/v1/chat/completions",
+    "/v1/embeddings",
+)  # fmt: skip
+CLOSED = ("/admin/", "/accounts/", "/login/", "/logout/")
+
+
+class ReadOnly:
+    """Refuses what would change something, the admin and signing in; only with READ_ONLY=1."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        if not settings.READ_ONLY:
+            raise MiddlewareNotUsed
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return _refusal(request) or self._get_response(request)
+
+
+def _refusal(request: HttpRequest) -> HttpResponseBase | None:
+    """The response to a request that would change something; None to all others."""
+    path = request.path_info
+    if path.startswith(CLOSED):
+        raise Http404
+    if request.method in READING or path == "/" or path in QUESTIONS:
+        return None
+    message = _("This server is read-only: nothing can be changed here.")
+    return JsonResponse(body("read_only", message), status=403)

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
 from common.api.parsers import BoundedJSONParser
 from common.api.requests import Rank
-from search.api.answers.views import AnyNegotiation
+from search.api.answers import AnyNegotiation
 from search.api.parameters import error_response
 from search.errors import SearchError
 

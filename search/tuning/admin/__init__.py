@@ -3,7 +3,7 @@
 from search.tuning.admin.gate import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
 from search.tuning.admin.golden import GoldenQueryAdmin
 from search.tuning.admin.golden_pages import JudgementAdmin
-from search.tuning.admin.profiles import SearchProfileAdmin
+from search.tuning.admin.profiles import ScopeProfileAdmin, SearchProfileAdmin
 from search.tuning.admin.runs import EvaluationRunAdmin
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "ProfileChangeAdmin",
     "PublicationAdmin",
     "PublishGateAdmin",
+    "ScopeProfileAdmin",
     "SearchProfileAdmin",
 ]

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
-from search.analytics.admin.figures import searching
+from search.analytics.reporting import searching
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile

@@ -1,4 +1,4 @@
-"""Answers: asked, read back and rated."""
+"""Answers, generated, read back and rated; and threads, the conversations of signed-in users."""
 
 from __future__ import annotations
 
@@ -6,70 +6,48 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.access import OPEN, AnonymousAnswersThrottle, UserAnswersThrottle, requires
-from common.api.requests import Rank, location, read_body
-from common.api.serializers import ChoiceField
-from common.api.viewsets import ApiViewSet
+from common.accounts.models import Scope
+from common.api.access import (
+    OPEN,
+    AnonymousAnswersThrottle,
+    UserAnswersThrottle,
+    require_scope,
+    requires,
+)
+from common.api.requests import Rank, actor, location, read_body
+from common.api.viewsets import ApiViewSet, ReadViewSet
 from search.analytics.privacy import budget_key, is_recorded, visitor_of
-from search.answers import answering, feedback, recording
+from search.answers import answering, feedback, recording, threads
 from search.answers.domain import Mode
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
 from search.answers.wire import answer_data
-from search.api.answers.serializers import (
+from search.api.answer_forms import (
+    EVENT_STREAM,
     AnswerSerializer,
     AnswerSummarySerializer,
+    AskParameters,
     FeedbackSerializer,
     GiveFeedbackSerializer,
     StoredAnswerSerializer,
+    ThreadSerializer,
+    ThreadWithAnswersSerializer,
     stored,
     summary,
 )
 from search.api.examples import ANSWER_EXAMPLES
-from search.api.parameters import QuestionParameters
-from search.query import MAX_QUERY_CHARS
-
-EVENT_STREAM = "text/event-stream"
-
-
-class AskParameters(QuestionParameters):
-    """A question, how it is to be answered, and in which conversation."""
-
-    mode = ChoiceField(
-        choices=[mode.value for mode in Mode],
-        required=False,
-        help_text="`instant`: one search, and quotes or one call of the model. `auto`: more if "
-        "the confidence is low. `thinking`: several searches and one repair. By default the "
-        "answer profile's.",
-    )
-    thread = serializers.UUIDField(
-        required=False,
-        allow_null=True,
-        help_text="One of your threads. The question follows those asked there before.",
-    )
-    searched_for = serializers.CharField(
-        required=False,
-        max_length=MAX_QUERY_CHARS,
-        help_text="Search for this in place of a standalone question made from `q` and the thread.",
-    )
-    stream = serializers.BooleanField(
-        default=False,
-        help_text="Send the answer as events while it is written; so does the header "
-        f"`Accept: {EVENT_STREAM}`.",
-    )
-    texts = serializers.BooleanField(
-        default=True, help_text="Whether each source includes the text of its passage."
-    )
 
 
 class AnyNegotiation(DefaultContentNegotiation):
@@ -218,3 +196,94 @@ class AnswerViewSet(ApiViewSet[Answer]):
         if row is None:
             raise Http404
         return row
+
+
+MARKDOWN = "text/markdown"
+
+
+class ThreadViewSet(ReadViewSet[Thread]):
+    """Your conversations, and those that others share. Nobody else reads yours, staff included."""
+
+    serializer_class = ThreadSerializer
+    content_negotiation_class = AnyNegotiation
+    permission_classes = [IsAuthenticated]
+    needs_scope = "read"
+    lookup_field = "public_id"
+    lookup_url_kwarg = "thread_id"
+    lookup_value_converter = "uuid"
+    queryset = Thread.objects.none()
+
+    def get_queryset(self) -> QuerySet[Thread]:
+        """The user's own threads; to read one by its id, also one that is shared."""
+        if self.action in ("retrieve", "export"):
+            return Thread.objects.visible_to(self.request.user)
+        return Thread.objects.owned_by(self.request.user)
+
+    def list(self, request: Request) -> Response:
+        """List your threads, the last used first."""
+        return super().list(request)
+
+    @extend_schema(responses=ThreadWithAnswersSerializer)
+    def retrieve(self, request: Request, thread_id: str) -> Response:
+        """Show a thread with its answers.
+
+        An answer one of whose sources you may not read is `withheld`.
+        """
+        thread = self.get_object()
+        rows = recording.with_sources(request.user).filter(thread=thread).order_by("at", "pk")
+        shown: dict[str, Any] = dict(self.get_serializer(thread).data)
+        return Response({**shown, "answers": stored(list(rows), request)})
+
+    def create(self, request: Request) -> Response:
+        """Start a thread. Name it in the questions that belong to it."""
+        form = self._form(request)
+        if form.validated_data.get("shared"):
+            require_scope(request, Scope.ADMINISTER)
+        thread = threads.start(actor(request), form.validated_data["title"])
+        if form.validated_data.get("shared"):
+            threads.share(thread, True, acting_user=request.user)
+        headers = location(request, "thread-detail", thread.public_id)
+        return self.shown(thread, status.HTTP_201_CREATED, headers)
+
+    def partial_update(self, request: Request, thread_id: str) -> Response:
+        """Rename your thread, or share it.
+
+        A shared thread is readable to signed-in users who have its address; each of them sees only
+        answers whose sources they may read.
+        """
+        thread = self.get_object()
+        given = self._form(request, partial=True).validated_data
+        if "title" in given:
+            threads.rename(thread, given["title"], acting_user=request.user)
+        if "shared" in given:
+            threads.share(thread, given["shared"], acting_user=request.user)
+        thread.refresh_from_db()
+        return self.shown(thread)
+
+    def destroy(self, request: Request, thread_id: str) -> Response:
+        """Delete your thread and its answers."""
+        threads.delete(self.get_object(), acting_user=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    # A leaked token that may only read must neither show a conversation to others nor delete it.
+    partial_update.needs_scope = destroy.needs_scope = Scope.ADMINISTER  # type: ignore[attr-defined]
+
+    @extend_schema(
+        responses={(200, MARKDOWN): OpenApiResponse(OpenApiTypes.STR, "The thread as Markdown.")}
+    )
+    @action(detail=True, methods=["get"])
+    def export(self, request: Request, thread_id: str) -> HttpResponse:
+        """Export a thread as Markdown, with links to the sources."""
+        thread = get_object_or_404(self.get_queryset(), public_id=thread_id)
+        text = threads.export(thread, request.user, base=request.build_absolute_uri("/"))
+        name = f"thread-{thread.public_id}.md"
+        return HttpResponse(
+            text,
+            content_type=f"{MARKDOWN}; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+    def _form(self, request: Request, *, partial: bool = False) -> Any:
+        form = self.get_serializer(data=request.data, partial=partial)
+        form.is_valid(raise_exception=True)
+        return form

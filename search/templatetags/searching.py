@@ -1,4 +1,4 @@
-"""Template tags and filters for scores, explanations and the workbench's figures."""
+"""Template tags: scores, explanations, the workbench's figures; a reader's own things."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.metadata import tags_of
+from ingestion.models import Document
+from ingestion.models.library import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
@@ -26,6 +29,8 @@ from search.presentation.labels import (
     tier_reason,
 )
 from search.presentation.results import Result
+from search.readers import saving
+from search.readers.models import SavedSearch
 from search.tuning.golden.judging import GRADES
 
 register = template.Library()
@@ -189,3 +194,29 @@ def direction(number: float) -> str:
 def item(held: Mapping[str, Any], name: str) -> Any:
     """The value under the name; an empty string if there is none."""
     return held.get(name, "")
+
+
+@register.simple_tag(takes_context=True)
+def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
+    """Whether the page's reader has starred the document; one query."""
+    return saving.is_favourite(context["request"].user, document)
+
+
+@register.simple_tag(takes_context=True)
+def feed_address(context: Mapping[str, Any], search: SavedSearch) -> str:
+    """The absolute address of a saved search's feed, with its secret."""
+    path = reverse("search:saved-search-feed", args=(search.public_id, search.feed_key))
+    address: str = context["request"].build_absolute_uri(path)
+    return address
+
+
+@register.filter
+def tags(metadata: Mapping[str, Any]) -> list[str]:
+    """The tags of a document's metadata."""
+    return tags_of(metadata)
+
+
+@register.inclusion_tag("search/parts/icon.html")
+def collection_icon(icon: str) -> dict[str, str]:
+    """A collection's icon: a packaged drawing by its name, or an emoji; nothing if empty."""
+    return {"icon": icon, "named": icon if icon in ICONS else ""}

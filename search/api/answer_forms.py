@@ -17,7 +17,10 @@ from search.answers.domain import Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.answers.wire import answer_data
+from search.api.parameters import QuestionParameters
+from search.query import MAX_QUERY_CHARS
 
+EVENT_STREAM = "text/event-stream"
 MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
@@ -247,3 +250,33 @@ def _own_feedback(rows: Sequence[Answer], request: Request) -> dict[int, AnswerF
         answer__in=[row.pk for row in rows], visitor=visitor_of(request).key
     )
     return {each.answer_id: each for each in given}
+
+
+class AskParameters(QuestionParameters):
+    """A question, how it is to be answered, and in which conversation."""
+
+    mode = ChoiceField(
+        choices=[mode.value for mode in Mode],
+        required=False,
+        help_text="`instant`: one search, and quotes or one call of the model. `auto`: more if "
+        "the confidence is low. `thinking`: several searches and one repair. By default the "
+        "answer profile's.",
+    )
+    thread = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="One of your threads. The question follows those asked there before.",
+    )
+    searched_for = serializers.CharField(
+        required=False,
+        max_length=MAX_QUERY_CHARS,
+        help_text="Search for this in place of a standalone question made from `q` and the thread.",
+    )
+    stream = serializers.BooleanField(
+        default=False,
+        help_text="Send the answer as events while it is written; so does the header "
+        f"`Accept: {EVENT_STREAM}`.",
+    )
+    texts = serializers.BooleanField(
+        default=True, help_text="Whether each source includes the text of its passage."
+    )

@@ -1,1 +1,0 @@
-"""Answers over HTTP: asked, streamed, read back, rated; and threads."""
