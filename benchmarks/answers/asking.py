@@ -13,7 +13,7 @@ from ingestion.lexical.sentences import sentences
 from ingestion.models import Chunk, Collection
 from search.answers import answering
 from search.answers.domain import Answered, AnswerParameters, Citation, Context, Mode, State
-from search.answers.extracting.asking import AnswerType
+from search.answers.extracting.answer_types import AnswerType
 from search.answers.extracting.quotes import Extract
 from search.answers.extracting.scoring import question_weights, says, tokens
 from search.answers.making.searching import context_of_all

@@ -94,9 +94,9 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
 
     `address` makes a complete address of a path.
     """
-    known = {each.number: each for each in answered.context.passages}
+    passages = {each.number: each for each in answered.context.passages}
     lines = [linked_text(answered, address)]
-    cited = [known[number] for number in answered.cited if number in known]
+    cited = [passages[number] for number in answered.cited if number in passages]
     if cited:
         lines += ["", gettext("Sources:"), ""]
     for passage in cited:
@@ -110,10 +110,10 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
 def linked_text(answered: Answered, address: Callable[[str], str]) -> str:
     """The answer's text as Markdown, each citation a link; `address` is as above."""
 
-    def link(found: re.Match[str]) -> str:
-        passage = answered.context.passage(int(found[1]))
+    def link(match: re.Match[str]) -> str:
+        passage = answered.context.passage(int(match[1]))
         if passage is None:
-            return found[0]
+            return match[0]
         return f"[\\[{passage.number}\\]]({address(passage_url(passage))})"
 
     return _MARKER.sub(link, _harmless(answered.text))
@@ -180,13 +180,13 @@ def _signed(answered: Answered, nonce: str) -> str:
     """
     sign_of = f"{_OPEN}{nonce}{{}}{_CLOSE}".format
     text = answered.text.translate(_PLAIN)
-    known = {each.number for each in answered.context.passages}
+    numbers = {each.number for each in answered.context.passages}
     signs: list[tuple[int, int, str]] = []  # start, end, replacement
-    for found in _MARKER.finditer(text):
-        if int(found[1]) in known:
-            cited = _citation(answered.sentences, int(found[1]), found.start())
+    for match in _MARKER.finditer(text):
+        if int(match[1]) in numbers:
+            cited = _citation(answered.sentences, int(match[1]), match.start())
             sign = sign_of(f"c{cited.passage}.{cited.start}.{cited.end}")
-            signs.append((found.start(), found.end(), sign))
+            signs.append((match.start(), match.end(), sign))
     for place, sentence in enumerate(answered.sentences):
         if sentence.verdict not in NOT_SUPPORTED:
             continue

@@ -63,7 +63,7 @@ def wants_stream(request: Request, parameters: AskParameters) -> bool:
     )
 
 
-def asked_by(request: Request, parameters: AskParameters) -> AnswerRequest:
+def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
     given = parameters.validated_data
     mode = given.get("mode")
@@ -138,7 +138,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         may read seems to answer: `state` is `refused`. The answer is stored, for you alone.
         """
         parameters = read_body(request, AskParameters)
-        asked = asked_by(request, parameters)
+        asked = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         if wants_stream(request, parameters):
             return sse(answering.events(asked), texts=texts)

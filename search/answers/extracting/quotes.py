@@ -18,8 +18,15 @@ from ingestion.embedding import Vectors, minilm
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
-from search.answers.extracting.asking import AnswerType, answer_type
-from search.answers.extracting.scoring import Asking, Offer, asking, offers_of, promising, scores
+from search.answers.extracting.answer_types import AnswerType, answer_type
+from search.answers.extracting.scoring import (
+    ComparedQuestion,
+    Offer,
+    compared_question,
+    offers_of,
+    promising,
+    scores,
+)
 from search.domain import Query, TermStatistic
 
 logger = logging.getLogger(__name__)
@@ -70,28 +77,28 @@ def extract(
     the context. Without an embedder, or if it fails, words alone decide. A query that is one
     identifier asks for whatever is said of it: the retrieval's confidence knows.
     """
-    asked = asking(query.text, context, terms)
-    found = offers_of(asked, context)
-    if not found:
+    question = compared_question(query.text, context, terms)
+    offers = offers_of(question, context)
+    if not offers:
         return Extract(kind=answer_type(query.text))
-    compared = promising(found)
+    compared = promising(offers)
     cosines = _cosines(query.text, compared, embedder)
     points = scores(compared, cosines)
     order = np.argsort(-points, kind="stable")
     first = int(order[0])
-    known = cosines is not None and embedder is not None and _is_known(embedder)
-    seen = evidence(
-        asked,
+    is_fitted = cosines is not None and embedder is not None and _is_known(embedder)
+    features = evidence(
+        question,
         compared[first],
         confidence=confidence,
-        cosine=float(cosines[first]) if known and cosines is not None else None,
+        cosine=float(cosines[first]) if is_fitted and cosines is not None else None,
     )
-    sure = probability(seen)
+    sure = probability(features)
     if query.is_identifier and confidence is not None:
         sure = confidence
-    chosen = _chosen([(compared[place], float(points[place])) for place in order], most)
-    quotes = tuple(Quote(each.passage.number, each.start, each.end, s) for each, s in chosen)
-    return Extract(quotes, sure, asked.kind, cosines is not None)
+    best = _best([(compared[place], float(points[place])) for place in order], most)
+    quotes = tuple(Quote(each.passage.number, each.start, each.end, s) for each, s in best)
+    return Extract(quotes, sure, question.kind, cosines is not None)
 
 
 def _is_known(embedder: Embedder) -> bool:
@@ -99,27 +106,27 @@ def _is_known(embedder: Embedder) -> bool:
     return fingerprint(embedder) == minilm.FINGERPRINT
 
 
-def _cosines(question: str, found: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:
+def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:
     if embedder is None:
         return None
     try:
-        asked = embedder.embed_query(question)  # cached: the search has just embedded it
-        rows: Vectors = vectors_of([each.in_context for each in found], embedder) @ asked
+        vector = embedder.embed_query(question)  # cached: the search has just embedded it
+        rows: Vectors = vectors_of([each.in_context for each in offers], embedder) @ vector
     except EmbeddingError as error:
         logger.warning("Sentences are compared by words alone: %s", error)
         return None
     return rows
 
 
-def _chosen(ranked: Sequence[tuple[Offer, float]], most: int) -> list[tuple[Offer, float]]:
+def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[tuple[Offer, float]]:
     """The first of a ranking that do not repeat each other, until one is much weaker."""
-    chosen: list[tuple[Offer, float]] = []
+    best: list[tuple[Offer, float]] = []
     for offer, score in ranked:
-        if len(chosen) >= most or (chosen and score < chosen[0][1] - GAP):
+        if len(best) >= most or (best and score < best[0][1] - GAP):
             break
-        if not any(_repeats(offer, other) for other, _ in chosen):
-            chosen.append((offer, score))
-    return chosen
+        if not any(_repeats(offer, other) for other, _ in best):
+            best.append((offer, score))
+    return best
 
 
 def _repeats(one: Offer, other: Offer) -> bool:
@@ -158,34 +165,34 @@ def vectors_of(texts: Sequence[str], embedder: Embedder) -> Vectors:
     """A row for each text. Raises EmbeddingError. If the cache fails, all are embedded."""
     model = fingerprint(embedder)
     keys = [_key(model, text) for text in texts]
-    held = _held(keys) if model else {}
-    missing = [place for place, key in enumerate(keys) if key not in held]
+    cached = _cached(keys) if model else {}
+    missing = [place for place, key in enumerate(keys) if key not in cached]
     if missing:
-        made = embedder.embed_documents([texts[place] for place in missing])
-        new = {keys[place]: row.astype("<f2") for place, row in zip(missing, made, strict=True)}
+        vectors = embedder.embed_documents([texts[place] for place in missing])
+        new = {keys[place]: row.astype("<f2") for place, row in zip(missing, vectors, strict=True)}
         if model:
             _keep({key: row.tobytes() for key, row in new.items()})
-        held = {**held, **new}
-    return np.stack([held[key] for key in keys]).astype(np.float32)
+        cached = {**cached, **new}
+    return np.stack([cached[key] for key in keys]).astype(np.float32)
 
 
 def _key(model: str, text: str) -> str:
-    named = f"{model}\n{text}".encode(errors="replace")
-    return f"quote:{hashlib.sha256(named).hexdigest()}"
+    data = f"{model}\n{text}".encode(errors="replace")
+    return f"quote:{hashlib.sha256(data).hexdigest()}"
 
 
-def _held(keys: Sequence[str]) -> dict[str, Any]:
+def _cached(keys: Sequence[str]) -> dict[str, Any]:
     try:
-        found: Mapping[str, Any] = cache.get_many(keys)
+        values: Mapping[str, Any] = cache.get_many(keys)
     except Exception:  # each cache raises its own errors; none may fail an answer
         logger.warning("Cannot read the cache of sentences", exc_info=True)
         return {}
-    return {key: np.frombuffer(v, "<f2") for key, v in found.items() if isinstance(v, bytes)}
+    return {key: np.frombuffer(v, "<f2") for key, v in values.items() if isinstance(v, bytes)}
 
 
-def _keep(made: dict[str, bytes]) -> None:
+def _keep(vectors: dict[str, bytes]) -> None:
     try:
-        cache.set_many(made, KEPT_SECONDS)
+        cache.set_many(vectors, KEPT_SECONDS)
     except Exception:  # as above
         logger.warning("Cannot write the cache of sentences", exc_info=True)
 
@@ -222,35 +229,35 @@ class AnswerabilityFeatures:
 
 
 def evidence(
-    asked: Asking, best: Offer, *, confidence: float | None, cosine: float | None
+    question: ComparedQuestion, best: Offer, *, confidence: float | None, cosine: float | None
 ) -> AnswerabilityFeatures:
     """What the best sentence says for an answer, and against one.
 
     `negated`: the question or the sentence has a negation, and the other has none; `other_number`:
     the question has a number that the passage has not. Unanswerable questions are often made so.
     """
-    numbers = _NUMBER.findall(asked.text)
+    numbers = _NUMBER.findall(question.text)
     return AnswerabilityFeatures(
         confidence=confidence,
         cosine=cosine,
         said_around=best.said_around,
         has_type=best.has_type,
-        negated=bool(_NEGATION.search(asked.text)) != bool(_NEGATION.search(best.text)),
+        negated=bool(_NEGATION.search(question.text)) != bool(_NEGATION.search(best.text)),
         other_number=any(number not in best.passage.text for number in numbers),
     )
 
 
-def probability(seen: AnswerabilityFeatures) -> float:
+def probability(features: AnswerabilityFeatures) -> float:
     """The probability, in (0, 1), that the passages answer the question."""
-    weights = WITHOUT_COSINE if seen.cosine is None else WITH_COSINE
-    confidence = USUAL_CONFIDENCE if seen.confidence is None else seen.confidence
+    weights = WITHOUT_COSINE if features.cosine is None else WITH_COSINE
+    confidence = USUAL_CONFIDENCE if features.confidence is None else features.confidence
     values = (
         confidence,
-        seen.cosine or 0.0,
-        seen.said_around,
-        float(not seen.has_type),
-        float(seen.negated),
-        float(seen.other_number),
+        features.cosine or 0.0,
+        features.said_around,
+        float(not features.has_type),
+        float(features.negated),
+        float(features.other_number),
         1.0,
     )
     return 1 / (1 + math.exp(-sum(w * value for w, value in zip(weights, values, strict=True))))

@@ -20,7 +20,13 @@ from ingestion.embedding import Vectors
 from ingestion.lexical.languages import primary_code
 from ingestion.lexical.sentences import Kind, sentences
 from search.answers.domain import Context, Passage
-from search.answers.extracting.asking import AnswerType, answer_type, instructs, limits, offers
+from search.answers.extracting.answer_types import (
+    AnswerType,
+    answer_type,
+    instructs,
+    limits,
+    offers,
+)
 from search.domain import TermStatistic
 
 # Fitted on the answerable questions of half of squad20_dev's articles (414 of 900 evenly spread
@@ -95,7 +101,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ComparedQuestion:
     """A question as the sentences are compared with it."""
 
     text: str
@@ -103,24 +109,26 @@ class Asking:
     words: QuestionWords
 
 
-def asking(question: str, context: Context, terms: Sequence[TermStatistic]) -> Asking:
+def compared_question(
+    question: str, context: Context, terms: Sequence[TermStatistic]
+) -> ComparedQuestion:
     """The question with the weights of its words: the search's, or those in the context."""
     texts = [passage.text for passage in context.passages]
     language = context.passages[0].language if context.passages else ""
     weights = question_weights(question, terms, texts, language=language)
-    return Asking(question, answer_type(question), QuestionWords(weights))
+    return ComparedQuestion(question, answer_type(question), QuestionWords(weights))
 
 
-def offers_of(asked: Asking, context: Context) -> list[Offer]:
+def offers_of(question: ComparedQuestion, context: Context) -> list[Offer]:
     """The sentences of a context, in its order, without headings and lines of code that end with
     an open bracket: they answer nothing.
     """
-    return [offer for passage in context.passages for offer in _of_passage(asked, passage)]
+    return [offer for passage in context.passages for offer in _of_passage(question, passage)]
 
 
-def _of_passage(asked: Asking, passage: Passage) -> Iterable[Offer]:
+def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterable[Offer]:
     around = set(tokens(" ".join((passage.title, *passage.heading_path))))
-    in_passage = asked.words.share(around | set(tokens(passage.text)))
+    in_passage = question.words.share(around | set(tokens(passage.text)))
     before: set[str] = set()
     for span in sentences(passage.text, language=passage.language):
         sentence = passage.text[span.start : span.end]
@@ -131,11 +139,11 @@ def _of_passage(asked: Asking, passage: Passage) -> Iterable[Offer]:
                 span.start,
                 span.end,
                 frozenset(words),
-                asked.words.share(words),
-                asked.words.share(words | before | around),
+                question.words.share(words),
+                question.words.share(words | before | around),
                 in_passage,
-                offers(asked.kind, sentence, asked.text),
-                asked.kind,
+                offers(question.kind, sentence, question.text),
+                question.kind,
             )
         before = words
 
@@ -145,15 +153,15 @@ def _is_opening(kind: Kind, line: str) -> bool:
     return kind is Kind.CODE and line.endswith(("(", "[", "{"))
 
 
-def promising(found: Sequence[Offer]) -> list[Offer]:
+def promising(candidates: Sequence[Offer]) -> list[Offer]:
     """The sentences worth embedding, best first."""
-    return sorted(found, key=lambda offer: -offer.by_words)[:EMBEDDED]
+    return sorted(candidates, key=lambda offer: -offer.by_words)[:EMBEDDED]
 
 
-def scores(found: Sequence[Offer], cosines: Vectors | None) -> Floats:
+def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
     """The score of each sentence; without cosines, by words alone."""
-    by_words = np.array([offer.by_words for offer in found], dtype=np.float64)
-    if cosines is None or not len(found):
+    by_words = np.array([offer.by_words for offer in candidates], dtype=np.float64)
+    if cosines is None or not len(candidates):
         return by_words
     spread = max(float(cosines.std()), LEAST_SPREAD)
     meaning: Floats = by_words + MEANING * (cosines - cosines.mean()) / spread
@@ -190,15 +198,15 @@ _STOP = {code: frozenset(words.split()) for code, words in _EMPTY.items()}
 
 def tokens(text: str) -> list[str]:
     """The words of a text in lower case; of Chinese, Japanese and Korean, pairs of characters."""
-    found: list[str] = []
+    words: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match.group()
         runs = _CJK.findall(word)
         if not runs:
-            found.append(word)
+            words.append(word)
         for run in runs:
-            found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-    return found
+            words += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
+    return words
 
 
 def question_weights(
@@ -215,11 +223,13 @@ def question_weights(
     if terms:
         return {term.lexeme: term.idf for term in terms if term.idf > 0}
     stop = _STOP.get(primary_code(language) or "en", _STOP["en"])
-    held = Counter(word for text in texts for word in set(tokens(text)))
+    counts = Counter(word for text in texts for word in set(tokens(text)))
     words = [word for word in dict.fromkeys(tokens(question)) if word not in stop]
     # BM25's idf over the sentences (Robertson & Zaragoza 2009).
     count = len(texts)
-    return {word: math.log(1 + (count - held[word] + 0.5) / (held[word] + 0.5)) for word in words}
+    return {
+        word: math.log(1 + (count - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words
+    }
 
 
 @dataclass(slots=True)
@@ -238,11 +248,11 @@ class QuestionWords:
         return sum(w for each, w in self.weights.items() if each in said) / total if total else 0.0
 
     def _lexemes(self, word: str) -> frozenset[str]:
-        found = self._said.get(word)
-        if found is None:
-            found = frozenset(each for each in self.weights if says(word, each))
-            self._said[word] = found
-        return found
+        lexemes = self._said.get(word)
+        if lexemes is None:
+            lexemes = frozenset(each for each in self.weights if says(word, each))
+            self._said[word] = lexemes
+        return lexemes
 
 
 def says(word: str, lexeme: str) -> bool:

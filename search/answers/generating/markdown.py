@@ -44,13 +44,13 @@ def code_span_end(text: str, run: int, *, is_last: bool) -> int | None:
     """The offset after the code span that `run` backticks open at the start of `text`."""
     end = min(len(text), CODE_MOST)
     blank = _BLANK_LINE.search(text, 0, end)
-    for found in re.finditer("`+", text[run:end]):
-        if blank is not None and run + found.start() > blank.start():
+    for closing in re.finditer("`+", text[run:end]):
+        if blank is not None and run + closing.start() > blank.start():
             return None
-        if run + found.end() == len(text) and not is_last:
+        if run + closing.end() == len(text) and not is_last:
             return UNDECIDED
-        if found.end() - found.start() == run and run + found.end() < CODE_MOST:
-            return run + found.end()
+        if closing.end() - closing.start() == run and run + closing.end() < CODE_MOST:
+            return run + closing.end()
     return None if blank is not None or is_last or len(text) >= CODE_MOST else UNDECIDED
 
 

@@ -46,7 +46,7 @@ class MarkerParser:
     def __init__(self, known: Collection[int]) -> None:
         self.dropped = 0
         self._known = frozenset(known)
-        self._held = ""  # read, but not yet decided
+        self._pending = ""  # read, but not yet decided
         self._spaces = ""  # before a bracket: they disappear with a dropped marker
         self._fence = ""  # the fence of the open code block
         self._in_line = False  # a line of the code block whose beginning was written
@@ -56,7 +56,7 @@ class MarkerParser:
 
     def feed(self, piece: str) -> list[Token | Cited]:
         """The tokens and citations that `piece` completes."""
-        self._held += piece.replace("\r", "")  # alone it ends a line for some programs
+        self._pending += piece.replace("\r", "")  # alone it ends a line for some programs
         return self._read(is_last=False)
 
     def close(self) -> list[Token | Cited]:
@@ -64,9 +64,9 @@ class MarkerParser:
         return self._read(is_last=True)
 
     def _read(self, *, is_last: bool) -> list[Token | Cited]:
-        while self._held:
-            taken = self._code(is_last) if self._fence else self._prose(is_last)
-            if not taken:
+        while self._pending:
+            has_advanced = self._code(is_last) if self._fence else self._prose(is_last)
+            if not has_advanced:
                 break
         if is_last:
             self._write("")
@@ -75,11 +75,11 @@ class MarkerParser:
         return events
 
     def _prose(self, is_last: bool) -> bool:
-        """Take one unit of the held text; False if it needs more to be decided."""
-        held = self._held
-        if (plain := _PLAIN.match(held)) is not None:
+        """Take one unit of the pending text; False if it needs more to be decided."""
+        pending = self._pending
+        if (plain := _PLAIN.match(pending)) is not None:
             return self._take(plain.end())
-        match held[0]:
+        match pending[0]:
             case "[":
                 return self._bracket(is_last)
             case "!":
@@ -89,99 +89,99 @@ class MarkerParser:
             case "【":
                 return self._wide(is_last)
             case "\\":
-                if len(held) == 1 and not is_last:
+                if len(pending) == 1 and not is_last:
                     return False
-                return self._take(1 if held[1:2].isspace() else 2)
+                return self._take(1 if pending[1:2].isspace() else 2)
             case " " | "\t":
                 return self._space(is_last)
             case _:
                 return self._take(1)
 
     def _space(self, is_last: bool) -> bool:
-        spaces = _SPACES.match(self._held)
+        spaces = _SPACES.match(self._pending)
         assert spaces is not None
-        if spaces.end() == len(self._held) and not is_last:
+        if spaces.end() == len(self._pending) and not is_last:
             return False
-        if self._held[spaces.end() : spaces.end() + 1] not in ("[", "【"):
+        if self._pending[spaces.end() : spaces.end() + 1] not in ("[", "【"):
             return self._take(spaces.end())
         self._spaces += spaces.group()
-        self._held = self._held[spaces.end() :]
+        self._pending = self._pending[spaces.end() :]
         return True
 
     def _bracket(self, is_last: bool) -> bool:
         """A marker, the text of a link, or a bracket that stays."""
-        held = self._held
-        end = bracket_end(held, 0, is_last=is_last)
+        pending = self._pending
+        end = bracket_end(pending, 0, is_last=is_last)
         if end == UNDECIDED:
             return False
         if end is None:
             return self._take(1)
-        content = held[1 : end - 1]
-        after = destination_end(held, end, is_last=is_last)
+        content = pending[1 : end - 1]
+        after = destination_end(pending, end, is_last=is_last)
         if after == UNDECIDED:
             return False
         if _LIST.fullmatch(content):
             self._cite(content)
-            self._held = held[after or end :]
+            self._pending = pending[after or end :]
             return True
         if after is None:
             return self._take(1)
-        self._held = content + held[after:]  # the text of the link is read in its place
+        self._pending = content + pending[after:]  # the text of the link is read in its place
         return True
 
     def _image(self, is_last: bool) -> bool:
-        held = self._held
-        if len(held) == 1 and not is_last:
+        pending = self._pending
+        if len(pending) == 1 and not is_last:
             return False
-        if held[1:2] != "[":
+        if pending[1:2] != "[":
             return self._take(1)
-        end = bracket_end(held, 1, is_last=is_last)
-        after = destination_end(held, end, is_last=is_last) if end and end > 0 else None
+        end = bracket_end(pending, 1, is_last=is_last)
+        after = destination_end(pending, end, is_last=is_last) if end and end > 0 else None
         if UNDECIDED in (end, after):
             return False
-        if end is None or after is None or _LIST.fullmatch(held[2 : end - 1]):
+        if end is None or after is None or _LIST.fullmatch(pending[2 : end - 1]):
             return self._take(1)  # "Stop![1]" is an exclamation
-        self._held = held[after:]
+        self._pending = pending[after:]
         return True
 
     def _wide(self, is_last: bool) -> bool:
-        held = self._held
-        if "】" not in held[:_WIDE_MOST] and len(held) < _WIDE_MOST and not is_last:
+        pending = self._pending
+        if "】" not in pending[:_WIDE_MOST] and len(pending) < _WIDE_MOST and not is_last:
             return False
-        found = _WIDE.match(held[:_WIDE_MOST])
-        if found is None:
+        match = _WIDE.match(pending[:_WIDE_MOST])
+        if match is None:
             return self._take(1)
-        self._cite(found.group(1))
-        self._held = held[found.end() :]
+        self._cite(match.group(1))
+        self._pending = pending[match.end() :]
         return True
 
     def _backticks(self, is_last: bool) -> bool:
         """A code block, a code span, or characters that begin neither."""
-        held = self._held
-        run = len(held) - len(held.lstrip(held[0]))
-        if run == len(held) and not is_last:
+        pending = self._pending
+        run = len(pending) - len(pending.lstrip(pending[0]))
+        if run == len(pending) and not is_last:
             return False
         if run >= 3 and self._written.at_line_start:
-            line, newline, _ = held.partition("\n")
+            line, newline, _ = pending.partition("\n")
             if not newline and len(line) < _FENCE_LINE_MOST and not is_last:
                 return False
-            if held[0] == "~" or "`" not in line[run:_FENCE_LINE_MOST]:
+            if pending[0] == "~" or "`" not in line[run:_FENCE_LINE_MOST]:
                 is_whole = bool(newline) and len(line) < _FENCE_LINE_MOST
                 self._is_sure &= is_whole and self._written.is_line_empty
-                self._fence = held[:run]
+                self._fence = pending[:run]
                 return self._take(len(line) + len(newline), is_code=True)
-        if held[0] == "~":
+        if pending[0] == "~":
             return self._take(run)
-        end = code_span_end(held, run, is_last=is_last)
+        end = code_span_end(pending, run, is_last=is_last)
         if end == UNDECIDED:
             return False
-        if end and "\n" in held[:end]:
+        if end and "\n" in pending[:end]:
             self._is_sure = False  # its lines may be blocks
         return self._take(end, is_code=True) if end else self._take(run)
 
     def _code(self, is_last: bool) -> bool:
         """A line of a code block, or as much of one as cannot close it."""
-        line, newline, _ = self._held.partition("\n")
+        line, newline, _ = self._pending.partition("\n")
         if not self._in_line:
             mark = re.match(rf"[ \t>]*({re.escape(self._fence[0])}*)[ \t\r]*$", line)
             closes = mark is not None and len(mark.group(1)) >= len(self._fence)
@@ -196,7 +196,7 @@ class MarkerParser:
         return self._take(len(line) + len(newline), is_code=True, has_tags=self._is_sure)
 
     def _take(self, count: int, *, is_code: bool = False, has_tags: bool = False) -> bool:
-        text, self._held = self._held[:count], self._held[count:]
+        text, self._pending = self._pending[:count], self._pending[count:]
         self._write(text, is_code=is_code, has_tags=has_tags)
         return True
 
@@ -226,10 +226,10 @@ class MarkerParser:
 def _numbers(listed: str, known: frozenset[int]) -> Iterator[int]:
     """The numbers of a list such as "1, 3-5". Of a range without a known one, only its ends."""
     for part in re.split(r"[,;]", listed):
-        found = [int(digits) for digits in re.findall(r"\d+", part)]
-        inner = range(found[0], found[-1] + 1)
-        is_range = len(found) == 2 and 0 < len(inner) <= _RANGE_MOST
-        yield from inner if is_range and known.intersection(inner) else found
+        ends = [int(digits) for digits in re.findall(r"\d+", part)]
+        inner = range(ends[0], ends[-1] + 1)
+        is_range = len(ends) == 2 and 0 < len(inner) <= _RANGE_MOST
+        yield from inner if is_range and known.intersection(inner) else ends
 
 
 class Thoughts:
@@ -242,7 +242,7 @@ class Thoughts:
 
     def __init__(self) -> None:
         self.hidden = 0
-        self._held = ""
+        self._pending = ""
         self._is_open: bool | None = None  # None: not yet decided
         self._is_over = False
 
@@ -250,35 +250,35 @@ class Thoughts:
         """The text of the answer that `piece` completes."""
         if self._is_over:
             return piece
-        self._held += piece
+        self._pending += piece
         if self._is_open is None:
-            begun = self._held.lstrip()
+            begun = self._pending.lstrip()
             if len(begun) < len(_THOUGHT) and _THOUGHT.startswith(begun):
                 return ""
             self._is_open = begun.startswith(_THOUGHT)
             if not self._is_open:
-                return self._end(self._held)
+                return self._end(self._pending)
         if self._is_open:
-            end = self._held.find(_THOUGHT_END)
+            end = self._pending.find(_THOUGHT_END)
             if end < 0:
                 # What may be the beginning of the closing tag waits.
                 keep = len(_THOUGHT_END) - 1
-                self.hidden += max(0, len(self._held) - keep)
-                self._held = self._held[-keep:]
+                self.hidden += max(0, len(self._pending) - keep)
+                self._pending = self._pending[-keep:]
                 return ""
             self.hidden += end
-            self._held, self._is_open = self._held[end + len(_THOUGHT_END) :], False
-        rest = self._held.lstrip()
-        self._held = ""
+            self._pending, self._is_open = self._pending[end + len(_THOUGHT_END) :], False
+        rest = self._pending.lstrip()
+        self._pending = ""
         return self._end(rest) if rest else ""
 
     def close(self) -> str:
         """The rest, at the end of the reply; thoughts that never ended are none."""
-        rest = "" if self._is_open or self._is_open is False else self._held
-        self.hidden += len(self._held) - len(rest)
-        self._held = ""
+        rest = "" if self._is_open or self._is_open is False else self._pending
+        self.hidden += len(self._pending) - len(rest)
+        self._pending = ""
         return rest
 
     def _end(self, text: str) -> str:
-        self._held, self._is_over = "", True
+        self._pending, self._is_over = "", True
         return text

@@ -61,8 +61,8 @@ def answer_messages(
         fence=f"<{fence}>",
     )
     block = passages_block(context.passages, fence)
-    asked = f"{block}\n\nQuestion: {_line(question)}\n\n{_REMINDER.format(fence=f'<{fence}>')}"
-    return _messages(system, asked)
+    prompt = f"{block}\n\nQuestion: {_line(question)}\n\n{_REMINDER.format(fence=f'<{fence}>')}"
+    return _messages(system, prompt)
 
 
 def repair_messages(
@@ -129,10 +129,10 @@ def split_messages(question: str, most: int) -> Messages:
     return _messages(system, _data({"question": question}))
 
 
-def judge_messages(asked: dict[int, Sentence], context: Context) -> Messages:
+def judge_messages(sentences: dict[int, Sentence], context: Context) -> Messages:
     """The prompt: the task, then the cited passages and the sentences as data."""
     name = f"claims-{secrets.token_hex(4)}"
-    cited = {each.passage for sentence in asked.values() for each in sentence.citations}
+    cited = {each.passage for sentence in sentences.values() for each in sentence.citations}
     passages = [
         {"passage": each.number, "title": each.title, "text": each.text}
         for each in context.passages
@@ -144,7 +144,7 @@ def judge_messages(asked: dict[int, Sentence], context: Context) -> Messages:
             "cites": [each.passage for each in sentence.citations],
             "sentence": sentence.text,
         }
-        for number, sentence in asked.items()
+        for number, sentence in sentences.items()
     ]
     lines = "\n".join(map(_data, [*passages, *rows]))
     return _messages(_JUDGE.format(name=name), f"<{name}>\n{lines}\n</{name}>")
@@ -155,8 +155,8 @@ def read_rewrite(text: str, default: str) -> str:
 
     `default` for anything but {"question": "..."} with a question of a permitted length.
     """
-    found = _object(text).get("question")
-    question = " ".join(found.split()) if isinstance(found, str) else ""
+    value = _object(text).get("question")
+    question = " ".join(value.split()) if isinstance(value, str) else ""
     return question if 0 < len(question) <= MAX_QUERY_CHARS else default
 
 
@@ -165,13 +165,13 @@ def read_searches(text: str, most: int) -> list[str]:
 
     Empty for anything but {"searches": [...]}; entries that are no text are left out.
     """
-    found = _object(text).get("searches")
-    given = found if isinstance(found, list) else []
-    searches = (" ".join(each.split()) for each in given if isinstance(each, str))
+    value = _object(text).get("searches")
+    entries = value if isinstance(value, list) else []
+    searches = (" ".join(each.split()) for each in entries if isinstance(each, str))
     return list(dict.fromkeys(each for each in searches if 0 < len(each) <= MAX_QUERY_CHARS))[:most]
 
 
-def read_verdicts(reply: str, asked: dict[int, Sentence]) -> dict[int, Verdict]:
+def read_verdicts(reply: str, sentences: dict[int, Sentence]) -> dict[int, Verdict]:
     """The verdicts of a reply by the sentences' numbers; empty if it is not as it was asked for.
 
     Entries about sentences that were not asked about, and contradictory ones, are left out.
@@ -180,15 +180,15 @@ def read_verdicts(reply: str, asked: dict[int, Sentence]) -> dict[int, Verdict]:
         entries = json.loads(reply)["verdicts"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     contradictory: set[int] = set()
     for entry in entries if isinstance(entries, list) else []:
         number, verdict = _entry(entry)
-        if verdict is None or number not in asked:
+        if verdict is None or number not in sentences:
             continue
-        if found.setdefault(number, verdict) is not verdict:
+        if verdicts.setdefault(number, verdict) is not verdict:
             contradictory.add(number)
-    return {number: verdict for number, verdict in found.items() if number not in contradictory}
+    return {number: verdict for number, verdict in verdicts.items() if number not in contradictory}
 
 
 def _entry(entry: Any) -> tuple[int, Verdict | None]:
@@ -255,7 +255,7 @@ def _object(text: str) -> dict[str, object]:
     if start < 0 or end < start:
         return {}
     try:
-        found = json.loads(text[start : end + 1])
+        value = json.loads(text[start : end + 1])
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

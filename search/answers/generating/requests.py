@@ -63,17 +63,17 @@ class ModelRequest:
 
     def parameters(self, refused: frozenset[str]) -> dict[str, Any]:
         """The parameters of the API, without those that the server refused."""
-        found: dict[str, Any] = {
+        options: dict[str, Any] = {
             "stream_options": {"include_usage": True},
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
         if self.json:
-            found["response_format"] = {"type": "json_object"}
+            options["response_format"] = {"type": "json_object"}
         if "max_tokens" in refused:
-            found["max_completion_tokens"] = self.max_tokens
-        named = {name: value for name, value in found.items() if name not in refused}
-        return {"model": self.model, "messages": self.messages, "stream": True, **named}
+            options["max_completion_tokens"] = self.max_tokens
+        accepted = {name: value for name, value in options.items() if name not in refused}
+        return {"model": self.model, "messages": self.messages, "stream": True, **accepted}
 
 
 @dataclass(slots=True)
@@ -198,8 +198,8 @@ async def _opened(
             if error.status_code < 500 and failure.code != "rate_limited":
                 raise failure from error
             failed += 1
-            asked = retry_after(error.response.headers.get("retry-after"))
-            await _pause(failed, asked, failure, clock, error)
+            requested_pause = retry_after(error.response.headers.get("retry-after"))
+            await _pause(failed, requested_pause, failure, clock, error)
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise unavailable("malformed") from error
         else:
@@ -211,7 +211,7 @@ async def _opened(
 
 async def _pause(
     failed: int,
-    asked: float | None,
+    requested: float | None,
     failure: ModelUnavailable,
     clock: _Clock,
     error: openai.OpenAIError,
@@ -219,24 +219,24 @@ async def _pause(
     """Wait before a retry. Raises `failure` if there is none, or no time for it."""
     # Jitter, so that askers who failed together do not come back together; needs no secrecy.
     seconds = PAUSE * 2 ** (failed - 1) * random.uniform(0.5, 1.0)  # noqa: S311
-    seconds = max(seconds, asked or 0.0)
+    seconds = max(seconds, requested or 0.0)
     if failed > RETRIES or seconds >= clock.left:
         raise failure from error
     await asyncio.sleep(seconds)
 
 
-def _refused_parameter(error: openai.APIStatusError, sent: dict[str, Any]) -> str:
+def _refused_parameter(error: openai.APIStatusError, parameters: dict[str, Any]) -> str:
     """The parameter to leave out after a refusal; empty if another attempt makes no sense.
 
     The one that the server names; else `stream_options`, which the oldest servers do not know.
     """
     if error.status_code not in (400, 422):
         return ""
-    stated = f"{error.param or ''} {error.message}"
-    named = next((name for name in OPTIONAL if name in sent and name in stated), "")
-    if named or error.code is not None:
-        return named
-    return "stream_options" if "stream_options" in sent else ""
+    reason = f"{error.param or ''} {error.message}"
+    name_in_reason = next((name for name in OPTIONAL if name in parameters and name in reason), "")
+    if name_in_reason or error.code is not None:
+        return name_in_reason
+    return "stream_options" if "stream_options" in parameters else ""
 
 
 async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenerator[Any]:

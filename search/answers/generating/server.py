@@ -160,11 +160,11 @@ def _first_model(server: Server) -> str:
         raise refused_by(error) from error
     except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
         raise unavailable("malformed") from error
-    found = next((name for name in names if not _OTHER_TASKS.search(name)), None)
-    if found is None:
+    model = next((name for name in names if not _OTHER_TASKS.search(name)), None)
+    if model is None:
         raise unavailable("no_model")
-    logger.info("Answers are written by %s, the first model that the server names.", found)
-    return found
+    logger.info("Answers are written by %s, the first model that the server names.", model)
+    return model
 
 
 # The message of each code.
@@ -257,5 +257,5 @@ def reported(error: openai.APIError) -> ModelUnavailable:
 def _server_words(error: openai.APIStatusError) -> str:
     """The server's own reason, on one short line."""
     body = error.body
-    stated = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(stated or "no reason given").split())[:200]
+    message = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(message or "no reason given").split())[:200]

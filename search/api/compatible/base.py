@@ -39,8 +39,8 @@ class KeyAuthentication(TokenAuthentication):
         return result
 
     def authenticate_header(self, request: Request) -> str:
-        given = get_authorization_header(request).split()[:1]
-        return "Token" if given and given[0].lower() == b"token" else "Bearer"
+        scheme = get_authorization_header(request).split()[:1]
+        return "Token" if scheme and scheme[0].lower() == b"token" else "Bearer"
 
 
 class BadRequest(SearchError):

@@ -38,14 +38,14 @@ class ChatCompletionsView(AnsweringView):
     def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message of the user."""
         chat = read_chat(fields_of(request), request.user)
-        asked = _asked(chat, request)
+        question = _answer_request(chat, request)
         reply = _Reply(chat, Links(request.build_absolute_uri))
         if chat.is_streamed:
-            return stream(reply.frames(answering.events(asked)), failed=_failed)
-        return Response(reply.whole(answering.answer(asked)))
+            return stream(reply.frames(answering.events(question)), failed=_failed)
+        return Response(reply.whole(answering.answer(question)))
 
 
-def _asked(chat: ChatRequest, request: Request) -> AnswerRequest:
+def _answer_request(chat: ChatRequest, request: Request) -> AnswerRequest:
     collection = chat.model.collection
     return AnswerRequest(
         question=chat.question,

@@ -51,29 +51,29 @@ class EmbeddingsView(AnsweringView):
             vectors = np.stack([embedder.embed_query(text) for text in texts])
         else:
             vectors = embedder.embed_documents(texts)
-        used = sum(embedder.tokenizer.count(text) for text in texts)
+        tokens = sum(embedder.tokenizer.count(text) for text in texts)
         return Response(
             {
                 "object": "list",
                 "model": card.name,
                 "data": [_data(place, each, form) for place, each in enumerate(vectors)],
-                "usage": {"prompt_tokens": used, "total_tokens": used},
+                "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
             }
         )
 
 
 def _data(place: int, vector: Any, form: str) -> dict[str, Any]:
     values = np.asarray(vector, dtype="<f4")
-    shown: Any = values.tolist()
+    value: Any = values.tolist()
     if form == "base64":
-        shown = base64.b64encode(values.tobytes()).decode("ascii")
-    return {"object": "embedding", "index": place, "embedding": shown}
+        value = base64.b64encode(values.tobytes()).decode("ascii")
+    return {"object": "embedding", "index": place, "embedding": value}
 
 
 def _one_of(body: dict[str, Any], name: str, choices: tuple[str, ...]) -> str:
-    given = body.get(name)
-    if given is None:
+    value = body.get(name)
+    if value is None:
         return choices[0]
-    if given not in choices:
+    if value not in choices:
         raise BadRequest(f"{name} must be one of: {', '.join(choices)}.", name)
-    return str(given)
+    return str(value)

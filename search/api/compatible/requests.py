@@ -34,7 +34,7 @@ class ChatRequest:
 
     question: str
     earlier: tuple[str, ...]
-    model: Chosen
+    model: ModelChoice
     is_streamed: bool
     counts_usage: bool
 
@@ -44,13 +44,13 @@ def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
     if "model" not in body:
         raise BadRequest("Name a model, such as steelyard.", "model", "missing_required_parameter")
     _check_supported(body)
-    asked = _questions(body.get("messages"))
+    questions = _questions(body.get("messages"))
     options = body.get("stream_options") or {}
     if not isinstance(options, Mapping):
         raise BadRequest("stream_options must be an object.", "stream_options")
     return ChatRequest(
-        question=asked[-1],
-        earlier=tuple(asked[:-1]),
+        question=questions[-1],
+        earlier=tuple(questions[:-1]),
         model=choose(body["model"], viewer),
         is_streamed=_flag(body, "stream"),
         counts_usage=_flag(options, "include_usage"),
@@ -65,8 +65,8 @@ def _check_supported(body: Mapping[str, Any]) -> None:
             raise BadRequest(
                 f"This API does not support {name}. Leave it out.", name, "unsupported_parameter"
             )
-    wanted = body.get("response_format")
-    kind = wanted.get("type") if isinstance(wanted, Mapping) else wanted
+    response_format = body.get("response_format")
+    kind = response_format.get("type") if isinstance(response_format, Mapping) else response_format
     if kind not in (None, "text"):
         raise BadRequest(
             "Answers are text with citations. Leave response_format out.",
@@ -127,15 +127,15 @@ def _clean(text: str) -> str:
 
 
 def _flag(body: Mapping[str, Any], name: str) -> bool:
-    given = body.get(name)
-    if given is not None and not isinstance(given, bool):
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
         raise BadRequest(f"{name} must be true or false.", name)
-    return bool(given)
+    return bool(value)
 
 
-def texts_of(given: Any) -> Sequence[str]:
+def texts_of(value: Any) -> Sequence[str]:
     """The input of embeddings: a string or strings. Raises BadRequest."""
-    texts = [given] if isinstance(given, str) else given
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
         raise BadRequest(
             "input must be a string or a list of strings. Token numbers are not accepted: with "
@@ -159,7 +159,7 @@ _FORM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ModelChoice:
     """What a model's name chooses. `collection` is a slug; empty: all that is readable."""
 
     name: str
@@ -168,28 +168,28 @@ class Chosen:
     created: int = CREATED
 
 
-def choose(name: Any, viewer: Viewer) -> Chosen:
+def choose(name: Any, viewer: Viewer) -> ModelChoice:
     """The model of that name. Raises NoSuchModel, also for a collection that is hidden."""
-    found = _FORM.fullmatch(name) if isinstance(name, str) else None
-    if found is None:
+    match = _FORM.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
         raise NoSuchModel(str(name)[:200])
-    mode = Mode(found["mode"]) if found["mode"] else Mode.AUTO
-    if not found["slug"]:
-        return Chosen(name, mode)
-    held = Collection.objects.visible_to(viewer).filter(slug=found["slug"]).first()
-    if held is None:
+    mode = Mode(match["mode"]) if match["mode"] else Mode.AUTO
+    if not match["slug"]:
+        return ModelChoice(name, mode)
+    readable = Collection.objects.visible_to(viewer).filter(slug=match["slug"]).first()
+    if readable is None:
         raise NoSuchModel(name)
-    return Chosen(name, mode, held.slug, int(held.created.timestamp()))
+    return ModelChoice(name, mode, readable.slug, int(readable.created.timestamp()))
 
 
-def listed(viewer: Viewer) -> Iterator[Chosen]:
+def listed(viewer: Viewer) -> Iterator[ModelChoice]:
     """The models that `viewer` may use; one query."""
-    yield Chosen(NAME, Mode.AUTO)
+    yield ModelChoice(NAME, Mode.AUTO)
     for mode in LISTED_MODES:
-        yield Chosen(f"{NAME}:{mode.value}", mode)
+        yield ModelChoice(f"{NAME}:{mode.value}", mode)
     readable = Collection.objects.visible_to(viewer).order_by("name", "pk")
     for slug, created in readable.values_list("slug", "created"):
-        yield Chosen(f"{NAME}/{slug}", Mode.AUTO, slug, int(created.timestamp()))
+        yield ModelChoice(f"{NAME}/{slug}", Mode.AUTO, slug, int(created.timestamp()))
 
 
 class ModelsView(CompatibleView):
@@ -206,7 +206,7 @@ class ModelView(CompatibleView):
         return Response(_data(choose(model_name, request.user)))
 
 
-def _data(chosen: Chosen) -> dict[str, Any]:
+def _data(chosen: ModelChoice) -> dict[str, Any]:
     return {
         "id": chosen.name,
         "object": "model",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from search.answers.domain import Context, Passage
-from search.answers.extracting.asking import AnswerType
+from search.answers.extracting.answer_types import AnswerType
 from search.answers.extracting.quotes import (
     USUAL_CONFIDENCE,
     AnswerabilityFeatures,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from search.answers.extracting.asking import (
+from search.answers.extracting.answer_types import (
     AnswerType,
     answer_type,
     asks_how,

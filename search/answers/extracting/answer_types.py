@@ -118,13 +118,13 @@ _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
 def answer_type(question: str) -> AnswerType:
     """The type of answer that a question asks for, by the pattern that occurs first in it."""
-    found = [
+    matches = [
         (match.start(), place, kind)
         for place, (kind, pattern) in enumerate(_ASKS)
         if (match := _first(question, pattern))
     ]
-    if found:
-        return min(found)[2]
+    if matches:
+        return min(matches)[2]
     return AnswerType.MEANS if asks_how(question) else AnswerType.OTHER
 
 
@@ -135,8 +135,8 @@ def offers(kind: AnswerType, sentence: str, question: str) -> bool:
     """
     if kind is AnswerType.OTHER:
         return True
-    asked = question.casefold()
-    return any(token.casefold() not in asked for token in _tokens(kind, sentence))
+    folded = question.casefold()
+    return any(token.casefold() not in folded for token in _tokens(kind, sentence))
 
 
 def _first(question: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -155,7 +155,7 @@ def _tokens(kind: AnswerType, sentence: str) -> list[str]:
     if kind is AnswerType.NUMBER:
         return [match.group() for match in _NUMBER.finditer(sentence)]
     if kind is AnswerType.IDENTIFIER:
-        return [found.text for found in find_identifiers(sentence)]
+        return [identifier.text for identifier in find_identifiers(sentence)]
     if kind is AnswerType.MEANS:
         return names_in_code(sentence)
     return _names(sentence)
