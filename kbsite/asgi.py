@@ -24,7 +24,7 @@ def _application() -> Site:
     from kbsite.operations.monitoring.traces import begin
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
-    from search.mcp import agents_app, is_for_agents
+    from search.mcp.gate import agents_app, is_for_agents
 
     begin("web")
     threads = settings.WEB_THREADS

@@ -28,7 +28,10 @@ from search.analytics.models import (
     Sign,
 )
 
+logger = logging.getLogger(__name__)
+
 Vectors = NDArray[np.float32]
+Kind = Interaction.Kind
 
 # Above the cosines of all 20 pairs of different questions on one subject (to .70) and below 16 of
 # 20 pairs of paraphrases, with the packaged model (docs/adr/0027); for another model a guess.
@@ -37,6 +40,15 @@ SAME_MEANING = 0.72
 SAME_SUBJECT = 0.55
 # The same test on words alone: the share of words in common. A guess.
 SHARED_WORDS = 0.4
+# A search is processed once its visitor has had time to click, to rate or to ask again.
+SETTLE = timedelta(minutes=15)
+# A similar question within this time means that the first one was not answered. A guess.
+ASKED_AGAIN = timedelta(minutes=3)
+# Reading a document for this long means that it was useful: a guess, twice a glance.
+READ_SECONDS = 30.0
+BATCH = 200
+# A search without a click does not reopen a closed gap: a snippet may have answered it.
+REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 
 _WORD = re.compile(r"\w+")
 
@@ -69,21 +81,6 @@ def shares_words(one: str, other: str) -> bool:
     first, second = set(_WORD.findall(one)), set(_WORD.findall(other))
     union = first | second
     return bool(union) and len(first & second) / len(union) >= SHARED_WORDS
-
-
-logger = logging.getLogger(__name__)
-
-Kind = Interaction.Kind
-
-# A search is processed once its visitor has had time to click, to rate or to ask again.
-SETTLE = timedelta(minutes=15)
-# A similar question within this time means that the first one was not answered. A guess.
-ASKED_AGAIN = timedelta(minutes=3)
-# Reading a document for this long means that it was useful: a guess, twice a glance.
-READ_SECONDS = 30.0
-BATCH = 200
-# A search without a click does not reopen a closed gap: a snippet may have answered it.
-REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 
 
 @dataclass(frozen=True, slots=True)

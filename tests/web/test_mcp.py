@@ -18,7 +18,8 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion.models import Chunk, Document, Visibility
 from search.analytics.models import SearchEvent
-from search.mcp import agents_app, build
+from search.mcp.gate import agents_app
+from search.mcp.server import build
 from search.mcp.tools import Caller
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS

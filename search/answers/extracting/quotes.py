@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 GAP = 3.0
 # Sentences repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
+CACHED_SECONDS = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +135,6 @@ def _repeats(one: Offer, other: Offer) -> bool:
     return shared >= REPEATS * min(len(one.words), len(other.words))
 
 
-logger = logging.getLogger(__name__)
-
-KEPT_SECONDS = 7 * 24 * 3600
-
-
 class Embedder(Protocol):
     def embed_query(self, text: str) -> Vectors: ...
 
@@ -171,7 +167,7 @@ def vectors_of(texts: Sequence[str], embedder: Embedder) -> Vectors:
         vectors = embedder.embed_documents([texts[place] for place in missing])
         new = {keys[place]: row.astype("<f2") for place, row in zip(missing, vectors, strict=True)}
         if model:
-            _keep({key: row.tobytes() for key, row in new.items()})
+            _store({key: row.tobytes() for key, row in new.items()})
         cached = {**cached, **new}
     return np.stack([cached[key] for key in keys]).astype(np.float32)
 
@@ -190,9 +186,9 @@ def _cached(keys: Sequence[str]) -> dict[str, Any]:
     return {key: np.frombuffer(v, "<f2") for key, v in values.items() if isinstance(v, bytes)}
 
 
-def _keep(vectors: dict[str, bytes]) -> None:
+def _store(vectors: dict[str, bytes]) -> None:
     try:
-        cache.set_many(vectors, KEPT_SECONDS)
+        cache.set_many(vectors, CACHED_SECONDS)
     except Exception:  # as above
         logger.warning("Cannot write the cache of sentences", exc_info=True)
 

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from mcp.server.mcpserver import Context
 
 from common.accounts.models import User
-from search.mcp import build
+from search.mcp.server import build
 from search.mcp.tools import Caller
 
 
