@@ -4,7 +4,7 @@ domain       the values: Passage, Context, Sentence, Citation, Step, events; pur
 models       answer profiles, threads, answers with their sources, model calls, feedback
 request      a question with all that decides how it is answered
 making       the steps of an answer, their order in each mode, its searches and its text
-context      candidates -> passages under a token budget; pure
+context      candidates -> passages under a token budget; pure; context_pieces: of chunks
 extracting   the sentences of the passages that answer best; needs no language model
 generating   a language model's answer, streamed; the `openai` package is imported here alone
 checking     each sentence against the passages that it cites; pure

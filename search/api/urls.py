@@ -11,8 +11,7 @@ from ingestion.api.urls import router as library
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible.base import UnknownAddressView
 from search.api.compatible.chat import ChatCompletionsView
-from search.api.compatible.embeddings import EmbeddingsView
-from search.api.compatible.requests import ModelsView, ModelView
+from search.api.compatible.requests import EmbeddingsView, ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
     DocumentationView,

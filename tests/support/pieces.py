@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.lexical.signatures import signature
-from search.answers.context.pieces import Piece
+from search.answers.context_pieces import Piece
 
 
 def piece(chunk_id: int, text: str = "", **fields: object) -> Piece:

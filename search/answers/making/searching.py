@@ -16,8 +16,8 @@ from common.database import in_thread, together
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search import pipeline
-from search.answers.context.assembly import Selection, select
-from search.answers.context.pieces import Piece
+from search.answers.context import Selection, select
+from search.answers.context_pieces import Piece
 from search.answers.domain import AnswerParameters, Context, Mode, Step
 from search.answers.generating.messages import (
     read_rewrite,

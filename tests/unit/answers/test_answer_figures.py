@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.answers.figures import Judged, area, auroc, holds, refusals, risks, share
-from search.answers.context.assembly import assemble
+from search.answers.context import assemble
 from search.answers.domain import AnswerParameters, Context
 from tests.support.pieces import piece
 

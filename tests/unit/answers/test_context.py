@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 
 from ingestion.domain import BlockKind
-from search.answers.context.assembly import assemble
-from search.answers.context.pieces import Piece, estimated_tokens, passage_tokens
+from search.answers.context import assemble
+from search.answers.context_pieces import Piece, estimated_tokens, passage_tokens
 from search.answers.domain import AnswerParameters, Context
 from search.answers.making.searching import merged
 from search.domain import Hit

@@ -9,8 +9,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.answers.context.assembly import assemble
-from search.answers.context.pieces import Piece
+from search.answers.context import assemble
+from search.answers.context_pieces import Piece
 from search.answers.domain import AnswerParameters, Context
 from tests.support.pieces import pieces_of
 

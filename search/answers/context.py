@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking.sections import SECTION_TOKENS
-from search.answers.context.pieces import Piece, Run, estimated_tokens
+from search.answers.context_pieces import Piece, Run, estimated_tokens
 from search.answers.domain import AnswerParameters, Context
 
 
