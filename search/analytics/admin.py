@@ -84,12 +84,12 @@ class RecordedResult:
 
     @classmethod
     def of(
-        cls, found: Mapping[str, Any] | None, readable: Mapping[str, Document]
+        cls, result: Mapping[str, Any] | None, readable: Mapping[str, Document]
     ) -> RecordedResult | None:
-        if found is None:
+        if result is None:
             return None
-        documents = [readable[key] for key in found["results"] if key in readable]
-        return cls(found["total"], found["confidence"], found["unsure"], tuple(documents))
+        documents = [readable[key] for key in result["results"] if key in readable]
+        return cls(result["total"], result["confidence"], result["unsure"], tuple(documents))
 
 
 @admin.register(Gap)
@@ -112,10 +112,10 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             raise PermissionDenied
         state = request.GET.get("state", "")
         state = state if state in STATES else Gap.State.OPEN
-        found = gaps.summaries(request.user, state=state, limit=SHOWN)
+        summaries = gaps.summaries(request.user, state=state, limit=SHOWN)
         context = {
             "cl": None,
-            "gaps": found,
+            "gaps": summaries,
             "state": state,
             "states": STATES.items(),
             "shown": SHOWN,
@@ -166,25 +166,25 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
 
         Raises GapError, SearchError.
         """
-        gap, asked, user = summary.gap, request.POST.get("act", ""), actor(request)
-        form = OwnerForm(request.POST) if asked == Kind.DOCUMENT else NoteForm(request.POST)
+        gap, action, user = summary.gap, request.POST.get("act", ""), actor(request)
+        form = OwnerForm(request.POST) if action == Kind.DOCUMENT else NoteForm(request.POST)
         if not form.is_valid():
             raise GapError(
                 gettext("Choose who will write the document, and describe what it should answer.")
             )
         note = form.cleaned_data["note"]
-        remedy = next((each for each in _remedies(request) if each[0].kind == asked), None)
+        remedy = next((each for each in _remedies(request) if each[0].kind == action), None)
         if remedy is not None:
-            step = gaps.begin(gap, asked, acting_user=user)
+            step = gaps.begin(gap, action, acting_user=user)
             return f"{remedy[1]}?{urlencode({remedy[0].field: step.query})}"
-        if asked == Kind.DOCUMENT:
+        if action == Kind.DOCUMENT:
             gaps.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)
-        elif asked == Kind.CLOSED:
+        elif action == Kind.CLOSED:
             gaps.close(gap, acting_user=user, note=note)
-        elif asked == Kind.DISMISSED:
+        elif action == Kind.DISMISSED:
             gaps.dismiss(gap, acting_user=user, reason=note)
             return reverse("admin:analytics_gap_changelist")
-        elif asked == Kind.REOPENED:
+        elif action == Kind.REOPENED:
             gaps.reopen(gap, acting_user=user)
         else:
             raise GapError(gettext("Unknown action, or you do not have permission for it."))
@@ -194,10 +194,10 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
         """The gap's summary for the reader. Raises Http404 for hidden and missing gaps alike."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        found = gaps.summaries(request.user, pk=pk) if pk else []
-        if not found:
+        summaries = gaps.summaries(request.user, pk=pk) if pk else []
+        if not summaries:
             raise Http404
-        return found[0]
+        return summaries[0]
 
 
 def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
@@ -218,8 +218,8 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
     problem = ""
     try:
         query, collections = gaps.question(gap, request.user)
-        found = gaps.snapshot(query, viewer=request.user, collections=collections)
-        now = GapStep(after=found.as_json(), query=query)
+        result = gaps.snapshot(query, viewer=request.user, collections=collections)
+        now = GapStep(after=result.as_json(), query=query)
     except SearchError as error:
         problem = str(error)
     readable = gaps.readable_results([*steps, *([now] if now else [])], request.user)

@@ -168,9 +168,9 @@ def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
         )
     with transaction.atomic():
         _lock(gap, is_open=True)
-        query, found = _run(gap, acting_user)
+        query, result = _run(gap, acting_user)
         return GapStep.objects.create(
-            gap=gap, kind=kind, user=acting_user, note=note, query=query, before=found
+            gap=gap, kind=kind, user=acting_user, note=note, query=query, before=result
         )
 
 
@@ -190,7 +190,7 @@ def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
     """
     with transaction.atomic():
         _lock(gap, is_open=True)
-        query, found = _run(gap, acting_user)
+        query, result = _run(gap, acting_user)
         begun = _last_begun(gap)
         before = begun.before if begun is not None and begun.query == query else None
         step = GapStep.objects.create(
@@ -200,7 +200,7 @@ def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
             note=note,
             query=query,
             before=before,
-            after=found,
+            after=result,
         )
         Gap.objects.filter(pk=gap.pk).update(state=State.CLOSED, closed_at=timezone.now())
     return step
@@ -228,13 +228,13 @@ def reopen(gap: Gap, *, acting_user: User) -> GapStep:
 
 def _lock(gap: Gap, *, is_open: bool) -> None:
     """Lock the gap's row. Raises GapError unless its state agrees with `is_open`."""
-    held = Gap.objects.select_for_update(no_key=True).get(pk=gap.pk)
-    if is_open and held.state != State.OPEN:
+    locked = Gap.objects.select_for_update(no_key=True).get(pk=gap.pk)
+    if is_open and locked.state != State.OPEN:
         raise GapError(
             gettext("This gap is already %(state)s. Reopen it first.")
-            % {"state": held.get_state_display().lower()}
+            % {"state": locked.get_state_display().lower()}
         )
-    if not is_open and held.state == State.OPEN:
+    if not is_open and locked.state == State.OPEN:
         raise GapError(gettext("This gap is already open."))
 
 
@@ -257,17 +257,17 @@ def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
     Raises GapError when no sign is left that `viewer` may read.
     """
     signs = GapSign.objects.visible_to(viewer).filter(wording__gap=gap).order_by()
-    asked = (
+    row = (
         signs.values("wording", "wording__query", "collections")
         .annotate(visitors=Count("visitor", distinct=True))
         .order_by("-visitors", "wording", "collections")
         .first()
     )
-    if asked is None:
+    if row is None:
         raise GapError(gettext("No recent search belongs to this gap."))
     # Collections named in the query itself restrict the search already.
-    inside = "collection:" in asked["wording__query"].casefold()
-    return asked["wording__query"], [] if inside else asked["collections"]
+    inside = "collection:" in row["wording__query"].casefold()
+    return row["wording__query"], [] if inside else row["collections"]
 
 
 def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
@@ -282,11 +282,11 @@ def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
 
 def readable_results(steps: Iterable[GapStep], viewer: Viewer) -> dict[str, Document]:
     """The documents in the steps' results that `viewer` may see, by public id; one query."""
-    named = {
+    public_ids = {
         UUID(public_id)
         for step in steps
-        for found in (step.before, step.after)
-        for public_id in (found or {}).get("results", ())
+        for result in (step.before, step.after)
+        for public_id in (result or {}).get("results", ())
     }
-    documents = Document.objects.visible_to(viewer).filter(public_id__in=named)
+    documents = Document.objects.visible_to(viewer).filter(public_id__in=public_ids)
     return {str(document.public_id): document for document in documents.defer("title_terms")}

@@ -179,25 +179,25 @@ def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
 
 def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
     """The next different question of each event's visitor within ASKED_AGAIN; one query."""
-    known = [event for event in searches if event.visitor]
-    if not known:
+    of_visitors = [event for event in searches if event.visitor]
+    if not of_visitors:
         return {}
     later = SearchEvent.objects.searches().filter(
-        visitor__in={event.visitor for event in known},
-        at__gt=min(event.at for event in known),
-        at__lte=max(event.at for event in known) + ASKED_AGAIN,
+        visitor__in={event.visitor for event in of_visitors},
+        at__gt=min(event.at for event in of_visitors),
+        at__lte=max(event.at for event in of_visitors) + ASKED_AGAIN,
     )
     by_visitor: dict[str, list[SearchEvent]] = defaultdict(list)
     for event in later.order_by("at", "pk"):
         by_visitor[event.visitor].append(event)
-    found = {}
-    for event in known:
+    next_questions = {}
+    for event in of_visitors:
         for candidate in by_visitor[event.visitor]:
             if event.at < candidate.at <= event.at + ASKED_AGAIN:
                 if candidate.folded != event.folded:
-                    found[event.pk] = candidate
+                    next_questions[event.pk] = candidate
                 break
-    return found
+    return next_questions
 
 
 def file_failures(failures: Sequence[Failure]) -> None:
@@ -231,15 +231,15 @@ def file_failures(failures: Sequence[Failure]) -> None:
 
 def _wordings(failures: Sequence[Failure]) -> dict[str, GapWording]:
     """The wording of each folded question; a new one is added to its nearest gap."""
-    asked = {failure.event.folded: failure.event.query for failure in reversed(failures)}
-    rows = GapWording.objects.filter(folded__in=asked).select_related("gap")
-    found = {wording.folded: wording for wording in rows}
-    new = dict.fromkeys(f.event.folded for f in failures if f.event.folded not in found)
+    questions = {failure.event.folded: failure.event.query for failure in reversed(failures)}
+    rows = GapWording.objects.filter(folded__in=questions).select_related("gap")
+    wordings = {wording.folded: wording for wording in rows}
+    new = dict.fromkeys(f.event.folded for f in failures if f.event.folded not in wordings)
     if new:
         open_gaps = _OpenGaps()
         for folded in new:
-            found[folded] = open_gaps.place(asked[folded], folded)
-    return found
+            wordings[folded] = open_gaps.place(questions[folded], folded)
+    return wordings
 
 
 class _OpenGaps:

@@ -113,8 +113,8 @@ def _write(event: SearchEvent, said: Said, rank: int | None, team: str) -> None:
     seconds = None
     if said.kind == Kind.DWELL:
         seconds = min(max(said.seconds or 0.0, 0.0), MAX_SECONDS)
-        held = _of(event, said).values_list("seconds", flat=True).first()
-        seconds = max(seconds, held or 0.0)  # the page repeatedly reports the total time
+        recorded = _of(event, said).values_list("seconds", flat=True).first()
+        seconds = max(seconds, recorded or 0.0)  # the page repeatedly reports the total time
     if said.kind in OPPOSITES:
         opposite = OPPOSITES[said.kind]
         event.interactions.filter(kind=opposite, document=said.document).delete()

@@ -121,10 +121,10 @@ def figures(*, days: int = 30) -> Period:
     with connection.cursor() as cursor:
         cursor.execute(FIGURES, {"since": midnight, "zone": zone})
         rows = cursor.fetchall()
-    found = {row[1]: _figures(row) for row in rows if row[0] == 0}
+    by_day = {row[1]: _figures(row) for row in rows if row[0] == 0}
     every = (first + timedelta(days=number) for number in range(days))
     whole = next((_figures(row) for row in rows if row[0] == 1), Figures())
-    return Period(first, {day: found.get(day, Figures()) for day in every}, whole)
+    return Period(first, {day: by_day.get(day, Figures()) for day in every}, whole)
 
 
 def _figures(row: Sequence[Any]) -> Figures:

@@ -101,8 +101,8 @@ class Context:
 
     def passage(self, number: int) -> Passage | None:
         """The passage of that number; None if the context has none."""
-        found = (each for each in self.passages if each.number == number)
-        return next(found, None)
+        matches = (each for each in self.passages if each.number == number)
+        return next(matches, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,13 +128,13 @@ def _set(draft: AnswerProfile, fields: Mapping[str, object]) -> None:
 
 
 def _differences(before: AnswerProfile, fields: Mapping[str, object]) -> list[str]:
-    found = []
+    differences = []
     for name, value in fields.items():
         was = getattr(before, name)
         if was != value:
             label = AnswerProfile._meta.get_field(name).verbose_name  # type: ignore[union-attr]
-            found.append(f"{label}: {_shown(was)} → {_shown(value)}")
-    return found
+            differences.append(f"{label}: {_shown(was)} → {_shown(value)}")
+    return differences
 
 
 def _shown(value: Any) -> str:

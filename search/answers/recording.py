@@ -79,22 +79,22 @@ def _store_remains(answered: Answered, request: AnswerRequest, started: bool) ->
     """Store an answer some of whose documents were deleted: without its text, and withheld."""
     documents = [each.document for each in answered.context.passages]
     versions = [each.version for each in answered.context.passages]
-    kept = set(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
-    held = set(DocumentVersion.objects.filter(pk__in=versions).values_list("pk", flat=True))
-    told = _result_columns(answered)
-    if not kept.issuperset(documents):
-        told |= {"text": "", "sentences": []}
+    existing = set(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
+    undeleted = set(DocumentVersion.objects.filter(pk__in=versions).values_list("pk", flat=True))
+    columns = _result_columns(answered)
+    if not existing.issuperset(documents):
+        columns |= {"text": "", "sentences": []}
     if started:
-        Answer.objects.filter(public_id=answered.id).update(**told)
+        Answer.objects.filter(public_id=answered.id).update(**columns)
         row = Answer.objects.filter(public_id=answered.id).first()
     else:
-        row = Answer.objects.create(**_request_columns(answered, request), **told)
+        row = Answer.objects.create(**_request_columns(answered, request), **columns)
     if row is None:
         return
     for passage in answered.context.passages:
-        if passage.document in kept:
+        if passage.document in existing:
             source = _source(row.pk, passage, passage.number in answered.cited)
-            source.version_id = passage.version if passage.version in held else None
+            source.version_id = passage.version if passage.version in undeleted else None
             source.save()
 
 
@@ -206,8 +206,8 @@ def with_sources(viewer: Viewer) -> QuerySet[Answer]:
 def are_readable(context: Context, viewer: Viewer) -> bool:
     """Whether `viewer` may read every document of the context now; one query."""
     documents = {each.document for each in context.passages}
-    found = Document.objects.visible_to(viewer).filter(pk__in=documents).order_by()
-    return not documents or found.count() == len(documents)
+    rows = Document.objects.visible_to(viewer).filter(pk__in=documents).order_by()
+    return not documents or rows.count() == len(documents)
 
 
 def withheld(answer: Answered) -> Answered:
@@ -230,11 +230,11 @@ def shown(row: Answer) -> Answered:
     Of a withheld answer of another person, not even the question is shown: it may have been made
     from what the sources say. For rows of `readable` or `with_sources`, whose viewer is the reader.
     """
-    found = answered(row)
+    stored = answered(row)
     if not row.is_withheld:
-        return found
-    kept = withheld(found)
-    return kept if row.is_own else replace(kept, question="", searched_for="")
+        return stored
+    without_text = withheld(stored)
+    return without_text if row.is_own else replace(without_text, question="", searched_for="")
 
 
 def answered(row: Answer) -> Answered:

@@ -138,11 +138,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
         may read seems to answer: `state` is `refused`. The answer is stored, for you alone.
         """
         parameters = read_body(request, AskParameters)
-        asked = answer_request(request, parameters)
+        question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         if wants_stream(request, parameters):
-            return sse(answering.events(asked), texts=texts)
-        return Response(answer_data(answering.answer(asked), texts=texts))
+            return sse(answering.events(question), texts=texts)
+        return Response(answer_data(answering.answer(question), texts=texts))
 
     @extend_schema(responses=AnswerSummarySerializer(many=True))
     def list(self, request: Request) -> Response:

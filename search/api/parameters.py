@@ -75,8 +75,8 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 
 
 def _status(error: Exception) -> int:
-    held = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
-    return next(held, status.HTTP_400_BAD_REQUEST)
+    statuses = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
+    return next(statuses, status.HTTP_400_BAD_REQUEST)
 
 
 MAX_VALUES = 50
@@ -237,10 +237,10 @@ class QuestionParameters(Parameters):
     @property
     def choices(self) -> Choices:
         given = self.validated_data
-        asked = given.get("class")
+        query_class = given.get("class")
         return Choices(
             profile=given.get("profile", ""),
-            query_class=QueryClass(asked) if asked else None,
+            query_class=QueryClass(query_class) if query_class else None,
             weights=given.get("weights"),
             exact=given["exact"],
             insist=given["insist"],

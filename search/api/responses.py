@@ -245,37 +245,37 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
 
     def to_representation(self, instance: SearchResponse) -> dict[str, Any]:
         """The fields above, without a call of each and a copy of each for every request."""
-        found, kind = instance, instance.classification
-        sure, trial = found.confidence, found.trial
+        response, kind = instance, instance.classification
+        sure, trial = response.confidence, response.trial
         result = ResultSerializer(context=self.context)
-        shown: dict[str, Any] = {
-            "search_id": self.get_search_id(found),
-            "query": found.query.original,
-            "profile": {"name": found.profile.name, "version": found.profile.version},
+        data: dict[str, Any] = {
+            "search_id": self.get_search_id(response),
+            "query": response.query.original,
+            "profile": {"name": response.profile.name, "version": response.profile.version},
             "experiment": trial and TrialSerializer(trial).data,
             "query_class": kind.query_class.value,
             "rule": kind.rule,
             "confidence": kind.confidence,
             "answer_confidence": None if sure is None else round(float(sure), 6),
-            "low_confidence": found.low_confidence,
-            "weights": found.weights.as_dict(),
-            "forced": list(found.forced),
-            "degraded": [part.value for part in found.degraded],
-            "notes": [str(sentence) for sentence in found.sentences],
-            "unknown_words": list(found.unknown),
-            "did_you_mean": found.suggestion,
-            "corrected_from": found.corrected_from,
-            "grouped": found.grouped,
-            "total": found.total,
-            "page": found.page,
-            "pages": found.pages,
-            "page_size": found.page_size,
-            "timing_ms": self.get_timing_ms(found),
-            "results": [result.to_representation(each) for each in found.results],
+            "low_confidence": response.low_confidence,
+            "weights": response.weights.as_dict(),
+            "forced": list(response.forced),
+            "degraded": [part.value for part in response.degraded],
+            "notes": [str(sentence) for sentence in response.sentences],
+            "unknown_words": list(response.unknown),
+            "did_you_mean": response.suggestion,
+            "corrected_from": response.corrected_from,
+            "grouped": response.grouped,
+            "total": response.total,
+            "page": response.page,
+            "pages": response.pages,
+            "page_size": response.page_size,
+            "timing_ms": self.get_timing_ms(response),
+            "results": [result.to_representation(each) for each in response.results],
         }
         if self.context.get("explain", True):
-            shown["terms"] = [TermSerializer(term).data for term in found.terms]
-        return shown
+            data["terms"] = [TermSerializer(term).data for term in response.terms]
+        return data
 
     @extend_schema_field({"type": "string", "format": "uuid", "nullable": True})
     def get_search_id(self, response: SearchResponse) -> str | None:

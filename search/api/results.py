@@ -23,8 +23,8 @@ _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in
 
 def raw_score(explanation: Explanation, signal: Signal) -> float:
     """A signal's raw score; 0 if it did not run or cannot score the passage."""
-    found = (part.raw for part in explanation.contributions if part.signal is signal)
-    return next((raw for raw in found if raw is not None), 0.0)
+    scores = (part.raw for part in explanation.contributions if part.signal is signal)
+    return next((raw for raw in scores if raw is not None), 0.0)
 
 
 LEGACY_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
@@ -56,9 +56,9 @@ def legacy_fields() -> dict[str, LegacyScoreField]:
     return {name: LegacyScoreField(name) for name in LEGACY_SCORES}
 
 
-def wants_legacy(asked: str, profile: str) -> bool:
+def wants_legacy(form: str, profile: str) -> bool:
     """True on request, and under every concept-rag profile."""
-    return CONCEPT_RAG in (asked, profile.partition(":")[0])
+    return CONCEPT_RAG in (form, profile.partition(":")[0])
 
 
 class ContributionSerializer(serializers.Serializer[Contribution]):

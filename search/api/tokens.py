@@ -202,10 +202,10 @@ def _logged_out(request: Request) -> Response:
 
 def _collections(slugs: Iterable[str], user: User) -> list[int]:
     """The ids of the readable collections with these slugs. Raises ValidationError for others."""
-    wanted = set(slugs)
-    found = dict(
-        Collection.objects.visible_to(user).filter(slug__in=wanted).values_list("slug", "pk")
+    distinct = set(slugs)
+    readable = dict(
+        Collection.objects.visible_to(user).filter(slug__in=distinct).values_list("slug", "pk")
     )
-    if missing := sorted(wanted - found.keys()):
+    if missing := sorted(distinct - readable.keys()):
         raise ValidationError({"collections": [f"There is no collection {missing[0]!r}."]})
-    return list(found.values())
+    return list(readable.values())

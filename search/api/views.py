@@ -104,7 +104,7 @@ class SearchView(APIView):
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
         given = parameters.validated_data
         quotas.spend(request.user, quotas.SEARCHES)
-        found = pipeline.search(
+        response = pipeline.search(
             given["q"],
             viewer=request.user,
             filters=parameters.filters,
@@ -115,21 +115,23 @@ class SearchView(APIView):
             visitor=recorded_visitor(request),
             mark_folded=True,
         )
-        search_id = new_search_id(request, found)
+        search_id = new_search_id(request, response)
         context = {
             "request": request,
             "explain": given["explain"],
-            "legacy": wants_legacy(given.get("legacy", ""), found.profile.name),
+            "legacy": wants_legacy(given.get("legacy", ""), response.profile.name),
             "search_id": search_id,
             "times": bool(getattr(request.user, "is_staff", False)),
-            "teams": dict(zip(map(id, found.results), found.teams, strict=bool(found.teams))),
+            "teams": dict(
+                zip(map(id, response.results), response.teams, strict=bool(response.teams))
+            ),
         }
         # Without the serializer, which a response would keep, and with it all that was found: a
         # response and its request refer to each other until the garbage collector comes.
-        answer = dict(SearchResponseSerializer(found, context=context).data)
+        answer = dict(SearchResponseSerializer(response, context=context).data)
         record_search(
             request,
-            found,
+            response,
             search_id,
             channel=SearchEvent.Channel.API,
             collections=parameters.filters.collections,

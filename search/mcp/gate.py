@@ -97,15 +97,15 @@ class Gate:
         scope["path"] = PATH
         verifier = Verifier()
         try:
-            found = await BearerAuthBackend(verifier).authenticate(HTTPConnection(scope))
+            credentials = await BearerAuthBackend(verifier).authenticate(HTTPConnection(scope))
             request.user = verifier.user or AnonymousUser()
             wait = await sync_to_async(_throttled)(request)
         except DatabaseError:
             return PlainTextResponse("Unavailable. Try again in a minute.", 503)
         if wait is not None:
             return PlainTextResponse("Too many requests.", 429, {"Retry-After": str(wait)})
-        if found is not None:
-            scope["auth"], scope["user"] = found
+        if credentials is not None:
+            scope["auth"], scope["user"] = credentials
         base = request.build_absolute_uri("/")
         scope[_CALLER] = Caller(verifier.user, base, request)
         return None

@@ -77,9 +77,9 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
     """The section around a passage, as a fragment; without scripts, a redirect to the document."""
     query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
     if not request.htmx:  # type: ignore[attr-defined]
-        asked = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
+        parameters = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
         address = reverse("search:document", args=(public_id,))
-        return redirect(f"{address}?{asked}#chunk-{ordinal}")
+        return redirect(f"{address}?{parameters}#chunk-{ordinal}")
     shown = _document(request, public_id)
     around = section_around(shown, ordinal, viewer=request.user, words=asked_words(query))
     if around is None:

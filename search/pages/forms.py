@@ -171,8 +171,8 @@ class SearchForm(forms.Form):
     @property
     def order(self) -> str:
         """The order of a list of documents: one of SORTS."""
-        asked = self.cleaned_data.get("sort")
-        return asked if asked in SORTS else NEWEST
+        order = self.cleaned_data.get("sort")
+        return order if order in SORTS else NEWEST
 
     @property
     def carried(self) -> list[tuple[str, Any]]:
@@ -182,20 +182,20 @@ class SearchForm(forms.Form):
 
     def address(self, **changes: Any) -> str:
         """The address of this search with `changes`, without empty parameters and `page`."""
-        asked = [(name, value) for name, value in self._asked() if name not in changes]
-        asked += [(name, value) for name, value in changes.items() if value]
+        parameters = [(name, value) for name, value in self._asked() if name not in changes]
+        parameters += [(name, value) for name, value in changes.items() if value]
         is_list = self.lists_documents and not changes.get("q")
         path = reverse("search:library" if is_list else "search:page")
-        return f"{path}?{urlencode(asked, doseq=True)}" if asked else path
+        return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
     def address_without_filters(self) -> str:
         return self.address(**dict.fromkeys(FILTER_FIELDS))
 
     def address_without(self, name: str, value: Any) -> str:
         """The address with one filter taken off."""
-        held = self.cleaned_data[name]
-        left = [one for one in held if one != value] if isinstance(held, list) else None
-        return self.address(**{name: left})
+        values = self.cleaned_data[name]
+        others = [one for one in values if one != value] if isinstance(values, list) else None
+        return self.address(**{name: others})
 
     def address_by_date(self) -> str:
         return self.address(sort=BY_DATE)

@@ -106,8 +106,8 @@ def _heading(name: str, sort: str, address: Callable[..., str]) -> Heading:
     sorts = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
     first, second = (f"-{name}", name) if name in _LARGEST_FIRST else (name, f"-{name}")
     following = second if sort == first else first
-    asked = None if following == NEWEST else following
-    return Heading(name, str(_LABELS[name]), address(sort=asked), sorts)
+    sort_or_none = None if following == NEWEST else following
+    return Heading(name, str(_LABELS[name]), address(sort=sort_or_none), sorts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ from search.readers.saving import NotSaved
 
 def params_of(form: SearchForm) -> dict[str, list[str]]:
     """The filters of a valid search by their names in its address."""
-    found: dict[str, list[str]] = {}
+    params: dict[str, list[str]] = {}
     for name, value in form.carried:
         if name in FILTER_FIELDS:
-            found.setdefault(name, []).append(str(value))
-    return found
+            params.setdefault(name, []).append(str(value))
+    return params
 
 
 def then_remember(

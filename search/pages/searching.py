@@ -174,9 +174,9 @@ def _about(
     concepts = concepts_of(
         documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
     )
-    found = facets_among(searchable(request.user).filter(pk__in=documents))
+    among = facets_among(searchable(request.user).filter(pk__in=documents))
     return {
-        **_filters(request, form, found, whole),
+        **_filters(request, form, among, whole),
         "left_out": left_out(response.ranking.candidates),
         "degraded": [unavailable(each) for each in response.degraded],
         "concepts": [
@@ -197,23 +197,23 @@ def _listed(
 ) -> HttpResponse:
     """The documents that match the filters of `form`; `asked` is the form of the address."""
     documents = documents_of(request.user, form.filters)
-    shown = listing(
+    listing_page = listing(
         documents,
         sort=form.order,
         page=form.cleaned_data["page"],
         address=form.address,
     )
-    found = facets_among(documents) if form.narrowed else whole()
-    context = {"form": form, "listing": shown, **_filters(request, form, found, whole)}
+    among = facets_among(documents) if form.narrowed else whole()
+    context = {"form": form, "listing": listing_page, **_filters(request, form, among, whole)}
     return _rendered(request, asked, context)
 
 
 def _filters(
-    request: HttpRequest, form: SearchForm, found: Facets, whole: Callable[[], Facets]
+    request: HttpRequest, form: SearchForm, among: Facets, whole: Callable[[], Facets]
 ) -> dict[str, Any]:
-    """The facets of what was found, and the filters that are set."""
+    """The facets of the results, and the filters that are set."""
     concepts = chosen_concepts(form.cleaned_data["concept"], request.user)
-    facets = with_others(found, whole(), form.chosen) if form.chosen else found
+    facets = with_others(among, whole(), form.chosen) if form.chosen else among
     labels = {
         (name, option.value): option.label
         for name, options in (
@@ -239,8 +239,8 @@ def _plain(name: str, value: Any) -> str:
         return gettext("to %(day)s") % {"day": value}
     if name == "document":
         return gettext("one document")
-    key, _, held = str(value).partition(":")
-    return f"{key}: {held}" if held else str(value)
+    key, _, content = str(value).partition(":")
+    return f"{key}: {content}" if content else str(value)
 
 
 def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> QueryDict:
@@ -250,9 +250,9 @@ def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> Query
         for option in whole.collections
         for name in (option.label, option.value)
     }
-    asked = QueryDict(mutable=True)
+    parameters = QueryDict(mutable=True)
     for name, value in form.filters_set:
-        asked.appendlist(name, str(value))
+        parameters.appendlist(name, str(value))
     for name, values in (
         ("collection", [slugs.get(one.casefold(), one) for one in filters.collections]),
         ("type", filters.media_types),
@@ -260,12 +260,12 @@ def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> Query
         ("meta", filters.metadata),
     ):
         for value in values:
-            if str(value) not in asked.getlist(name):
-                asked.appendlist(name, str(value))
+            if str(value) not in parameters.getlist(name):
+                parameters.appendlist(name, str(value))
     for name, day in (("after", filters.after), ("before", filters.before)):
         if day:
-            asked[name] = day.isoformat()
-    return asked
+            parameters[name] = day.isoformat()
+    return parameters
 
 
 def _refused(

@@ -87,8 +87,8 @@ def forget(*, now: datetime | None = None) -> int:
     """
     limit = (now or timezone.now()) - timedelta(days=settings.HISTORY_DAYS)
     count, _ = HistoryEntry.objects.filter(at__lt=limit).delete()
-    held = HistoryEntry.objects.order_by().values("user").annotate(entries=Count("pk"))
-    for row in held.filter(entries__gt=MOST_ENTRIES):
+    counts = HistoryEntry.objects.order_by().values("user").annotate(entries=Count("pk"))
+    for row in counts.filter(entries__gt=MOST_ENTRIES):
         own = HistoryEntry.objects.filter(user=row["user"])
         surplus = list(own.values_list("pk", flat=True)[MOST_ENTRIES:])
         deleted, _ = own.filter(pk__in=surplus).delete()

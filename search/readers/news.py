@@ -120,17 +120,17 @@ def _check(pk: int, now: datetime) -> None:
     if search is None:
         return
     since = max(search.created, search.checked_at - OVERLAP)
-    found = _found(search, since, now)
-    if found is None:
+    versions = _news_of(search, since, now)
+    if versions is None:
         return  # without one of its signals a search would miss what it finds tomorrow
     Find.objects.bulk_create(
-        [Find(search=search, version_id=version, at=now) for version in found],
+        [Find(search=search, version_id=version, at=now) for version in versions],
         ignore_conflicts=True,
     )
     SavedSearch.objects.filter(pk=pk).update(checked_at=now)
 
 
-def _found(search: SavedSearch, since: datetime, until: datetime) -> list[int] | None:
+def _news_of(search: SavedSearch, since: datetime, until: datetime) -> list[int] | None:
     """The versions that are news, best first; None if the search was degraded."""
     fresh = dict(_fresh(search.user, since, until).values_list("public_id", "current"))
     if not fresh:
@@ -140,13 +140,13 @@ def _found(search: SavedSearch, since: datetime, until: datetime) -> list[int] |
         # Filters alone: whatever they let through is what the reader asked for.
         fitting = documents_of(search.user, filters).filter(public_id__in=fresh)
         return [fresh[public_id] for public_id in fitting.values_list("public_id", flat=True)]
-    shown = pipeline.search(
+    response = pipeline.search(
         search.question, viewer=search.user, filters=filters, page_size=NEWS_DEPTH
     )
-    among = [UUID(one.document_id) for one in shown.results if UUID(one.document_id) in fresh]
-    if shown.degraded or not among:
-        return None if shown.degraded else []
-    found = []
+    among = [UUID(one.document_id) for one in response.results if UUID(one.document_id) in fresh]
+    if response.degraded or not among:
+        return None if response.degraded else []
+    versions = []
     for document in among:
         only = pipeline.search(
             search.question, viewer=search.user, filters=replace(filters, documents=(document,))
@@ -154,8 +154,8 @@ def _found(search: SavedSearch, since: datetime, until: datetime) -> list[int] |
         if only.degraded:
             return None
         if only.total and not only.low_confidence:
-            found.append(fresh[document])
-    return found
+            versions.append(fresh[document])
+    return versions
 
 
 def _fresh(user: User, since: datetime, until: datetime) -> QuerySet[Document]:
@@ -195,7 +195,7 @@ def _message(user: User, finds: Sequence[Find]) -> EmailMessage:
     ordered = sorted(finds, key=lambda find: (find.search.name.casefold(), find.search_id))
     groups: list[tuple[SavedSearch, list[Find]]] = [
         (rows[0].search, rows)
-        for rows in (list(found) for _, found in groupby(ordered, lambda find: find.search_id))
+        for rows in (list(group) for _, group in groupby(ordered, lambda find: find.search_id))
     ]
     documents = len({find.version_id for find in finds})
     subject = ngettext(

@@ -92,10 +92,10 @@ def of_feed(public_id: UUID, key: str) -> SavedSearch | None:
     rows = SavedSearch.objects.select_related("user").filter(
         public_id=public_id, user__is_active=True
     )
-    found = rows.first()
-    if found is None or not found.feed_key or not constant_time_compare(found.feed_key, key):
+    search = rows.first()
+    if search is None or not search.feed_key or not constant_time_compare(search.feed_key, key):
         return None
-    return found
+    return search
 
 
 def unsubscribe_token(user: User) -> str:

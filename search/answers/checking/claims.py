@@ -107,8 +107,8 @@ class Claim:
 
     def words_of(self, stems: Iterable[str]) -> list[str]:
         """The first word of the claim with each stem."""
-        found = {stem(word): word for word in reversed(list(words(self.text)))}
-        return [found.get(each, each) for each in stems]
+        by_stem = {stem(word): word for word in reversed(list(words(self.text)))}
+        return [by_stem.get(each, each) for each in stems]
 
 
 def claim_of(text: str, span: Span) -> Claim:
@@ -121,12 +121,12 @@ def claim_of(text: str, span: Span) -> Claim:
     bare = re.sub(r"\*\*|__(?!\w)|(?<!\w)__", "", bare).replace("\\_", "_").strip()
     quoted = quotations(bare)
     measures = [each for each in figures(bare) if each.unit is not None]
-    found = tuple(
+    literals = tuple(
         each
         for each in identifiers(bare)
         if not any(f.start < each.start and each.end <= f.end for f in measures)  # 9 m3
     )
-    taken = [(each.start, each.end) for each in found]
+    taken = [(each.start, each.end) for each in literals]
     numbers = tuple(
         each
         for each in figures(bare)
@@ -142,7 +142,7 @@ def claim_of(text: str, span: Span) -> Claim:
         code=fence[1] if fence else "",
         stems=tuple(content(bare)),
         figures=numbers,
-        identifiers=tuple(each for each in found if not _inside(each.start, each.end, quoted)),
+        identifiers=tuple(each for each in literals if not _inside(each.start, each.end, quoted)),
         names=tuple(names(bare, spans)),
         quotations=tuple(bare[start:end] for start, end in quoted),
     )
@@ -179,8 +179,10 @@ class Line:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        found = [bare(word) for word in words(self.text)]
-        return frozenset([*found, *(each for word in found for each in re.split("['’]", word))])
+        bare_words = [bare(word) for word in words(self.text)]
+        return frozenset(
+            [*bare_words, *(each for word in bare_words for each in re.split("['’]", word))]
+        )
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
@@ -269,24 +271,24 @@ def cover(
     Of the claim's stems, `measures` count only where a source has them.
     """
     heaviest = weights.get("", 1.0)
-    known = {stem for source in sources for stem in source.stems}
+    in_sources = {stem for source in sources for stem in source.stems}
     worth = {
         stem: weights.get(stem, heaviest)
         for stem in dict.fromkeys(stems)
-        if stem in known or stem not in measures
+        if stem in in_sources or stem not in measures
     }
     total = sum(worth.values()) or 1.0
-    found: set[str] = set()
+    covered: set[str] = set()
     lines: list[tuple[float, CitedPassage, Line]] = []
     for source in sources:
         matching = source.matching(worth)
-        found |= {stem for stem, alikes in matching.items() if alikes}
+        covered |= {stem for stem, alikes in matching.items() if alikes}
         for line in source.lines:
             share = sum(worth[stem] for stem, alikes in matching.items() if alikes & line.stems)
             lines.append((share / total, source, line))
     lines.sort(key=lambda each: -each[0])
-    missing = sorted((stem for stem in worth if stem not in found), key=lambda each: -worth[each])
-    whole = sum(worth[stem] for stem in found) / total if worth else 1.0
+    missing = sorted((stem for stem in worth if stem not in covered), key=lambda each: -worth[each])
+    whole = sum(worth[stem] for stem in covered) / total if worth else 1.0
     return Cover(
         whole, lines[0][0] if lines and worth else 1.0, tuple(missing), worth, tuple(lines)
     )

@@ -54,19 +54,19 @@ class Figure:
 
 def figures(text: str) -> list[Figure]:
     """The figures of a text in order, without overlaps."""
-    found = [
+    results = [
         Figure(m.start, m.end, text[m.start : m.end], m.kind, readings=m.readings)
         for m in moments(text)
     ]
-    taken = [(each.start, each.end) for each in found]
+    taken = [(each.start, each.end) for each in results]
     numbers = [
         number
         for number in (*_digits(text), *(_from_words(text, each) for each in numerals(text)))
         if not any(start < number.end and number.start < end for start, end in taken)
     ]
     numbers.sort(key=lambda each: each.start)
-    found += _without_overlaps(_shared_units(text, numbers))
-    return sorted(found, key=lambda each: each.start)
+    results += _without_overlaps(_shared_units(text, numbers))
+    return sorted(results, key=lambda each: each.start)
 
 
 def _digits(text: str) -> Iterator[Figure]:

@@ -99,38 +99,38 @@ class Numeral:
 
 def numerals(text: str) -> Iterator[Numeral]:
     """The numbers in words of a text, in order."""
-    found = list(_WORD.finditer(text))
+    matches = list(_WORD.finditer(text))
     place = 0
-    while place < len(found):
-        word = found[place].group().casefold()
-        if word in WORDS or word in ("hundred", "thousand", "dozen") or _a_scale(found, place):
-            place, numeral = _english(text, found, place)
+    while place < len(matches):
+        word = matches[place].group().casefold()
+        if word in WORDS or word in ("hundred", "thousand", "dozen") or _a_scale(matches, place):
+            place, numeral = _english(text, matches, place)
             yield numeral
             continue
-        if other := _single(text, found, place, word):
+        if other := _single(text, matches, place, word):
             yield other
         place += 1
 
 
-def _a_scale(found: list[re.Match[str]], place: int) -> bool:
+def _a_scale(matches: list[re.Match[str]], place: int) -> bool:
     """True at the "a" of "a hundred" and "a million"."""
-    following = found[place + 1].group().casefold() if place + 1 < len(found) else ""
-    return found[place].group().casefold() in ("a", "ein", "eine") and following in SCALES
+    following = matches[place + 1].group().casefold() if place + 1 < len(matches) else ""
+    return matches[place].group().casefold() in ("a", "ein", "eine") and following in SCALES
 
 
-def _english(text: str, found: list[re.Match[str]], place: int) -> tuple[int, Numeral]:
+def _english(text: str, matches: list[re.Match[str]], place: int) -> tuple[int, Numeral]:
     """The number that begins at this word, and the place of the word after it."""
-    first, start, total, current, parts = place, found[place].start(), 0, 0, 0
+    first, start, total, current, parts = place, matches[place].start(), 0, 0, 0
     kind, previous = "number", 10**15
-    while place < len(found):
-        word = found[place].group().casefold()
+    while place < len(matches):
+        word = matches[place].group().casefold()
         if place > first:
-            between = text[found[place - 1].end() : found[place].start()]
+            between = text[matches[place - 1].end() : matches[place].start()]
             if not _LINK.fullmatch(between) and word != "and":
                 break
             if word == "and":
-                joins = previous >= 100 and place + 1 < len(found)
-                if joins and _tens_or_small(found[place + 1].group()):
+                joins = previous >= 100 and place + 1 < len(matches)
+                if joins and _tens_or_small(matches[place + 1].group()):
                     place += 1
                     continue
                 break
@@ -146,7 +146,7 @@ def _english(text: str, found: list[re.Match[str]], place: int) -> tuple[int, Nu
             current += WORDS[word]
             previous = WORDS[word]
         elif place > first and word in ORDINALS and _fits(previous, ORDINALS[word]):
-            if text[found[place - 1].end()] != "-":
+            if text[matches[place - 1].end()] != "-":
                 break
             current += ORDINALS[word]
             kind, place, parts = "ordinal", place + 1, parts + 1
@@ -154,10 +154,10 @@ def _english(text: str, found: list[re.Match[str]], place: int) -> tuple[int, Nu
         else:
             break
         place, parts = place + 1, parts + 1
-    last = found[place - 1]
-    if kind == "number" and (fraction := _fraction(found, place, total + current)):
-        return place + 1, Numeral(start, found[place].end(), fraction)
-    sure = parts > 1 or found[first].group().casefold() not in _UNSURE
+    last = matches[place - 1]
+    if kind == "number" and (fraction := _fraction(matches, place, total + current)):
+        return place + 1, Numeral(start, matches[place].end(), fraction)
+    sure = parts > 1 or matches[first].group().casefold() not in _UNSURE
     return place, Numeral(start, last.end(), Decimal(total + current), kind, sure)
 
 
@@ -170,27 +170,27 @@ def _tens_or_small(word: str) -> bool:
     return word.casefold() in WORDS
 
 
-def _fraction(found: list[re.Match[str]], place: int, count: int) -> Decimal | None:
+def _fraction(matches: list[re.Match[str]], place: int, count: int) -> Decimal | None:
     """ "two thirds" and "one quarter", after their count."""
-    if place >= len(found):
+    if place >= len(matches):
         return None
-    below = _FRACTIONS.get(found[place].group().casefold())
+    below = _FRACTIONS.get(matches[place].group().casefold())
     if below is None or not 0 < count < below:
         return None
     return Decimal(count) / below
 
 
-def _single(text: str, found: list[re.Match[str]], place: int, word: str) -> Numeral | None:
-    match = found[place]
+def _single(text: str, matches: list[re.Match[str]], place: int, word: str) -> Numeral | None:
+    match = matches[place]
     start, end = match.span()
-    following = found[place + 1].group().casefold() if place + 1 < len(found) else ""
+    following = matches[place + 1].group().casefold() if place + 1 < len(matches) else ""
     if word in GERMAN:
         return Numeral(start, end, Decimal(GERMAN[word]), is_sure=word not in _UNSURE)
     if word in _TIMES:
         return Numeral(start, end, Decimal(_TIMES[word]), "times")
     if word in _FRACTIONS and following in _AFTER_FRACTION and word != "third":
         return Numeral(start, end, Decimal(1) / _FRACTIONS[word], is_sure=word not in _UNSURE)
-    before = found[place - 1].group().casefold() if place else ""
+    before = matches[place - 1].group().casefold() if place else ""
     if (
         word in ("third", "quarter", "drittel", "viertel")
         and before in _ONE_OF
@@ -198,17 +198,17 @@ def _single(text: str, found: list[re.Match[str]], place: int, word: str) -> Num
     ):
         return Numeral(start, end, Decimal(1) / _FRACTIONS[word])
     if word in ORDINALS:
-        return Numeral(start, end, Decimal(ORDINALS[word]), "ordinal", _is_ordinal(found, place))
+        return Numeral(start, end, Decimal(ORDINALS[word]), "ordinal", _is_ordinal(matches, place))
     stem = re.sub(r"(?:e|en|er|es|em)\Z", "", word)
     if stem != word and stem in _GERMAN_ORDINALS and text[start].islower():
         return Numeral(start, end, Decimal(_GERMAN_ORDINALS[stem]), "ordinal", stem != "acht")
     return None
 
 
-def _is_ordinal(found: list[re.Match[str]], place: int) -> bool:
+def _is_ordinal(matches: list[re.Match[str]], place: int) -> bool:
     """False for "first, open it" and for "a second"."""
-    word = found[place].group().casefold()
-    before = found[place - 1].group().casefold() if place else ""
+    word = matches[place].group().casefold()
+    before = matches[place - 1].group().casefold() if place else ""
     if word in ("first", "second"):
         return before in ("the", "its", "their", "his", "her", "our", "this")
     return bool(before)

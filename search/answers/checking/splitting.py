@@ -94,8 +94,8 @@ def completed(text: str, since: int) -> list[Span]:
 
 def cited_numbers(text: str) -> tuple[int, ...]:
     """The numbers of the markers in a text, each once, in order."""
-    found = (int(n) for match in MARKER.finditer(text) for n in re.findall(r"\d+", match[1]))
-    return tuple(dict.fromkeys(found))
+    numbers = (int(n) for match in MARKER.finditer(text) for n in re.findall(r"\d+", match[1]))
+    return tuple(dict.fromkeys(numbers))
 
 
 def block_of(text: str, span: Span) -> Span:
@@ -157,10 +157,10 @@ def _sentence_end(text: str, start: int, language: str) -> int:
     """The end of the sentence that starts here, within its paragraph or list item."""
     limit = _paragraph_end(text, start)
     first = _ITEM.match(text, start, limit)
-    for found in _CODE_OR_STOP.finditer(text, first.end() if first else start, limit):
-        is_code = found["code"] is not None
-        if not is_code and _ends_sentence(text, found, limit, language):
-            return _trimmed(text, found.end())
+    for match in _CODE_OR_STOP.finditer(text, first.end() if first else start, limit):
+        is_code = match["code"] is not None
+        if not is_code and _ends_sentence(text, match, limit, language):
+            return _trimmed(text, match.end())
     return _trimmed(text, limit)
 
 
@@ -204,10 +204,10 @@ def _ends_sentence(text: str, stop: re.Match[str], limit: int, language: str) ->
 def _with_markers(text: str, end: int) -> int:
     """`end` moved behind the markers that follow, on the same line or on lines of their own."""
     while True:
-        found = _MARKERS.match(text, end) or _MARKERS_LINE.match(text, end)
-        if found is None or found.end() == end:
+        markers = _MARKERS.match(text, end) or _MARKERS_LINE.match(text, end)
+        if markers is None or markers.end() == end:
             return end
-        end = _trimmed(text, found.end())
+        end = _trimmed(text, markers.end())
 
 
 def _is_certain(text: str, start: int, end: int) -> bool:

@@ -46,7 +46,7 @@ def check(text: str, span: Span, context: Context) -> Sentence:
     start, end = span
     claim = claim_of(text, span)
     numbers = cited_numbers(text[start:end]) or _inherited(text, span)
-    passages = [found for number in numbers if (found := context.passage(number))]
+    passages = [passage for number in numbers if (passage := context.passage(number))]
     if claim.is_empty:
         return Sentence(start, end, claim.shown, tuple(Citation(each.number) for each in passages))
     if not passages and not claim.is_lead_in:
@@ -65,8 +65,10 @@ def verdict_on(
 ) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict of the sources on a claim, and why they do not support it, for readers."""
     if claim.code:
-        found = any(snippet_found(claim.code, text) for text in _texts(sources))
-        return _OK if found else (Verdict.UNSUPPORTED, ("This code is not in a cited passage.",))
+        is_quoted = any(snippet_found(claim.code, text) for text in _texts(sources))
+        return (
+            _OK if is_quoted else (Verdict.UNSUPPORTED, ("This code is not in a cited passage.",))
+        )
     if any(claim.plain == Claim.bare(line.text) for source in sources for line in source.lines):
         return _OK
     if reasons := tuple(dict.fromkeys(unproven(claim, sources, covered))):
@@ -105,8 +107,8 @@ def _citation(passage: Passage, covered: Cover, claim: Claim) -> Citation:
 def _credit(claim: Claim, passage: Passage) -> float:
     """S4-16: .7 for a passage that exists, .3 for the quoted words, if any, in it."""
     source = source_of(passage)
-    found = sum(quoted_in(words, source.plain) for words in claim.quotations)
-    return source_credit(True, not claim.quotations or found * 2 >= len(claim.quotations))
+    verbatim = sum(quoted_in(words, source.plain) for words in claim.quotations)
+    return source_credit(True, not claim.quotations or verbatim * 2 >= len(claim.quotations))
 
 
 def source_credit(exists: bool, snippet: bool) -> float:

@@ -108,8 +108,8 @@ def alike(one: str, other: str) -> bool:
 
 def is_german(text: str) -> bool:
     """True if more of the text's words are German function words than not in English ones."""
-    found = list(words(text))
-    return sum(word in _GERMAN for word in found) * 6 >= len(found) > 0
+    tokens = list(words(text))
+    return sum(word in _GERMAN for word in tokens) * 6 >= len(tokens) > 0
 
 
 _CAPITALISED = re.compile(r"(?<!\w)[^\W\d_]+(?:['’\-][^\W\d_]+)*(?!\w)")
@@ -160,7 +160,7 @@ class Identifier:
 
 def identifiers(text: str) -> list[Identifier]:
     """The identifiers of a text, and its other words in code font or with digits, in order."""
-    found = [
+    results = [
         Identifier(
             each.start, each.end, each.text, each.canonical,
             frozenset(form.form for form in index_forms(each)),
@@ -169,10 +169,10 @@ def identifiers(text: str) -> list[Identifier]:
     ]  # fmt: skip
     for match in (*_CODE.finditer(text), *_MIXED.finditer(text)):
         start, end = match.span("code")
-        if not any(each.start < end and start < each.end for each in found):
+        if not any(each.start < end and start < each.end for each in results):
             literal = match["code"].casefold()
-            found.append(Identifier(start, end, match["code"], literal, frozenset({literal})))
-    return sorted(found, key=lambda each: each.start)
+            results.append(Identifier(start, end, match["code"], literal, frozenset({literal})))
+    return sorted(results, key=lambda each: each.start)
 
 
 def names(text: str, taken: Collection[tuple[int, int]] = ()) -> list[Name]:
@@ -183,7 +183,7 @@ def names(text: str, taken: Collection[tuple[int, int]] = ()) -> list[Name]:
     sequences of capitalised words, those after a title, and words in capitals.
     """
     german = is_german(text)
-    found: list[Name] = []
+    results: list[Name] = []
     run: list[re.Match[str]] = []
     for match in [*_CAPITALISED.finditer(text), None]:
         if (
@@ -191,15 +191,15 @@ def names(text: str, taken: Collection[tuple[int, int]] = ()) -> list[Name]:
             and run
             and not re.fullmatch(r"[ \u00a0]|\. ", text[run[-1].end() : match.start()])
         ):
-            found += _named(text, run, german=german)
+            results += _named(text, run, german=german)
             run = []
         is_free = match and not any(s < match.end() and match.start() < e for s, e in taken)
         if match and is_free and _capitals(match.group()):
             run.append(match)
         else:
-            found += _named(text, run, german=german)
+            results += _named(text, run, german=german)
             run = []
-    return found
+    return results
 
 
 def _named(text: str, run: list[re.Match[str]], *, german: bool) -> list[Name]:
@@ -226,12 +226,12 @@ def _named(text: str, run: list[re.Match[str]], *, german: bool) -> list[Name]:
 def _capitals(word: str) -> list[str]:
     """The capitalised parts of a word with hyphens or apostrophes: of al-Bakri and d'Ivoire."""
     pieces = re.split(r"[-‐‑]|(?<=\w)['’](?=[A-ZÄÖÜ])", word)
-    found = [each for each in pieces if each[:1].isupper()]
-    if long := [each for each in found if len(each) > 1]:
+    capitalised = [each for each in pieces if each[:1].isupper()]
+    if long := [each for each in capitalised if len(each) > 1]:
         return long
-    if found and len(word) > 1:  # E-cadherin
+    if capitalised and len(word) > 1:  # E-cadherin
         return [each for each in pieces if len(each) > 1] or [word]
-    return found
+    return capitalised
 
 
 def _begins(text: str, position: int) -> bool:
@@ -264,11 +264,11 @@ def same_name(one: str, other: str) -> bool:
 
 def quotations(text: str) -> list[tuple[int, int]]:
     """The [start, end) of the words between quotation marks."""
-    found = []
+    spans = []
     for match in _QUOTED.finditer(text):
         group = next(index for index, each in enumerate(match.groups(), start=1) if each)
-        found.append(match.span(group))
-    return found
+        spans.append(match.span(group))
+    return spans
 
 
 def plain(text: str) -> str:

@@ -69,11 +69,11 @@ class Draft:
         if self.is_refusal:
             self.sentences = ()
             return events
-        sent = {(each.start, each.end): each for each in self.sentences}
+        by_span = {(each.start, each.end): each for each in self.sentences}
         spans = split(self.text)
-        found = [sent.get(span) or check(self.text, span, self._context) for span in spans]
-        before, self.sentences = self.sentences, tuple(found)
-        for index, sentence in enumerate(found):
+        sentences = [by_span.get(span) or check(self.text, span, self._context) for span in spans]
+        before, self.sentences = self.sentences, tuple(sentences)
+        for index, sentence in enumerate(sentences):
             if index >= len(before) or before[index] != sentence:
                 events.append(Checked(index, sentence))
         return events

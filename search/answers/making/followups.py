@@ -102,12 +102,12 @@ def rarest(words: Sequence[str], chunks: Mapping[str, int]) -> tuple[str, ...]:
 
 def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) -> str:
     """The question with the previous one's identifiers and rare words, in `most` characters."""
-    held = {_folded(match.group()) for match in _WORD.finditer(question)}
+    present = {_folded(match.group()) for match in _WORD.finditer(question)}
     text = " ".join(question.split())
     for word in (*(each.text for each in previous.identifiers), *rare):
-        if _folded(word) in held or len(text) + 1 + len(word) > most:
+        if _folded(word) in present or len(text) + 1 + len(word) > most:
             continue
-        held |= {_folded(word), *(_folded(match.group()) for match in _WORD.finditer(word))}
+        present |= {_folded(word), *(_folded(match.group()) for match in _WORD.finditer(word))}
         text = f"{text} {word}"
     return text
 

@@ -60,12 +60,12 @@ async def parts(work: Work) -> tuple[str, ...]:
         return ()
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(split_messages(question, most - 1), "split") if most > 1 else ""
-    found = distinct((question, *map(_short, read_searches(reply, most))))[1:most]
-    work.add_step("split", " · ".join(found), began, before)
+    texts = distinct((question, *map(_short, read_searches(reply, most))))[1:most]
+    work.add_step("split", " · ".join(texts), began, before)
     if work.failure is not None:
         return ()
     work.now = replace(work.now, mode=Mode.THINKING)
-    return found
+    return texts
 
 
 async def search(work: Work, texts: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ async def widen(work: Work) -> bool:
     Returns whether the context has changed.
     """
     work.is_widened = True
-    question, held = work.now.searched_for, work.now.context
+    question, before_widening = work.now.searched_for, work.now.context
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(rewrite_messages(question), "rewrite")
     text = _short(read_rewrite(reply, ""))
@@ -116,7 +116,7 @@ async def widen(work: Work) -> bool:
     if len(distinct((question, text))) > 1:
         await search(work, (text,))
     await gather(work)
-    return work.now.context != held
+    return work.now.context != before_widening
 
 
 def fits_nothing(work: Work) -> bool:
@@ -223,8 +223,8 @@ def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
     for ranking in rankings:
         for hit in ranking:
             sums[hit.chunk_id] = sums.get(hit.chunk_id, 0.0) + 1 / hit.rank
-            held = best.get(hit.chunk_id)
-            if held is None or hit.rank < held.rank:
+            earlier = best.get(hit.chunk_id)
+            if earlier is None or hit.rank < earlier.rank:
                 best[hit.chunk_id] = hit
     ordered = sorted(best, key=lambda chunk: (best[chunk].rank, -sums[chunk]))
     return {chunk: Place(rank, best[chunk]) for rank, chunk in enumerate(ordered, start=1)}

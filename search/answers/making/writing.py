@@ -211,9 +211,9 @@ async def write_quotes(work: Work) -> list[Event]:
     """The events of an answer by quotes; it says so where it stands in for a model."""
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
-    found = await in_thread(lambda: extracted(response, context, work.parameters))
-    now = quoted(replace(work.now, model="", dropped=0, is_cut=False), found.quotes)
-    if now.text and found.answerability >= work.parameters.refuse_below:
+    extraction = await in_thread(lambda: extracted(response, context, work.parameters))
+    now = quoted(replace(work.now, model="", dropped=0, is_cut=False), extraction.quotes)
+    if now.text and extraction.answerability >= work.parameters.refuse_below:
         work.now = replace(now, state=State.DONE)
     else:
         refusal = work.parameters.refusal

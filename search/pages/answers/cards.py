@@ -133,8 +133,8 @@ class AnswerCard:
 
     @property
     def modes(self) -> list[tuple[str, str, bool]]:
-        asked = self.answered.asked_mode
-        return [(mode.value, str(label), mode is asked) for mode, label in MODES.items()]
+        requested = self.answered.asked_mode
+        return [(mode.value, str(label), mode is requested) for mode, label in MODES.items()]
 
     @property
     def mode(self) -> str:
