@@ -211,17 +211,19 @@ class ModelsView(CompatibleView):
     """The models: modes of answering, and one a readable collection."""
 
     def get(self, request: Request) -> Response:
-        return Response({"object": "list", "data": [_data(each) for each in listed(request.user)]})
+        return Response(
+            {"object": "list", "data": [_model_data(each) for each in listed(request.user)]}
+        )
 
 
 class ModelView(CompatibleView):
     """One model."""
 
     def get(self, request: Request, model_name: str) -> Response:
-        return Response(_data(choose(model_name, request.user)))
+        return Response(_model_data(choose(model_name, request.user)))
 
 
-def _data(chosen: ModelChoice) -> dict[str, Any]:
+def _model_data(chosen: ModelChoice) -> dict[str, Any]:
     return {
         "id": chosen.name,
         "object": "model",
@@ -270,13 +272,13 @@ class EmbeddingsView(AnsweringView):
             {
                 "object": "list",
                 "model": card.name,
-                "data": [_data(place, each, form) for place, each in enumerate(vectors)],
+                "data": [_embedding_data(place, each, form) for place, each in enumerate(vectors)],
                 "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
             }
         )
 
 
-def _data(place: int, vector: Any, form: str) -> dict[str, Any]:
+def _embedding_data(place: int, vector: Any, form: str) -> dict[str, Any]:
     values = np.asarray(vector, dtype="<f4")
     value: Any = values.tolist()
     if form == "base64":

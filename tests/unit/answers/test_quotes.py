@@ -22,7 +22,7 @@ from search.answers.extracting.quotes import (
 from search.answers.extracting.scoring import (
     MEANING,
     QuestionWords,
-    asking,
+    compared_question,
     offers_of,
     question_weights,
     scores,
@@ -151,7 +151,7 @@ def test_an_empty_context_answers_nothing() -> None:
 def test_the_sum_of_a_score() -> None:
     held = context("Ada knew it in 1843. Nobody else.")
     terms = (TermStatistic("ada", 1, 3.0), TermStatistic("knew", 1, 1.0))
-    first, second = offers_of(asking("When Ada knew", held, terms), held)
+    first, second = offers_of(compared_question("When Ada knew", held, terms), held)
     # All of the words in the sentence, around it and in the passage; a date; rank 1.
     assert first.by_words == pytest.approx(2.5 + 5.0 + 2.0 + 1.6)
     # None, all in the sentence before, all in the passage; no date; rank 1.
@@ -164,7 +164,7 @@ def test_the_sum_of_a_score() -> None:
 def test_the_sum_of_a_score_of_a_means() -> None:
     held = context("Use send_mail() to send. This is not sent.")
     terms = (TermStatistic("send", 1, 1.0),)
-    first, second = offers_of(asking("How do I send it?", held, terms), held)
+    first, second = offers_of(compared_question("How do I send it?", held, terms), held)
     assert first.by_words == pytest.approx(1.0 + 1.0 + 2.0 + 0.7 + 3.0)
     # Nothing said here, all around it; no name; a limit.
     assert second.by_words == pytest.approx(0.0 + 1.0 + 2.0 - 3.0 - 1.0 + 3.0)
