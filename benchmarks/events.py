@@ -99,7 +99,6 @@ def _admin(count: int) -> None:
         cursor.execute("ANALYZE analytics_searchevent")
     print(f"\n{SearchEvent.objects.count()} events")
     _timed("figures of 30 days", lambda: reporting.figures(days=30))
-    _timed("recent queries", lambda: reporting.recent_queries(None))
 
 
 def _timed(name: str, call: Callable[[], object]) -> None:

@@ -1,7 +1,6 @@
-"""Search reports for administrators: recent questions, figures by day and their charts.
+"""Search reports for administrators: figures by day with their charts, and the open gaps.
 
-Questions are limited to those that the viewer may read (`SearchEvent.visible_to`); figures count
-all searches, since they reveal no question.
+Figures count all searches, since they reveal no question.
 """
 
 from __future__ import annotations
@@ -12,17 +11,12 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Max
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
 from ingestion.models.library import Viewer
 from search.analytics import gaps
-from search.analytics.models import SearchEvent
-
-# The number of events read to find the latest questions. A guess.
-LOOKED_AT = 2_000
 
 FIGURES = """
 SELECT grouping(day), day, count(*),
@@ -42,15 +36,6 @@ FROM (
 GROUP BY GROUPING SETS ((day), ())
 ORDER BY 1 DESC, 2
 """
-
-
-@dataclass(frozen=True, slots=True)
-class AskedQuery:
-    """A question as last typed. `searches` counts it once per visitor and half hour."""
-
-    query: str
-    searches: int
-    last: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +77,6 @@ class Period:
     since: date
     days: dict[date, Figures] = field(default_factory=dict)
     whole: Figures = field(default_factory=Figures)
-
-
-def recent_queries(viewer: Viewer, *, limit: int = 20, days: int = 30) -> list[AskedQuery]:
-    """The latest distinct questions that `viewer` may read, the newest first.
-
-    One query; a second one for the permissions of a viewer who is not a superuser.
-    """
-    since = timezone.now() - timedelta(days=days)
-    latest = SearchEvent.objects.visible_to(viewer).searches().filter(at__gte=since)
-    latest = latest.exclude(query="").order_by("-at")
-    rows = (
-        SearchEvent.objects.filter(pk__in=latest.values("pk")[:LOOKED_AT])
-        .order_by()
-        .values("folded")
-        .annotate(asked=Max("query"), searches=Count("pk"), newest=Max("at"))
-        .order_by("-newest")[:limit]
-    )
-    return [AskedQuery(row["asked"], row["searches"], row["newest"]) for row in rows]
 
 
 def figures(*, days: int = 30) -> Period:

@@ -125,7 +125,7 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
         the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
         state is `refused`."""
         caller = await _run(_admitted, identify, ctx)
-        answered = await _answered(_asked(question, mode, caller))
+        answered = await _answered(_answer_request(question, mode, caller))
         return tools.answered(answered, caller)
 
     @_tool(server, "Explain a ranking")
@@ -176,7 +176,7 @@ def _admitted(caller: Caller) -> Caller:
     return caller
 
 
-def _asked(question: str, mode: str, caller: Caller) -> AnswerRequest:
+def _answer_request(question: str, mode: str, caller: Caller) -> AnswerRequest:
     request = caller.request
     return AnswerRequest(
         question,

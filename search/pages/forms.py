@@ -155,7 +155,7 @@ class SearchForm(forms.Form):
     @property
     def filters_set(self) -> list[tuple[str, Any]]:
         """The filters that are set, by the name of their field."""
-        return [(name, value) for name, value in self._asked() if name in FILTER_FIELDS]
+        return [(name, value) for name, value in self._parameters() if name in FILTER_FIELDS]
 
     @property
     def narrowed(self) -> int:
@@ -178,11 +178,11 @@ class SearchForm(forms.Form):
     def carried(self) -> list[tuple[str, Any]]:
         """The fields that an answer to the query of a valid form needs besides the query."""
         left_out = ("q", "group", "sort")
-        return [(name, value) for name, value in self._asked() if name not in left_out]
+        return [(name, value) for name, value in self._parameters() if name not in left_out]
 
     def address(self, **changes: Any) -> str:
         """The address of this search with `changes`, without empty parameters and `page`."""
-        parameters = [(name, value) for name, value in self._asked() if name not in changes]
+        parameters = [(name, value) for name, value in self._parameters() if name not in changes]
         parameters += [(name, value) for name, value in changes.items() if value]
         is_list = self.lists_documents and not changes.get("q")
         path = reverse("search:library" if is_list else "search:page")
@@ -244,7 +244,7 @@ class SearchForm(forms.Form):
     def address_without_profile(self) -> str:
         return self.address(profile=None)
 
-    def _asked(self) -> Iterator[tuple[str, Any]]:
+    def _parameters(self) -> Iterator[tuple[str, Any]]:
         for name in ("q", *FILTER_FIELDS, "profile", "group", "sort", "exact", "insist"):
             value = self.cleaned_data.get(name)
             for one in value if isinstance(value, list) else [value]:

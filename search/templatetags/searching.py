@@ -22,7 +22,6 @@ from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
 from search.presentation.figures import reason
 from search.presentation.labels import (
-    CLASS_LABELS,
     QUESTION_LABELS,
     measure_label,
     rule_text,
@@ -146,11 +145,6 @@ def _asked(question: str, *, plus: bool = True) -> str:
     """The question as a parameter of an address; its spaces are written as + or as %20."""
     text = in_address(question)
     return urlencode({"q": text}) if plus else f"q={quote(text, safe='')}"
-
-
-@register.filter
-def class_label(query_class: QueryClass) -> str:
-    return str(CLASS_LABELS[query_class])
 
 
 @register.filter

@@ -20,7 +20,7 @@ from search.analytics.models import Gap, GapSign, GapWording, Interaction, Searc
 from search.models import SearchProfile
 from search.tuning.evaluation import alerts, nightly
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
-from tests.support.events import make_event, minutes_ago, say
+from tests.support.events import make_event, say
 from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -61,25 +61,12 @@ class TestFigures:
 
 
 class TestQueries:
-    def test_recent_ones_each_once(
-        self, administrator: User, django_assert_num_queries: Any
-    ) -> None:
-        make_event("first", at=minutes_ago(50))
-        make_event("SECOND", at=minutes_ago(40))
-        make_event("first", visitor="bob", at=minutes_ago(30))
-
-        with django_assert_num_queries(1):
-            found = reporting.recent_queries(administrator)
-        assert [(each.query, each.searches) for each in found] == [("first", 2), ("SECOND", 1)]
-
     def test_without_those_of_closed_collections(self, reader: User, member: User) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("the treasure lies in the cabin", sources=[cabin.pk], unsure=True)
         gathering.gather()
 
-        assert reporting.recent_queries(reader) == []
         assert gaps.summaries(reader) == []
-        assert len(reporting.recent_queries(member)) == 1
         (failing,) = gaps.summaries(member)
         assert (failing.query, failing.visitors) == ("the treasure lies in the cabin", 1)
 
