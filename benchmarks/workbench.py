@@ -56,7 +56,7 @@ def synthetic(queries: int, candidates: int) -> None:
     from search.engine.rankings import ranking_of
     from search.engine.request import Choices
     from search.engine.settle import settle
-    from search.presets.default import DEFAULT
+    from search.presets import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
     from tests.support.random_pools import configuration, random_case
 

@@ -66,8 +66,7 @@ def measured(
     from search.answers import answering
     from search.answers.domain import Mode
     from search.tuning.evaluation.collections import find
-    from search.tuning.evaluation.loading import load
-    from search.tuning.management.judged import progress, relevance_folder
+    from search.tuning.management.judged import load, progress, relevance_folder
 
     root = relevance_folder()
     chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))

@@ -17,9 +17,9 @@ from django.conf import settings
 from ingestion.models import Collection, Document, Visibility
 from kbsite.demo import documents
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.loading import finish
 from search.tuning.evaluation.sections import SectionCollection, read_sections, source_of
 from search.tuning.golden import exchange
+from search.tuning.management.judged import finish
 from search.tuning.models import GoldenQuery
 
 FOLDER = Path(__file__).parent / "judgements"

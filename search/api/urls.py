@@ -1,8 +1,8 @@
-"""The API: /api/v1/, its schema and documentation; and the protocol of OpenAI's API at /v1/."""
+"""The API: /api/v1/ with tuning's, its schema and documentation; OpenAI's protocol at /v1/."""
 
 from __future__ import annotations
 
-from django.urls import include, path, re_path
+from django.urls import include, path, re_path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
@@ -22,6 +22,40 @@ from search.api.views import (
 )
 from search.parts import is_installed
 from search.parts.experiments.api import ExperimentViewSet
+from search.tuning.api.curated import (
+    ClassRuleViewSet,
+    HideViewSet,
+    PinViewSet,
+    ScopeProfileViewSet,
+    SynonymViewSet,
+)
+from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
+from search.tuning.api.profiles import ProfileViewSet
+from search.tuning.api.publishing import (
+    ChangeViewSet,
+    GateViewSet,
+    PublicationViewSet,
+    RollbackViewSet,
+    RunViewSet,
+)
+
+
+class ProfileConverter:
+    """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @.
+
+    A version fits Postgres' integer, and a name its text.
+    """
+
+    regex = r"[^@\0]+@[0-9]{1,9}|[^@\0]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 
@@ -34,6 +68,20 @@ router.register("auth", LogoutViewSet, "auth")
 if is_installed("experiments"):
     router.register("experiments", ExperimentViewSet, "experiment")
 
+tuning = SimpleRouter(use_regex_path=False)
+tuning.register("profiles", ProfileViewSet, "profile")
+tuning.register("profile-changes", ChangeViewSet, "profile-change")
+tuning.register("publications", PublicationViewSet, "publication")
+tuning.register("runs", RunViewSet, "run")
+tuning.register("golden-queries", GoldenQueryViewSet, "golden-query")
+tuning.register("golden-queries/<uuid:golden>/judgements", OwnJudgementViewSet, "own-judgement")
+tuning.register("judgements", JudgementViewSet, "judgement")
+tuning.register("pins", PinViewSet, "pin")
+tuning.register("hides", HideViewSet, "hide")
+tuning.register("synonyms", SynonymViewSet, "synonym")
+tuning.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
+tuning.register("scope-profiles", ScopeProfileViewSet, "scope-profile")
+
 v1 = [
     path("search/", SearchView.as_view(), name="search"),
     path(
@@ -43,7 +91,9 @@ v1 = [
     ),
     *router.urls,
     *library.urls,
-    path("", include("search.tuning.api.urls")),
+    *tuning.urls,
+    path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
+    path("gate/", GateViewSet.as_view({"get": "retrieve"}), name="gate"),
 ]
 
 urlpatterns = [

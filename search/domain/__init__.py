@@ -20,16 +20,6 @@ from search.domain.candidates import (
     row_type,
     stacked,
 )
-from search.domain.choices import (
-    Classifier,
-    Comparison,
-    Fusion,
-    KeywordScorer,
-    Normaliser,
-    QueryClass,
-    Stage,
-    TitleScorer,
-)
 from search.domain.profiles import (
     COLUMNS,
     KNOBS,
@@ -60,6 +50,7 @@ from search.domain.rankings import (
     Combination,
     Contribution,
     Explanation,
+    Group,
     Hit,
     IdentifierMatch,
     Leaf,
@@ -73,7 +64,15 @@ from search.domain.signals import (
     OPTIONAL,
     SIGNALS,
     SUM_TOLERANCE,
+    Classifier,
+    Comparison,
+    Fusion,
+    KeywordScorer,
+    Normaliser,
+    QueryClass,
     Signal,
+    Stage,
+    TitleScorer,
     Weights,
 )
 
@@ -108,6 +107,7 @@ __all__ = [
     "Explanation",
     "Floats",
     "Fusion",
+    "Group",
     "Hit",
     "IdentifierMatch",
     "Integers",

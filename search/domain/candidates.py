@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.lexical import signatures
-from search.domain.choices import Stage
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch
-from search.domain.signals import SIGNALS, Signal
+from search.domain.signals import SIGNALS, Signal, Stage
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

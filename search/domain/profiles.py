@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from search.domain.choices import (
+from search.domain.signals import (
+    NORMALISED,
     Classifier,
     Fusion,
     KeywordScorer,
     Normaliser,
     QueryClass,
+    Signal,
     TitleScorer,
+    Weights,
 )
-from search.domain.signals import NORMALISED, Signal, Weights
 
 # IndexFoundry's codes and quoted words, as one expression, so that a code in quotes counts once. A
 # quoted string is recognised by its closing quote, which an even number of quotes must follow.

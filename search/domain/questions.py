@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from ingestion.metadata import KEY
-from search.domain.choices import Comparison, QueryClass
-from search.domain.signals import Weights
+from search.domain.signals import Comparison, QueryClass, Weights
 
 # BM25's saturation of a word that the query repeats: twice counts 1.5, often up to k3 + 1 = 3
 # (Robertson & Zaragoza 2009). The literature has 7 to 1,000, which is linear; 2 loses least where

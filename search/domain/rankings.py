@@ -1,4 +1,4 @@
-"""Ranked candidates and their explanations: Candidate, Contribution, Explanation, Hit."""
+"""Ranked candidates and their explanations: Candidate, Contribution, Explanation, Hit, Group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from search.domain.signals import Signal
 
@@ -211,3 +211,19 @@ class Hit:
     def ranked_score(self) -> float:
         """The number that ranked it: `score` but for its last bits, without an explanation."""
         return self.source.score(self.column)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Generic[T]):
+    """A document in a ranking: its best hit, and the hits folded under it, best first.
+
+    `folded` are the other hits of the same document; `copies` hits of other documents that are
+    near-duplicates of one of this group's. A hit is a column, or an object made from one.
+    """
+
+    best: T
+    folded: tuple[T, ...] = ()
+    copies: tuple[T, ...] = ()

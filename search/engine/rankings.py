@@ -19,6 +19,7 @@ from search.domain import (
     Candidates,
     Explanation,
     Floats,
+    Group,
     Hit,
     Integers,
     Profile,
@@ -28,7 +29,7 @@ from search.engine.configuration import Configuration
 from search.engine.settle import Settled
 from search.ranking import Batch, Prepared, Ranked, prepare, rank, reranked
 from search.ranking.confidence import confidence
-from search.ranking.grouping import Group, grouped, leaders
+from search.ranking.rank import grouped, leaders
 from search.ranking.reranking import FIRST
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 from search.domain import (
     Candidates,
     Classification,
+    Group,
     Hit,
     Profile,
     Query,
@@ -29,7 +30,6 @@ from search.engine.request import DEFAULT_PAGE_SIZE
 from search.engine.settle import Settled
 from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for
-from search.ranking.grouping import Group
 from search.retrieval.phrases import MOST_CHECKED
 
 PlaceT = TypeVar("PlaceT")

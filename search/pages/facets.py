@@ -19,7 +19,7 @@ from ingestion.models import Chunk, Concept, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
 from search.parts import is_installed
-from search.parts.concepts.shared import shared_concepts
+from search.parts.concepts import shared_concepts
 from search.retrieval.filters import searchable
 from search.retrieval.metadata import most_held
 

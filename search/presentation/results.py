@@ -11,12 +11,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.domain import Hit, TermStatistic
+from search.domain import Group, Hit, TermStatistic
 from search.presentation.blocks import Layout, Part
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
-from search.ranking.grouping import Group
 
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.

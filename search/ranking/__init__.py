@@ -2,8 +2,8 @@
 
 from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.boosts import applicable
+from search.ranking.fusion import identifiers_lead
 from search.ranking.rank import Ranked, rank, reranked
-from search.ranking.tiers import identifiers_lead
 
 __all__ = [
     "Batch",

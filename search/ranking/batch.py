@@ -28,8 +28,15 @@ from search.domain import (
     Signal,
     recency,
 )
-from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
-from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
+from search.ranking.fusion import (
+    BEYOND,
+    KEYWORD,
+    NORMALISERS,
+    VECTOR,
+    identifiers_lead,
+    reciprocal_ranks,
+    tiers_of,
+)
 
 _SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 

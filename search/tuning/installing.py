@@ -18,7 +18,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
-from search.presets.default import DEFAULT, Preset
+from search.presets import DEFAULT, Preset
 from search.presets.shipped import PRESETS
 from search.query.shipped_rules import RULES
 from search.ranking.boosts import as_json

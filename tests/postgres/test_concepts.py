@@ -25,7 +25,7 @@ from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse
-from search.presets import PRESETS
+from search.presets.shipped import PRESETS
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.fake_chat import Behaviour, FakeChat, Reply, status

@@ -17,7 +17,7 @@ from ingestion.errors import EmbeddingUnavailable
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
-from search.presets import PRESETS, SEEDS
+from search.presets.shipped import PRESETS, SEEDS
 from search.tuning.installing import install_presets
 from tests.support.factories import make_collection, make_document
 

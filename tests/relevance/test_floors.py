@@ -14,8 +14,8 @@ import pytest
 from django.conf import settings
 
 from search.tuning.evaluation.collections import DocumentCorpus, JudgedCollection, read
-from search.tuning.evaluation.loading import load
 from search.tuning.evaluation.runner import MeasuredCollection, evaluate
+from search.tuning.management.judged import load
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance" / "cranfield"
 QUERIES, OTHERS = 8, 60

@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.domain import BlockKind
-from search.domain import Candidate, Candidates, Hit, Query, Signal
+from search.domain import Candidate, Candidates, Group, Hit, Query, Signal
 from search.domain.candidates import SIGNALS, row_type
 from search.presentation.blocks import parts_of
 from search.presentation.excerpts import CODE_LINES, excerpt
 from search.presentation.figures import reason
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, mark_names, snippet
-from search.ranking.grouping import Group
 
 
 def marked(text: str) -> str:

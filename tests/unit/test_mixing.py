@@ -14,6 +14,7 @@ from search.domain import (
     Candidates,
     Classification,
     Explanation,
+    Group,
     Hit,
     Profile,
     Query,
@@ -25,7 +26,6 @@ from search.engine.settle import Settled
 from search.parts.experiments.assignment import team_draft
 from search.parts.experiments.conclusion import of_interleaving, of_split
 from search.parts.experiments.mixing import mixed
-from search.ranking.grouping import Group
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

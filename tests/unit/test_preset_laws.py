@@ -23,7 +23,7 @@ from search.domain import (
 )
 from search.models.profiles import check_regex
 from search.models.versions import NAME
-from search.presets import PRESETS, SEEDS
+from search.presets.shipped import PRESETS, SEEDS
 from search.query import classifiers
 from search.ranking.boosts import anchors as boost_anchors
 from search.ranking.boosts import as_json, parse_boosts, sought

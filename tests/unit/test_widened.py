@@ -21,8 +21,8 @@ from search.domain import (
 from search.engine.adjust import Weighing
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, settle
-from search.parts.wordnet.adjustment import widen, wordnet_factor
-from search.presets import PRESETS
+from search.parts.wordnet.signal import widen, wordnet_factor
+from search.presets.shipped import PRESETS
 from tests.support.ranking import columns, prepared
 
 NO_CONFIGURATION = Configuration(stamp=1, active=None, published={})

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from search.domain import MIXED, Candidates, Hit, Profile, Query, RunningExperiment, Trial
+from search.domain import MIXED, Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking
 from search.engine.read import Mix, Plan
 from search.engine.request import Request
 from search.parts.experiments.assignment import A, arm, takes_part, team_draft
 from search.query.expand import fold_query
-from search.ranking.grouping import Group
 from search.tuning.models import Experiment
 
 Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]

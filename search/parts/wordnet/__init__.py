@@ -4,8 +4,7 @@
 def register() -> None:
     """Register the signal, and the adjustment of its weight."""
     from search.engine import adjust
-    from search.parts.wordnet.adjustment import widen
-    from search.parts.wordnet.signal import WORDNET
+    from search.parts.wordnet.signal import WORDNET, widen
     from search.signals import registry
 
     registry.register(WORDNET)

@@ -20,7 +20,7 @@ from search.models import Calibration
 from search.pipeline import Choices, SearchResponse
 from search.ranking import Batch, prepare, rank
 from search.ranking.confidence import FIRST_PAGE, CalibrationModels, Evidence
-from search.ranking.grouping import grouped, leaders
+from search.ranking.rank import grouped, leaders
 from search.tuning.evaluation.collections import (
     Corpus,
     EvaluationError,

@@ -1,4 +1,4 @@
-"""A worker's search for better weights: golden set -> pools -> `optimise` -> row -> draft.
+"""A worker's search for better weights, or the best shipped profile: golden set -> row -> draft.
 
 A search whose worker died starts again; as it is deterministic, the result is the same.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
@@ -18,13 +20,14 @@ from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.errors import IngestionError
 from search.domain import Profile
 from search.errors import PoolError, RunFailed, SearchError
+from search.models import SearchProfile
+from search.presets.shipped import PRESETS as SHIPPED
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
-from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.measures import CONFIDENCE, Interval
 from search.tuning.models import GoldenQuery, Optimisation
-from search.tuning.optimiser import presets_compared
 from search.tuning.optimiser.optimisations import PRESETS, Options, make_draft
-from search.tuning.optimiser.verdict import Optimised
-from search.tuning.optimiser.weight_search import ENOUGH, NothingToLearn, optimise
+from search.tuning.optimiser.verdict import as_json
+from search.tuning.optimiser.weight_search import ENOUGH, Floats, NothingToLearn, optimise
 from search.tuning.workbench import pool_building
 from search.tuning.workbench.pool_spec import Width
 from search.tuning.workbench.pools import Pooled, pooled
@@ -93,9 +96,7 @@ def _result(row: Optimisation, progress: ShareProgress) -> dict[str, Any]:
     goldens = chosen(golden_set(), options.origins)
     started = time.monotonic()
     if options.kind == PRESETS:
-        found = presets_compared.compare_presets(
-            row.profile, goldens, options.wanted.measure, _pools_of, progress
-        )
+        found = compare_presets(row.profile, goldens, options.wanted.measure, _pools_of, progress)
     else:
         found = _better_weights(profile, goldens, options, progress)
     origins = Counter(golden.origin for golden in goldens)
@@ -121,43 +122,6 @@ def _better_weights(
         progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
     return as_json(profile, found)
-
-
-def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
-    """The result, as `Optimisation.found` holds it."""
-    changed = found.profile.normalisers.items() - profile.normalisers.items()
-    classes = [
-        {
-            "class": each.query_class.value,
-            "queries": each.queries,
-            "before": profile.weights[each.query_class].as_dict(),
-            "after": each.weights.as_dict(),
-            "gain": interval_json(each.gain) if each.gain else None,
-        }
-        for each in found.by_class
-    ]
-    return {
-        "verdict": found.verdict,
-        "reliable": found.is_reliable,
-        "changed": bool(changed)
-        or found.profile.short_lean != profile.short_lean
-        or any(each["before"] != each["after"] for each in classes),
-        "measure": found.measure,
-        "queries": found.queries,
-        "measured": found.measured,
-        "fitted": found.fitted,
-        "gain": interval_json(found.gain),
-        "better": sum(each > 0 for each in found.differences.values()),
-        "worse": sum(each < 0 for each in found.differences.values()),
-        "more_queries": None if found.is_reliable else found.more_queries,
-        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
-        "short_lean": {"before": profile.short_lean, "after": found.profile.short_lean},
-        "classes": classes,
-    }
-
-
-def interval_json(interval: Interval) -> dict[str, float]:
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
 def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
@@ -207,3 +171,97 @@ def _draft(row: Optimisation) -> None:
         # The result stands; the page says why there is no draft of it.
         row.error = gettext("No draft was created. %(error)s") % {"error": error}
         row.save(update_fields=["error"])
+
+
+Pools = Callable[[Profile, Sequence[Golden], Callable[[float], None]], Pooled]
+
+
+def compare_presets(
+    present: SearchProfile,
+    goldens: Sequence[Golden],
+    measure: str,
+    pools: Pools,
+    progress: Callable[[float], None],
+) -> dict[str, Any]:
+    """Measure every shipped profile: its mean and gain over `present`, best first, and a verdict.
+
+    Raises NothingToLearn if too few queries are judged.
+    """
+    if len(goldens) < ENOUGH:
+        raise NothingToLearn(
+            gettext(
+                "There are %(count)s judged golden queries, and %(enough)s are needed. Judge "
+                "more results, import judgements, or generate synthetic queries to start "
+                "with."
+            )
+            % {"count": len(goldens), "enough": ENOUGH}
+        )
+    base = present.as_profile()
+    rows = _shipped(base)
+    # Profiles of one width share their pools, so they are adjacent. The cache holds pools of few
+    # widths: the present profile's come last, so that the workbench has them afterwards.
+    every = [*sorted(rows, key=lambda each: repr(Width.of(each[1]))), (present, base)]
+    values: dict[int, Floats] = {}
+    for done, (row, profile) in enumerate(every):
+        held = pools(profile, goldens, _part(progress, done, len(every)))
+        values[row.pk] = held.whatif.under(profile).values[measure]
+        progress((done + 1) / len(every))
+    before = values.pop(present.pk)
+    told = [_told(row, values[row.pk], before, len(rows)) for row, _ in rows]
+    told.sort(key=lambda each: (-each["mean"], each["name"], each["version"]))
+    return {
+        "verdict": _verdict(str(present), told, measure, len(goldens)),
+        "reliable": any(each["gain"]["low"] > 0 for each in told),
+        "measure": measure,
+        "queries": len(goldens),
+        "measured": float(before.mean()),
+        "presets": told,
+    }
+
+
+def simultaneous(changes: Floats, of: int) -> Interval:
+    """The mean of the changes, with an interval that holds for `of` such means together."""
+    mean = float(changes.mean())
+    error = float(changes.std(ddof=1)) / len(changes) ** 0.5
+    reach = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / max(of, 1)) * error
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def _shipped(base: Profile) -> list[tuple[SearchProfile, Profile]]:
+    """The installed shipped profiles, without those that rank as `base` does."""
+    wanted = {(each.profile.name, each.profile.version) for each in SHIPPED}
+    rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
+    rows = rows.filter(name__in={name for name, _ in wanted}).prefetch_related("class_weights")
+    held = [(row, row.as_profile()) for row in rows if (row.name, row.version) in wanted]
+    return [each for each in held if fingerprint(each[1]) != fingerprint(base)]
+
+
+def _told(row: SearchProfile, values: Floats, before: Floats, of: int) -> dict[str, Any]:
+    gain = simultaneous(np.asarray(values - before), of)
+    return {
+        "profile": row.pk,
+        "name": row.name,
+        "version": row.version,
+        "mean": float(values.mean()),
+        "gain": {"mean": gain.mean, "low": gain.low, "high": gain.high},
+    }
+
+
+def _verdict(present: str, told: Sequence[dict[str, Any]], measure: str, queries: int) -> str:
+    best = told[0]
+    gain, name = best["gain"], f"{best['name']} v{best['version']}"
+    span = f"{CONFIDENCE:.0%} interval {gain['low']:+.3f} to {gain['high']:+.3f}"
+    if gain["low"] > 0:
+        return f"{name} is better than {present}: {gain['mean']:+.3f} {measure}, {span}, on " + (
+            f"{queries} queries."
+        )
+    if gain["mean"] > 0:
+        return (
+            f"No shipped profile is clearly better than {present}; nearest is {name} "
+            f"({gain['mean']:+.3f} {measure}, {span}, on {queries} queries)."
+        )
+    return f"No shipped profile is better than {present} on {queries} queries."
+
+
+def _part(progress: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
+    return lambda share: progress((done + share) / of)

@@ -1,10 +1,11 @@
-"""The result of an optimisation, and the verdict on it. Pure."""
+"""The result of an optimisation, also as JSON, and the verdict on it. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -72,3 +73,40 @@ class Optimised:
             return None
         spread = float(np.std(list(self.differences.values()), ddof=1))
         return max(math.ceil((Z * spread / self.gain.mean) ** 2) - self.queries, 1)
+
+
+def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
+    """The result, as `Optimisation.found` holds it."""
+    changed = found.profile.normalisers.items() - profile.normalisers.items()
+    classes = [
+        {
+            "class": each.query_class.value,
+            "queries": each.queries,
+            "before": profile.weights[each.query_class].as_dict(),
+            "after": each.weights.as_dict(),
+            "gain": interval_json(each.gain) if each.gain else None,
+        }
+        for each in found.by_class
+    ]
+    return {
+        "verdict": found.verdict,
+        "reliable": found.is_reliable,
+        "changed": bool(changed)
+        or found.profile.short_lean != profile.short_lean
+        or any(each["before"] != each["after"] for each in classes),
+        "measure": found.measure,
+        "queries": found.queries,
+        "measured": found.measured,
+        "fitted": found.fitted,
+        "gain": interval_json(found.gain),
+        "better": sum(each > 0 for each in found.differences.values()),
+        "worse": sum(each < 0 for each in found.differences.values()),
+        "more_queries": None if found.is_reliable else found.more_queries,
+        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
+        "short_lean": {"before": profile.short_lean, "after": found.profile.short_lean},
+        "classes": classes,
+    }
+
+
+def interval_json(interval: Interval) -> dict[str, float]:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}

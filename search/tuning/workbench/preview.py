@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.domain import Candidates, Hit, Profile, Query, QueryClass, Stage, Weights
+from search.domain import Candidates, Group, Hit, Profile, Query, QueryClass, Stage, Weights
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
@@ -35,7 +35,6 @@ from search.errors import ProfileError, RerankerUnavailable
 from search.models import SearchProfile
 from search.presentation.results import Result, results_for
 from search.presentation.rows import Rows
-from search.ranking.grouping import Group
 from search.retrieval import Filters
 from search.tuning.publishing import activation
 from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp
