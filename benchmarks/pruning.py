@@ -118,12 +118,12 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
     """The shipped rule, with some of its module's constants `changed`."""
     from search.domain import Profile, Query
     from search.retrieval import Filters, Scope
-    from search.signals import pruning
+    from search.signals import keyword
     from search.signals.keyword import KeywordSignal
     from search.signals.registry import Inputs
 
     profile = Profile("", 1, {}, depth=DEPTH, keyword_budget=budget)
-    with mock.patch.dict(vars(pruning), changed):
+    with mock.patch.dict(vars(keyword), changed):
         inputs = Inputs(Query(""), Scope.of(None, Filters()), profile, frozenset())
         signal = KeywordSignal().sql(inputs)
     return _rule(str(signal.find), signal.tables, {**signal.score_params, "budget": budget})

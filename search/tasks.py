@@ -15,9 +15,9 @@ from search.analytics import gathering, privacy
 from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
-from search.parts.qdrant import checking, engines, rebuilding, syncing
+from search.parts.qdrant import engines, rebuilding, syncing
+from search.parts.qdrant.engines import EngineError
 from search.parts.qdrant.models import PointCollection
-from search.parts.qdrant.port import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import alerts, golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
@@ -134,7 +134,7 @@ def check_points() -> int:
     """Compare Qdrant with Postgres, and have repaired what differs; return how many points."""
     rebuilding.tidy()
     try:
-        return checking.check_if_due()
+        return rebuilding.check_if_due()
     except EngineError as error:
         engines.breaker.trip()
         logger.warning("The points could not be compared: %s", error)

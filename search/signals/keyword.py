@@ -1,19 +1,139 @@
 """Q2: the keyword signal: BM25 (Robertson & Zaragoza 2009) or another score of the query's words.
 
 BM25 is the inner product of a chunk's term weights with those of the query (`terms`).
+
+Candidates are pruned (ADR 13): only chunks that can reach the top are scored. MaxScore (Turtle &
+Flood 1995) in steps that Postgres can run: the chunks with a rare term set a threshold (the bar);
+of the others only those are scored whose terms could exceed it. No term adds more than its weight
+in the query times k1 + 1, however often a chunk contains it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import BooleanField, FloatField, QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.lexical.terms import K1
+from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Signal
-from search.signals.pruning import pruned
 from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL
+from search.signals.sql import SignalSQL, named
 from search.signals.terms import bm25
+
+# The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
+# the fastest value, and 1,000 is hardly slower.
+SEED_CHUNKS = 500
+# The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
+# of 100; 30 would lose none, for a sixth more time (ADR 13).
+SURE_RANKS = 10
+
+# The common terms that can lift a chunk over the bar. `most` is a term's maximum score, `rest` the
+# sum for it and all commoner terms. A chunk whose rarest common term has a `rest` below the bar
+# is pruned; if that term alone does not reach the bar, the chunk must also contain one of the
+# others that does, with all commoner ones. The index answers such pairs from its posting lists.
+# Only terms within the budget begin a pair: under a filter with a low bar the search does
+# not scan every chunk, and the condition of a question of 60 words stays small.
+PAIRS = """
+SELECT string_agg(
+           CASE WHEN most > score THEN quoted
+                ELSE quoted || ' & (' || (
+                    SELECT string_agg(commoner.quoted, ' | ') FROM common commoner
+                    WHERE commoner.rest < common.rest AND common.most + commoner.rest > score
+                ) || ')'
+           END, ' | ')::tsquery AS terms
+FROM common, bar
+WHERE rest > score AND chunks_before < %(budget)s
+"""
+
+# A seed that uses half of the budget is truncated. Then all terms count as common, each with its
+# score for one occurrence in a chunk of average length: the other half of the budget goes to
+# chunks with several terms.
+_TABLES = """
+seed({columns}) AS MATERIALIZED ({seed}),
+bar AS MATERIALIZED (
+    SELECT coalesce((SELECT {bm25} FROM seed ORDER BY {bm25} DESC NULLS LAST
+                     OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score
+),
+common AS MATERIALIZED (
+    SELECT quoted, chunks_before, weight * factor AS most,
+           sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
+    FROM term,
+         (SELECT count(*) >= {half} AS cut,
+                 CASE WHEN count(*) >= {half} THEN 1 ELSE {most_factor} END AS factor
+          FROM seed) seeded
+    WHERE cut OR chunks_before >= {seed_chunks}
+),
+hopeful AS MATERIALIZED ({hopeful}),
+other(id, score) AS MATERIALIZED (
+    SELECT * FROM ({other}) found
+    LIMIT greatest(%(budget)s - (SELECT count(*) FROM seed), 0)
+),
+"""
+
+_SEED_TERMS = """
+(SELECT string_agg(quoted, ' | ')::tsquery FROM term
+ WHERE chunks_before < {seed_chunks})
+"""
+
+# Placeholder for the terms in the statement of either part.
+_SOUGHT = "sought_terms"
+
+# Limited before the UNION, whose deduplication of thousands of chunks is slow.
+_FIND = """
+SELECT id FROM (
+    (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+    UNION
+    (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+) best
+ORDER BY score DESC NULLS LAST, id LIMIT {depth}
+"""
+
+
+def pruned(
+    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str
+) -> tuple[str, str, dict[str, Any]]:
+    """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
+
+    `order` and `bm25` are expressions over `ingestion_chunk`. Ordered by `bm25` the best
+    `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
+    they are the best of the chunks that BM25 does not prune.
+    """
+    half = max(1, profile.keyword_budget // 2)
+    # One column if the order is BM25: Postgres would compute two equal ones twice.
+    scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
+    seed_sql, params = named(_scored(chunks, scores), "scored")
+    other_sql = seed_sql  # compiled once for both if their columns are the same
+    if order != bm25:
+        other_sql, other_params = named(_scored(chunks, {"score": order}), "other")
+        params |= other_params
+    tables = _TABLES.format(
+        columns=", ".join(("id", *scores)),
+        seed=seed_sql.replace(_SOUGHT, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
+        + f" LIMIT {half}",
+        bm25=list(scores)[-1],
+        sure_ranks=SURE_RANKS,
+        most_factor=K1 + 1,
+        seed_chunks=SEED_CHUNKS,
+        half=half,
+        hopeful=PAIRS,
+        other=other_sql.replace(_SOUGHT, "(SELECT terms FROM hopeful)"),
+    )
+    return tables, _FIND.format(depth=int(profile.depth)), params
+
+
+def _scored(chunks: QuerySet[Chunk], scores: dict[str, str]) -> QuerySet[Chunk, Any]:
+    """The chunks whose lexemes match the terms of _SOUGHT, unordered, with their scores."""
+    holding = RawSQL(  # constant text: the values come from the common tables
+        f"ingestion_chunk.lexemes @@ {_SOUGHT}", (), output_field=BooleanField()
+    )
+    columns = {name: RawSQL(sql, (), FloatField()) for name, sql in scores.items()}
+    scored = chunks.filter(holding).order_by().annotate(**columns)
+    rows: QuerySet[Chunk, Any] = scored.values("pk", *scores)
+    return rows
+
 
 SCORER_LABELS: dict[KeywordScorer, Any] = {
     KeywordScorer.BM25: "BM25",

@@ -14,7 +14,7 @@ from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.prepared import sent_as_text
-from search.signals import pruning
+from search.signals import keyword
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 from tests.support.shelf import NOBODY, keywords_only, shelve
@@ -53,7 +53,7 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
 @pytest.fixture(autouse=True)
 def small_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed as small beside this shelf as the shipped one is beside a large library."""
-    monkeypatch.setattr(pruning, "SEED_CHUNKS", 60)
+    monkeypatch.setattr(keyword, "SEED_CHUNKS", 60)
 
 
 def ranking(text: str, scope: Scope | None = None, **fields: Any) -> list[tuple[int, float]]:
@@ -69,7 +69,7 @@ def all_scored(
 ) -> list[tuple[int, float]]:
     """The same without pruning: the seed takes every term."""
     with monkeypatch.context() as patch:
-        patch.setattr(pruning, "SEED_CHUNKS", 10**9)
+        patch.setattr(keyword, "SEED_CHUNKS", 10**9)
         return ranking(text, keyword_budget=10**9, depth=500, **fields)
 
 

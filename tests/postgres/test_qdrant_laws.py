@@ -43,7 +43,7 @@ from search.query import parse
 from search.ranking.boosts import by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve, statement
 from search.retrieval.prepared import Shapes
-from search.signals import pruning
+from search.signals import keyword
 from search.signals import vector as vectors
 from tests.support.engines import KINDS, LOCAL, build, open_space, opened, use
 from tests.support.factories import make_collection
@@ -139,7 +139,7 @@ def readers(space: EmbeddingSpace, reader: User, member: User, administrator: Us
 @pytest.fixture(autouse=True)
 def exact(monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
     """Postgres scores every chunk with a term: what it prunes beyond rank 10 is its own matter."""
-    monkeypatch.setattr(pruning, "SEED_CHUNKS", 10**9)
+    monkeypatch.setattr(keyword, "SEED_CHUNKS", 10**9)
     monkeypatch.setattr(statement, "_shapes", Shapes())
     use(monkeypatch, engine)
 

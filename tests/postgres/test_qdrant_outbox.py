@@ -19,9 +19,9 @@ from ingestion.documents import arranging, deletion, editing, purging
 from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
-from search.parts.qdrant import checking, engines, points, rebuilding, syncing
+from search.parts.qdrant import engines, points, rebuilding, syncing
+from search.parts.qdrant.engines import EngineError
 from search.parts.qdrant.models import PointChange, PointCollection
-from search.parts.qdrant.port import EngineError
 from search.pipeline import search
 from search.tuning.models import GoldenQuery
 from tests.support.engines import KINDS, LOCAL, Failing, build, opened, use
@@ -102,7 +102,7 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     purging.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
     assert syncing.sync() > 0
     assert held(engine) == wanted()
-    assert checking.check(PointCollection.objects.get()) == 0
+    assert rebuilding.check(PointCollection.objects.get()) == 0
 
 
 def test_a_stale_point_is_never_shown(edge: Any, shelf: Collection, member: User) -> None:
@@ -174,9 +174,9 @@ def test_a_comparison_finds_and_repairs_what_no_event_told(engine: Any, shelf: C
     moved = [type(page[0])(each.id, 999, each.version, 7, each.terms, each.dense) for each in page]
     stale = type(page[0])(10**6, shelf.pk, 10**6, 7, page[0].terms, page[0].dense)
     engine.upsert(row.name, [*moved, stale])
-    assert checking.check(row) == 3
+    assert rebuilding.check(row) == 3
     syncing.sync()
-    assert checking.check(row) == 0
+    assert rebuilding.check(row) == 0
     assert held(engine) == wanted()
 
 
@@ -189,8 +189,8 @@ def test_pages_of_a_comparison_meet_wherever_they_end(
     gone = Chunk.objects.order_by("pk")[2]
     edge.keep_only(row.name, gone.version_id, ())
     for size in (1, 2, 3, 100):
-        monkeypatch.setattr(checking, "PAGE", size)
-        assert checking.check(row) == 1
+        monkeypatch.setattr(rebuilding, "PAGE", size)
+        assert rebuilding.check(row) == 1
 
 
 class TestRebuilding:
@@ -236,7 +236,7 @@ class TestRebuilding:
         with pytest.raises(CommandError, match="would rank worse"):
             call_command("qdrant", "switch")
         assert self.state_of(self.first) == STATE.ACTIVE
-        checking.check(second)
+        rebuilding.check(second)
         syncing.sync()
         call_command("qdrant", "switch")
         assert self.state_of(second) == STATE.ACTIVE

@@ -27,7 +27,7 @@ from search.engine import configuration
 from search.engine.rank import PASSAGE_CHARS
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
-from search.parts.reranker import guarded, probes
+from search.parts.reranker import guarded
 from search.parts.reranker.guarded import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST, RerankerInput
@@ -517,7 +517,7 @@ class TestSentences:
 
 class TestSettings:
     def test_none_is_fine(self) -> None:
-        assert list(probes.settings()) == []
+        assert list(guarded.settings_probe()) == []
 
     @pytest.mark.parametrize(
         ("changes", "says"),
@@ -536,7 +536,7 @@ class TestSettings:
     ) -> None:
         for name, value in changes.items():
             setattr(settings, name, value)
-        (problem,) = probes.settings()
+        (problem,) = guarded.settings_probe()
         assert problem.state is State.WRONG
         assert says in problem.text
         assert current() is None

@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.errors import RerankerUnavailable
-from search.parts.reranker.http import HttpReranker, read_answer, strengths_of
-from search.parts.reranker.protocol import Kind, RerankerConfig
+from search.parts.reranker.rerankers import (
+    HttpReranker,
+    Kind,
+    RerankerConfig,
+    read_answer,
+    strengths_of,
+)
 from search.ranking.reranking import RerankerInput
 from tests.support.fake_reranker import (
     Behaviour,

@@ -28,7 +28,7 @@ from search.analytics import recording
 from search.domain import Query
 from search.engine.settle import PluggedIn
 from search.parts.reranker.guarded import GuardedReranker
-from search.parts.reranker.protocol import Kind, RerankerConfig
+from search.parts.reranker.rerankers import Kind, RerankerConfig
 from search.query import parse
 from search.ranking.reranking import RerankerInput
 from tests.faults.asgi import scope

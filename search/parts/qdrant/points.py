@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from search.parts.qdrant.port import Point, PointState, Sparse, space_name
+from search.parts.qdrant.engines import Point, PointState, Sparse, space_name
 
 # Of a page of chunks, and so of a request that writes them. A guess: about 2 MB of JSON.
 AT_ONCE = 500

@@ -1,4 +1,4 @@
-"""A new collection of points beside the one in use, filled from Postgres; and the switch to it.
+"""Collections of points: filled beside the one in use, compared with Postgres, switched to.
 
 begin    -> building: every change is written to both from now on
 fill     -> ready: a worker has written all chunks, and compared them
@@ -10,18 +10,19 @@ The same way leads to other shards, another version of Qdrant, and another embed
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
 from ingestion.models.index import WRITTEN_STATES
 from search.parts.qdrant import checking, points
-from search.parts.qdrant.engines import engine
+from search.parts.qdrant.engines import EngineError, PointState, engine, space_name
 from search.parts.qdrant.models import PointChange, PointCollection
-from search.parts.qdrant.port import EngineError, space_name
 from search.parts.qdrant.syncing import sync
 
 State = PointCollection.State
@@ -123,3 +124,55 @@ def _drop(row: PointCollection) -> None:
         state=State.DROPPING, lease=None, leased_until=None, not_before=None
     )
     enqueue(PointCollection, row.pk)
+
+
+# Points of one comparison. A guess: a second of work on either side.
+PAGE = 10_000
+# A comparison while documents come in finds those on the way; more is a reason to look.
+MOST_BEHIND = 100
+# A little less than a day: beat asks every hour.
+EVERY = timedelta(hours=23)
+
+
+def check_if_due() -> int:
+    """Compare the collections not compared for EVERY; return how many points differed."""
+    compared = Q(checked_at=None) | Q(checked_at__lte=timezone.now() - EVERY)
+    rows = PointCollection.objects.filter(
+        compared, state__in=(PointCollection.State.ACTIVE, PointCollection.State.PREVIOUS)
+    )
+    return sum(map(check, rows))
+
+
+def check(collection: PointCollection) -> int:
+    """Compare a collection with Postgres and note what differs; return how many points do.
+
+    Ids, collections, versions and texts of all points, a page at a time on both sides: missing
+    and stale ones alike. Raises EngineError.
+    """
+    differing = 0
+    for ours, theirs in _pages(collection.name):
+        different = ours ^ theirs
+        differing += len({each.id for each in different})
+        versions = sorted({each.version for each in different})
+        PointChange.objects.bulk_create([PointChange(version=each) for each in versions])
+    PointCollection.objects.filter(pk=collection.pk).update(
+        checked_at=timezone.now(), differing=differing
+    )
+    return differing
+
+
+def _pages(name: str) -> Iterator[tuple[set[PointState], set[PointState]]]:
+    """What Postgres and the engine hold of the same range of ids, a page at a time."""
+    start = 0
+    while True:
+        theirs = engine().page(name, start, PAGE)
+        ours = points.states(start, None, PAGE)
+        # Both have every id up to the end of the shorter full page.
+        ends = [page[-1].id for page in (ours, theirs) if len(page) == PAGE]
+        if not ends:
+            yield set(ours), set(theirs)
+            return
+        end = min(ends)
+        both = [{each for each in page if each.id <= end} for page in (ours, theirs)]
+        yield both[0], both[1]
+        start = end + 1

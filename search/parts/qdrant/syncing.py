@@ -1,4 +1,4 @@
-"""The outbox becomes points: what changed is read from Postgres again and written to the engine.
+"""The outbox: what changed is recorded, read from Postgres again and written to the engine; probes.
 
 A row names a version, not what happened to it: its points become those that Postgres has now. So
 rows may be taken in any order, twice, and long after other changes.
@@ -7,20 +7,23 @@ rows may be taken in any order, twice, and long after other changes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Min, Q
 from django.utils import timezone
+from prometheus_client import Metric
 
 from common.database import hold_name
 from common.guarded import pause
+from common.probes import Finding, Scope, gauge, look, ok, register, wrong
 from search.parts.qdrant import engines, points
-from search.parts.qdrant.engines import engine
+from search.parts.qdrant.engines import EngineError, engine
 from search.parts.qdrant.models import PointChange, PointCollection
-from search.parts.qdrant.port import EngineError
 
 logger = logging.getLogger(__name__)
 
@@ -118,3 +121,59 @@ def _postpone(failed: _Failed) -> None:
         not_before=timezone.now() + pause(most, longest=LONGEST_PAUSE),
         error=str(failed)[:500],
     )
+
+
+def record_change(*, versions: Iterable[int], **_signal: Any) -> None:
+    """Note the versions whose searchable chunks changed; nothing on a site without an engine."""
+    if settings.QDRANT_URL:
+        PointChange.objects.bulk_create([PointChange(version=each) for each in versions])
+
+
+# Beat passes changes on to Qdrant every two seconds.
+LATE = 300.0
+
+
+def point_gauges() -> Iterator[Metric]:
+    waiting = gauge("points_waiting", "Changes that Qdrant lacks.")
+    age = gauge("points_lag_seconds", "Age of the oldest change that Qdrant lacks.")
+    differing = gauge("points_differing", "Points repaired after the last comparison.")
+    if settings.QDRANT_URL:
+        behind = lag()
+        waiting.add_metric([], behind.waiting)
+        age.add_metric([], behind.seconds)
+        for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
+            differing.add_metric([], row.differing)
+    yield from (waiting, age, differing)
+
+
+@register("qdrant settings", Scope.SETTINGS)
+def address() -> Iterator[Finding]:
+    """The backend needs an address."""
+    if settings.RETRIEVAL_BACKEND == "qdrant" and not settings.QDRANT_URL:
+        text = "RETRIEVAL_BACKEND is qdrant, but QDRANT_URL is not set."
+        yield wrong(text, "Set it: see docs/scale.md.", "E061")
+
+
+@register("qdrant", needs="migrations", gauges=point_gauges)
+def points_probe() -> Iterator[Finding]:
+    """Whether Qdrant answers, and how far it is behind; nothing without one."""
+    if not settings.QDRANT_URL:
+        return
+    row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
+    if row is None:
+        advice = "Run: manage.py qdrant rebuild, and then: manage.py qdrant switch"
+        yield look("no collection is in use", advice)
+        return
+    try:
+        number = engine().count(row.name)
+    except EngineError as error:
+        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
+        yield wrong(str(error), advice)
+        return
+    behind = lag()
+    text = f"{row.name}: {number} points, {behind.waiting} changes wait"
+    if behind.seconds > LATE:
+        advice = "Look whether workers and beat run, and into the worker's log."
+        yield look(f"{text}, the oldest for {behind.seconds / 60:.0f} minutes", advice)
+    else:
+        yield ok(text)

@@ -4,7 +4,6 @@
 def register() -> None:
     """Register the reranker of the settings, and the probes."""
     from search.engine.rank import register_reranker
-    from search.parts.reranker import probes  # noqa: F401 -- registers the probes
     from search.parts.reranker.guarded import current
 
     register_reranker(current)

@@ -1,10 +1,10 @@
-"""The reranker that the settings name, guarded: cache, time limit, bounded threads, circuit."""
+"""The reranker of the settings, guarded: cache, time limit, bounded threads, circuit. Probes."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from django.conf import settings
@@ -12,10 +12,16 @@ from django.core.cache import cache
 
 from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
+from common.probes import Finding, Scope, ok, register, wrong
 from search.errors import RerankerUnavailable
-from search.parts.reranker.http import HttpReranker
-from search.parts.reranker.protocol import Kind, Reranker, RerankerConfig
-from search.parts.reranker.sentences import SentenceReranker, model_of_settings
+from search.parts.reranker.rerankers import (
+    HttpReranker,
+    Kind,
+    Reranker,
+    RerankerConfig,
+    SentenceReranker,
+    model_of_settings,
+)
 from search.ranking.reranking import RerankerInput
 
 logger = logging.getLogger(__name__)
@@ -157,3 +163,28 @@ def current() -> GuardedReranker | None:
 def _made(config: RerankerConfig) -> GuardedReranker:
     kind = SentenceReranker if config.kind is Kind.SENTENCES else HttpReranker
     return GuardedReranker(config, kind(config))
+
+
+SENTENCE = "Does this model read?"
+
+
+@register("reranker settings", Scope.SETTINGS)
+def settings_probe() -> Iterator[Finding]:
+    """The settings must describe a reranker, or none."""
+    try:
+        configured()
+    except ValueError as error:
+        yield wrong(str(error), "docs/operations.md lists the variables of the reranker.", "E012")
+
+
+@register("reranker", needs="migrations")
+def reranker_probe() -> Iterator[Finding]:
+    """Whether the reranker answers, where one is set up."""
+    reranker = current()
+    if reranker is None:
+        return
+    try:
+        reranker.strengths(SENTENCE, [RerankerInput(0, "It is.")])
+        yield ok("it answers")
+    except RerankerUnavailable as error:
+        yield wrong(str(error), "Check RERANKER and RERANKER_URL.")

@@ -9,10 +9,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from search.errors import RunFailed
-from search.parts.qdrant import checking, rebuilding, syncing
-from search.parts.qdrant.engines import reading_from
+from search.parts.qdrant import rebuilding, syncing
+from search.parts.qdrant.engines import EngineError, reading_from
 from search.parts.qdrant.models import PointCollection
-from search.parts.qdrant.port import EngineError
 from search.tuning.publishing import measuring
 
 State = PointCollection.State
@@ -101,7 +100,7 @@ def _back(options: dict[str, Any]) -> list[str]:
 
 def _check(options: dict[str, Any]) -> list[str]:
     rows = PointCollection.objects.filter(state__in=(State.READY, State.ACTIVE, State.PREVIOUS))
-    return [f"{row.name}: {checking.check(row)} points differ, to be repaired" for row in rows]
+    return [f"{row.name}: {rebuilding.check(row)} points differ, to be repaired" for row in rows]
 
 
 def _sync(options: dict[str, Any]) -> list[str]:

@@ -1,9 +1,14 @@
-"""A cross-encoder behind HTTP: `/rerank` of Cohere's and Jina's shape, or of TEI's.
+"""Rerankers: their protocol, a cross-encoder behind HTTP, and the best sentence (ADR 87).
 
-The first is {"model", "query", "documents", "top_n"} -> {"results": [{"index", "relevance_score"}]}
-(Cohere, Jina, vLLM, LiteLLM, Infinity), the second, text-embeddings-inference's, {"query", "texts"}
--> [{"index", "score"}]. Either answer is accepted. One that is not whole is refused: a server that
-loses passages ranks at random.
+Over HTTP `/rerank` has Cohere's and Jina's shape, or TEI's. The first is {"model", "query",
+"documents", "top_n"} -> {"results": [{"index", "relevance_score"}]} (Cohere, Jina, vLLM, LiteLLM,
+Infinity), the second, text-embeddings-inference's, {"query", "texts"} -> [{"index", "score"}].
+Either answer is accepted. One that is not whole is refused: a server that loses passages ranks at
+random.
+
+A passage's own embedding blends all that it speaks of; its best sentence tells whether one of them
+answers. The model is a local one, that of the settings or a packaged one; the sentences' vectors
+are cached, so that only passages that never came first before cost time.
 """
 
 from __future__ import annotations
@@ -12,14 +17,84 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import httpx2
+from django.conf import settings
 
 from common.guarded import PerProcess, retry_after
+from ingestion.embedding.config import MODELS
+from ingestion.errors import EmbeddingError
+from ingestion.spaces import sentences
+from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
-from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.ranking.reranking import RerankerInput
+
+
+class Kind(StrEnum):
+    """The protocol that a reranker's server speaks.
+
+    SENTENCES needs no server: a local embedding model compares the sentences.
+    """
+
+    COHERE = "cohere"
+    TEI = "tei"
+    SENTENCES = "sentences"
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerConfig:
+    """The settings of a reranker. Raises ValueError, with a sentence on what to change."""
+
+    kind: Kind
+    url: str = ""
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if self.kind is not Kind.SENTENCES and not is_address:
+            raise ValueError(
+                f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
+                "http://127.0.0.1:8080/rerank."
+            )
+        named = self.model.removeprefix("local").removeprefix(":")
+        if self.kind is Kind.SENTENCES and named not in ("", *MODELS):
+            raise ValueError(
+                f"RERANKER_MODEL is “{self.model}”: choose one of {', '.join(MODELS)}."
+            )
+
+    @property
+    def place(self) -> str:
+        """The server's host, port and path: the address without a name, a password or a query."""
+        parts = urlsplit(self.url)
+        return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def fingerprint(self) -> str:
+        """A value that differs between rerankers whose strengths may differ."""
+        return f"{self.kind}:{self.model}@{self.place}"
+
+
+class Reranker(Protocol):
+    """Reads a question with passages. Implementations are thread-safe and hold no database.
+
+    A passage's strength does not depend on the others that are sent with it.
+    """
+
+    def strengths(
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
+    ) -> Sequence[float]:
+        """A strength in [0, 1] for each passage, in their order, within about `seconds`.
+
+        Raises RerankerUnavailable.
+        """
+        ...
+
 
 # Twenty scores take 2 kB; a server that repeats the passages sends some 100 kB more.
 MAX_ANSWER_BYTES = 4_000_000
@@ -139,3 +214,44 @@ def _score(item: dict[str, Any]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r} is no score")
     return float(value)
+
+
+class SentenceReranker:
+    """Strengths by the largest cosine of a question and a sentence; below 0 they are 0."""
+
+    def __init__(self, config: RerankerConfig) -> None:
+        self._model = config.model
+
+    def strengths(
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
+    ) -> Sequence[float]:
+        """A strength in [0, 1] for each passage. The model is not stopped after `seconds`."""
+        del seconds
+        texts = [_text(passage) for passage in passages]
+        try:
+            embedder = build(embedder_config(_config(self._model))).questions
+            question = embedder.embed_query(query)
+            rows = sentences.held(embedder, texts)
+            missing = [text for text in dict.fromkeys(texts) if text not in rows]
+            rows |= sentences.embedded(embedder, missing)
+        except EmbeddingError as error:
+            raise RerankerUnavailable(f"The sentences could not be compared: {error}") from error
+        return [min(max(float((rows[text].vectors @ question).max()), 0.0), 1.0) for text in texts]
+
+
+def model_of_settings() -> str:
+    """The local model of the settings; MiniLM where they name a server."""
+    return settings.EMBEDDER if settings.EMBEDDER.partition(":")[0] == "local" else ""
+
+
+def _config(model: str) -> dict[str, object]:
+    """The configuration of the model; of the settings' own, so that it is loaded once."""
+    if model and model == model_of_settings():
+        return config_of_settings()
+    named = model.removeprefix("local:")
+    return {"kind": "local", "model": named} if named not in ("", "local") else {"kind": "local"}
+
+
+def _text(passage: RerankerInput) -> str:
+    """The passage without its first line, which has the title and the headings."""
+    return passage.text.partition("\n")[2] or passage.text
