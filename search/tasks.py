@@ -16,8 +16,8 @@ from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
-from search.parts.qdrant.engines import EngineError
 from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.points import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import alerts, golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication

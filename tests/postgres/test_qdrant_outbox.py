@@ -20,8 +20,8 @@ from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
 from search.parts.qdrant import engines, points, rebuilding, syncing
-from search.parts.qdrant.engines import EngineError
 from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.points import EngineError
 from search.pipeline import search
 from search.tuning.models import GoldenQuery
 from tests.support.engines import KINDS, LOCAL, Failing, build, opened, use

@@ -13,8 +13,8 @@ from django.conf import settings
 from ingestion.models import EmbeddingSpace
 from search.parts.qdrant import engines, rebuilding
 from search.parts.qdrant.edge import EdgeEngine
-from search.parts.qdrant.engines import Engine, EngineError
 from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.points import Engine, EngineError
 from search.parts.qdrant.syncing import sync
 
 KINDS = ("edge", "client")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search.parts.qdrant.client import ClientEngine
-from search.parts.qdrant.engines import TERMS, EngineError, PointQuery, Sparse
+from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse
 from tests.support.fake_openai import Behaviour, JSONServer, Reply, dropped, garbage, status
 
 ASK = PointQuery(TERMS, Sparse([1, 7], [1.0, 0.5]), 3, [2, 4], ids=[5])

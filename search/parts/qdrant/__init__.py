@@ -1,9 +1,9 @@
 """The part “qdrant”: an engine that finds candidates in Postgres' place (docs/scale.md, ADR 83).
 
 retrieve    the retrieval backend
-engines     what the site asks of an engine (`client` and `edge` answer it with Qdrant's packages),
-            the engine of the settings, and whether it is left alone after a failure
-points      chunks of a version as points
+points      what the site asks of an engine (`client` and `edge` answer it with Qdrant's packages),
+            and chunks of a version as points
+engines     the engine of the settings, and whether it is left alone after a failure
 syncing     what changed, written to the outbox in the transaction that changes it; the outbox
             becomes points; the probes
 rebuilding  a new collection beside the one in use, and the switch to it; differences between

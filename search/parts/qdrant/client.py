@@ -10,7 +10,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from search.parts.qdrant.engines import (
+from search.parts.qdrant.points import (
     GRAPH_BEAM,
     OVERSAMPLING,
     TERMS,

@@ -15,7 +15,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from search.parts.qdrant.engines import (
+from search.parts.qdrant.points import (
     GRAPH_BEAM,
     OVERSAMPLING,
     TERMS,

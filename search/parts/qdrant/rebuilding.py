@@ -20,9 +20,10 @@ from django.utils import timezone
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
 from ingestion.models.index import WRITTEN_STATES
-from search.parts.qdrant import checking, points
-from search.parts.qdrant.engines import EngineError, PointState, engine, space_name
+from search.parts.qdrant import points
+from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.points import EngineError, PointState, space_name
 from search.parts.qdrant.syncing import sync
 
 State = PointCollection.State
@@ -82,7 +83,7 @@ def _fill(lease: Lease[PointCollection]) -> None:
         engine().upsert(row.name, page)
         lease.update(filled_after=page[-1].id, filled=row.filled + len(page), attempts=1, error="")
     # What changed while its page was on the way is found here, and repaired by the outbox.
-    checking.check(row)
+    check(row)
     lease.finish(State.READY)
 
 
@@ -94,7 +95,7 @@ def switch(row: PointCollection) -> PointCollection | None:
     if row.state not in (State.READY, State.PREVIOUS):
         raise NotReady(f"{row.name} is {row.get_state_display().lower()}; wait until it is filled.")
     sync()
-    if (waiting := PointChange.objects.count()) > checking.MOST_BEHIND:
+    if (waiting := PointChange.objects.count()) > MOST_BEHIND:
         raise NotReady(f"{waiting} changes wait for the engine; switch when they are written.")
     engine().switch(ALIAS, row.name)
     with transaction.atomic():

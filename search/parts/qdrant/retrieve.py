@@ -25,8 +25,7 @@ from django.conf import settings
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query, Signal
 from search.parts.qdrant import engines
-from search.parts.qdrant.engines import TERMS, EngineError, PointQuery, Sparse, space_name
-from search.parts.qdrant.points import sparse
+from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name, sparse
 from search.retrieval import statement
 from search.retrieval.external import External
 from search.retrieval.filters import Scope

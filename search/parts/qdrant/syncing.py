@@ -22,8 +22,9 @@ from common.database import hold_name
 from common.guarded import pause
 from common.probes import Finding, Scope, gauge, look, ok, register, wrong
 from search.parts.qdrant import engines, points
-from search.parts.qdrant.engines import EngineError, engine
+from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
+from search.parts.qdrant.points import EngineError
 
 logger = logging.getLogger(__name__)
 

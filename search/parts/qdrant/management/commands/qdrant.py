@@ -10,8 +10,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from search.errors import RunFailed
 from search.parts.qdrant import rebuilding, syncing
-from search.parts.qdrant.engines import EngineError, reading_from
+from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
+from search.parts.qdrant.points import EngineError
 from search.tuning.publishing import measuring
 
 State = PointCollection.State
