@@ -130,9 +130,9 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
 
 
 def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
+    from common.database import named
     from ingestion.models import Collection
     from search.signals import terms as query_terms
-    from search.signals.sql import named
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
     common = f"{query_terms.TABLES}, {tables}".rstrip().rstrip(",")

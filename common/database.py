@@ -1,4 +1,4 @@
-"""Connections from asynchronous code and their check, and PostgreSQL's advisory locks.
+"""Connections from asynchronous code, their check, advisory locks, and querysets as SQL.
 
 The numbers of the locks are arbitrary and share one space with the hashes of `hold_name`. The order
 of locking: docs/adr/0031-one-way-to-work-in-the-background.md.
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import psycopg
 from asgiref.sync import sync_to_async
 from django.db import connection
+from django.db.models import QuerySet
 from psycopg.abc import PQGen
 from psycopg.errors import _WaitTimeout
 
@@ -119,3 +120,12 @@ def _call(function: str, value: int | str) -> object:
         cursor.execute(f"SELECT {function}", [value])
         (result,) = cursor.fetchone()
         return result
+
+
+def named(queryset: QuerySet[Any, Any], prefix: str) -> tuple[str, dict[str, Any]]:
+    """A queryset's SQL and its parameters by name: `prefix` and a number."""
+    sql, values = queryset.query.sql_with_params()
+    keys = [f"{prefix}{i}" for i in range(len(values))]
+    # A literal percent sign stays doubled: the statement as a whole is formatted once more.
+    text = sql.replace("%%", "%%%%") % tuple(f"%({key})s" for key in keys)
+    return text, dict(zip(keys, values, strict=True))

@@ -23,8 +23,7 @@ from search.domain import Signal
 from search.retrieval.filters import readable_to
 from search.retrieval.prepared import Shapes, Statement, run
 from search.signals import registry
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 WHOLE, PART = 1.5, 1.0  # concept-rag's grades (F2-04)
 

@@ -14,6 +14,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db.models import BooleanField, F, IntegerField
 from django.db.models.expressions import RawSQL
 
+from common.database import named
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
@@ -21,7 +22,6 @@ from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
 from search.retrieval.prepared import Shapes, Statement, run
-from search.signals.sql import named
 
 Rows = dict[int, Mapping[str, Any]]
 

@@ -1,19 +1,18 @@
-"""Q3: the SQL of boosts and pins, which rank candidates besides relevance."""
+"""Q3: the SQL of pins, identifiers (ADR 2) and boosts, which rank candidates besides relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import FloatField, Q, QuerySet
+from django.db.models import BooleanField, F, FloatField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import units
 from ingestion.models import Chunk
-from search.domain import Boost, Pinned, Query
+from search.domain import MAX_HOLDERS, Boost, Pinned, Profile, Query
 from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
-from search.retrieval.phrases import literal_pattern
-from search.signals.sql import literally
+from search.retrieval.phrases import literal_pattern, literally
 from search.signals.terms import bm25
 
 ANYTHING = ("",)  # the patterns of a boost without one
@@ -87,7 +86,7 @@ PLACE = """CASE WHEN coalesce((%(pinned_edits)s::bigint[])[
     THEN array_position(%(pinned)s::bigint[], c.document_id) - 1 END"""
 
 
-def params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
+def pin_params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
     """The parameters of PLACE. The id 0 means no edit."""
     return {
         "pinned": [pin.document_id for pin in pins],
@@ -106,3 +105,70 @@ def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[C
     pinned = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
     ordered = pinned.order_by("document_id", score.desc(nulls_last=True), "pk")
     return ordered.distinct("document_id").values("pk")
+
+
+# Common table: the query's forms, without common words.
+IDENTIFIER_TABLES = """
+asked AS MATERIALIZED (
+    SELECT form, strength
+    FROM unnest(%(forms)s::text[], %(form_strengths)s::float8[]) given(form, strength)
+    WHERE %(alone)s OR (
+        SELECT count(*) FROM (
+            SELECT 1 FROM ingestion_identifier i JOIN ingestion_chunk c ON c.id = i.chunk_id
+            WHERE i.form = given.form AND c.searchable
+              AND c.collection_id IN (SELECT id FROM readable)
+            LIMIT %(max_holders)s + 1
+        ) held
+    ) <= %(max_holders)s
+),
+"""
+
+# One of the two sides must be a full form: identifiers that share only a tail are unrelated
+# (`ingestion.identifiers.match_strength`).
+IDENTIFIER_MATCH = """
+LEFT JOIN LATERAL (
+    SELECT i.form, i.strength * asked.strength AS strength, i.place
+    FROM ingestion_identifier i JOIN asked USING (form)
+    WHERE i.chunk_id = c.id AND (i.strength = 1 OR asked.strength = 1)
+    ORDER BY 2 DESC, i.place, i.form
+    LIMIT 1
+) held ON true
+"""
+
+# An array, which Postgres evaluates once: for a join it has no size estimate, and reads the table.
+_HELD = """
+ingestion_identifier.form = ANY(ARRAY(SELECT form FROM asked))
+AND (ingestion_identifier.strength = 1
+     OR ingestion_identifier.form IN (SELECT form FROM asked WHERE strength = 1))
+"""
+
+
+def forms_of(query: Query) -> dict[str, float]:
+    """The forms of the query's identifiers in their order, with their best strengths."""
+    forms: dict[str, float] = {}
+    for identifier in query.identifiers:
+        for form, strength in identifier.forms:
+            forms[form] = max(strength, forms.get(form, 0.0))
+    return forms
+
+
+def identifier_params(query: Query) -> dict[str, Any]:
+    """The parameters of the common table: the query's identifier forms, with best strengths."""
+    forms = forms_of(query)
+    return {
+        "forms": list(forms),
+        "form_strengths": list(forms.values()),
+        "alone": query.is_identifier,
+        "max_holders": MAX_HOLDERS,
+    }
+
+
+def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
+    """Chunks that contain a form of the query: full forms first, then by place, then by BM25."""
+    score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
+    # The plain condition joins the identifiers' table, which _HELD reads.
+    holding = chunks.filter(
+        RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
+    )
+    order = (F("identifiers__strength").desc(), "identifiers__place", score.desc(nulls_last=True))
+    return holding.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]

@@ -15,8 +15,7 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
 from search.domain import Signal
-from search.signals.registry import SignalPart
-from search.signals.sql import SignalSQL
+from search.signals.registry import SignalPart, SignalSQL
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, Model, Q, QuerySet
 
+from common.database import named
 from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
@@ -21,7 +22,6 @@ from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
 from search.retrieval.metadata import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
-from search.signals.sql import named
 
 Row = TypeVar("Row", bound=Model)
 NO_FILTERS = QueryFilters()

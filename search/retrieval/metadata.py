@@ -9,10 +9,10 @@ from operator import or_
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Value
 
+from common.database import named
 from ingestion.metadata import read_value
 from ingestion.models import Document
 from search.domain import Comparison, MetadataFilter
-from search.signals.sql import named
 
 _COLUMN = "document__metadata"
 # A date or a date and time, as `ingestion.metadata` writes them. They compare as text.

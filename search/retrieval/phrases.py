@@ -16,9 +16,9 @@ from typing import Any
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
+from common.database import named
 from ingestion.lexical.ngrams import IN_RUN, has_part, spaced, units
 from ingestion.models import Chunk
-from search.signals.sql import literally, named
 
 # The most chunks with all words of the phrases whose texts are read; a note says if there are more.
 # 25 to 45 microseconds each, on two cores shared with other work. No more than the vector signal
@@ -217,3 +217,11 @@ def _by_stems(phrase: str) -> Condition:
 
 def _raw(sql: str, params: tuple[str, ...]) -> RawSQL:
     return RawSQL(sql, params, output_field=BooleanField())
+
+
+def literally(text: str) -> str:
+    """The text as a Postgres regular expression that matches it literally.
+
+    Postgres treats combining marks as letters, and a backslash before a letter as an error.
+    """
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)

@@ -11,10 +11,21 @@ from collections.abc import Mapping, Sequence
 
 from django.db import connection
 
+from common.database import named
 from ingestion.models.library import Viewer
 from search.query.expand import Neighbour, is_ordinary
 from search.retrieval.filters import Scope, readable_to
-from search.signals.sql import SEARCHED_CONFIGS, named
+
+# Common table: the text configurations of the collections in `readable`, each once.
+SEARCHED_CONFIGS = """config AS (
+    SELECT text_config FROM ingestion_corpusstatistics
+    WHERE collection_id IN (SELECT id FROM readable)
+    UNION
+    SELECT text_config FROM ingestion_corpuschange
+    WHERE collection_id IN (SELECT id FROM readable)
+),
+"""
+
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
 # stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import (
     HOLDERS,
@@ -20,17 +21,25 @@ from search.domain import (
     Query,
     Signal,
 )
-from search.retrieval import boosts as pinning
-from search.retrieval import identifier
-from search.retrieval.boosts import PLACE, SECTION, SECTION_READ, counts, pinned_chunks
+from search.retrieval.boosts import (
+    IDENTIFIER_MATCH,
+    IDENTIFIER_TABLES,
+    PLACE,
+    SECTION,
+    SECTION_READ,
+    counts,
+    holders,
+    identifier_params,
+    pin_params,
+    pinned_chunks,
+)
 from search.retrieval.columns import Sent, read, sent
 from search.retrieval.external import JOIN, External
 from search.retrieval.filters import Scope
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
 from search.retrieval.prepared import Shapes, Statement, run, send
 from search.signals import registry, terms
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL, named
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 from search.signals.vector import index_settings
 
 
@@ -113,8 +122,8 @@ def retrieve(
         **readable_params,
         **terms.params(query, options.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
-        **pinning.params(options.pins),
-        **identifier.params(query),
+        **pin_params(options.pins),
+        **identifier_params(query),
         **boost_params,
         **phrase_params,
         **plan.values,
@@ -220,7 +229,7 @@ def _generators(
         if signal.find is not None and (name is Signal.VECTOR or not vector_only)
     }
     if plan.inputs.query.identifiers:
-        generators[HOLDERS] = identifier.holders(chunks, profile)
+        generators[HOLDERS] = holders(chunks, profile)
     if pins:
         generators[PINNED] = pinned_chunks(chunks, pins)
     return generators
@@ -244,7 +253,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
     brings_embeddings = options.embeddings and Signal.VECTOR in signals
     joins = [signal.join for signal in signals.values()]
-    joins += [identifier.MATCH] if query.identifiers else []
+    joins += [IDENTIFIER_MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
     findings = terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
@@ -254,7 +263,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
         readable=readable,
         phrased=plan.phrased,
         terms=terms.TABLES,
-        tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
+        tables="".join([*tables, IDENTIFIER_TABLES] if query.identifiers else tables),
         candidates=_placed(generators) if options.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,
         pin=PLACE if options.pins else "NULL::int4",

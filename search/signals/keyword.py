@@ -16,11 +16,11 @@ from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
+from common.database import named
 from ingestion.lexical.terms import K1
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Signal
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL, named
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 from search.signals.terms import bm25
 
 # The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:

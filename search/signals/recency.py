@@ -11,8 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from search.domain import Signal
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 _SCORE = """
 (SELECT power(0.5, greatest(extract(epoch FROM now() - v.created), 0)

@@ -7,7 +7,7 @@ the order of registration: the core's signals (`search.apps`), then those of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from django.db.models import QuerySet
@@ -16,7 +16,26 @@ from django.utils.translation import gettext
 from common.probes import Finding
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import Profile, Query, Signal
-from search.signals.sql import SignalSQL
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSQL:
+    """One signal's part of the statement.
+
+    `find` selects the ids of its candidates, limited to the profile's depth; None if it only
+    scores. `score` is an expression over chunk `c` and document `d`, NULL if the signal cannot
+    score the chunk. Both may read the common tables `term` and `question`, and the signal's own
+    `tables`, which follow those. `score_params` are the parameters of all this SQL, by name.
+    `embedding` is an expression for the chunk's embedding, as bytes. `join` follows the tables `c`
+    and `d`; `score` and `embedding` may read it.
+    """
+
+    score: str
+    find: QuerySet[Chunk, Any] | str | None = None
+    score_params: Mapping[str, Any] = field(default_factory=dict)
+    tables: str = ""
+    embedding: str = "NULL::bytea"
+    join: str = ""
 
 
 class SearchedChunks(Protocol):

@@ -14,8 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.lexical.ngrams import spaced
 from search.domain import Signal
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 from search.signals.terms import bm25, lexemes, terms, weights
 
 

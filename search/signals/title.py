@@ -11,9 +11,9 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
+from common.database import named
 from search.domain import Profile, Signal, TitleScorer
-from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import SignalSQL, named
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 _COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array({d}.title_terms))"
 _SCORES = {

@@ -13,10 +13,10 @@ from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
+from common.database import named
 from ingestion.models import EmbeddingSpace
 from search.domain import Profile, Signal
-from search.signals.registry import Inputs, SearchedChunks, SignalPart
-from search.signals.sql import SignalSQL, named
+from search.signals.registry import Inputs, SearchedChunks, SignalPart, SignalSQL
 
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).

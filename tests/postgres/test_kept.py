@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.accounts.models import User
+from common.database import named
 from ingestion.lexical import terms
 from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
@@ -23,7 +24,6 @@ from search.ranking.boosts import by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, prepared, retrieve
 from search.retrieval.filters import readable_to
 from search.signals import vector
-from search.signals.sql import named
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
+from common.database import named
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query, Signal
 from search.parts.qdrant import engines
@@ -33,7 +34,6 @@ from search.retrieval.prepared import Shapes, Statement, run, send
 from search.retrieval.statement import RetrievalOptions
 from search.signals import registry, terms, vector
 from search.signals.registry import Inputs, SignalPart
-from search.signals.sql import named
 
 logger = logging.getLogger(__name__)
 
