@@ -180,20 +180,20 @@ def pins_by_query(
     `edits` are those that pin passages. Each document appears once, by a
     pinned passage if it has one.
     """
-    found: dict[str, dict[int, Pinned]] = {}
+    by_query: dict[str, dict[int, Pinned]] = {}
     for edit in edits:
         for question in edit.questions:
-            held = found.setdefault(query_key(question), {})
-            held.setdefault(edit.document_id, Pinned(edit.document_id, edit.pk))
+            of_query = by_query.setdefault(query_key(question), {})
+            of_query.setdefault(edit.document_id, Pinned(edit.document_id, edit.pk))
     for row in rows:
-        held = found.setdefault(row.folded, {})
-        held.setdefault(row.document_id, Pinned(row.document_id))
-    return {query: tuple(pins.values()) for query, pins in found.items()}
+        of_query = by_query.setdefault(row.folded, {})
+        of_query.setdefault(row.document_id, Pinned(row.document_id))
+    return {query: tuple(pins.values()) for query, pins in by_query.items()}
 
 
 def hides_by_query(rows: Iterable[Hide]) -> dict[str, frozenset[int]]:
     """The hidden documents by folded query; those hidden from every query under ""."""
-    found: dict[str, set[int]] = {}
+    hidden: dict[str, set[int]] = {}
     for row in rows:
-        found.setdefault(row.folded, set()).add(row.document_id)
-    return {query: frozenset(documents) for query, documents in found.items()}
+        hidden.setdefault(row.folded, set()).add(row.document_id)
+    return {query: frozenset(documents) for query, documents in hidden.items()}

@@ -112,13 +112,13 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
     """
     words = _words(get_language())
     explanation = hit.explanation
-    said = []
+    parts = []
     if tier:
         text = gettext("This comes before any score: %(tier)s. Among equals the score decides.")
-        said.append(text % {"tier": tier})
+        parts.append(text % {"tier": tier})
     if explanation.note:
-        said.append(explanation.note)
-    sentences = "".join(f"<p>{escape(text)}</p>" for text in said)
+        parts.append(explanation.note)
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in parts)
     rows = "".join(_row(part, profile, full, words) for part in explanation.contributions)
     rows += "".join(
         f'<tr><th scope="row" colspan="4">{_ADDED_DOT if operation is Operation.SUM else ""}'

@@ -167,20 +167,20 @@ def _prepared(statement: Statement) -> str:
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     raw = connection.connection
-    held = _held_by.setdefault(raw, OrderedDict())
-    found = held.get(statement.numbered)
-    if found and time.monotonic() - found.since < PLAN_SECONDS:
-        held.move_to_end(statement.numbered)
-        return found.name
-    old = held.pop(statement.numbered, None)
-    if old is None and len(held) >= MOST_PREPARED:
-        _, old = held.popitem(last=False)
+    statements = _held_by.setdefault(raw, OrderedDict())
+    entry = statements.get(statement.numbered)
+    if entry and time.monotonic() - entry.since < PLAN_SECONDS:
+        statements.move_to_end(statement.numbered)
+        return entry.name
+    old = statements.pop(statement.numbered, None)
+    if old is None and len(statements) >= MOST_PREPARED:
+        _, old = statements.popitem(last=False)
     name = f"steelyard_{next(_numbers)}"
     with connection.wrap_database_errors:
         if old:
             raw.execute(f"DEALLOCATE {old.name}")
         raw.execute(f"PREPARE {name} AS {statement.numbered}", prepare=False)
-    held[statement.numbered] = _Prepared(name, time.monotonic())
+    statements[statement.numbered] = _Prepared(name, time.monotonic())
     return name
 
 

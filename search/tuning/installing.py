@@ -103,13 +103,13 @@ def install_groups() -> None:
 
 
 def _permissions(names: Iterable[str]) -> list[Permission]:
-    wanted = set(names)
-    codenames = {name.partition(".")[2] for name in wanted}
+    expected = set(names)
+    codenames = {name.partition(".")[2] for name in expected}
     rows = Permission.objects.filter(codename__in=codenames).select_related("content_type")
     named = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
-    if lacking := sorted(wanted - named.keys()):
+    if lacking := sorted(expected - named.keys()):
         raise LookupError(f"Unknown permissions of a group: {', '.join(lacking)}.")
-    return [named[name] for name in sorted(wanted)]
+    return [named[name] for name in sorted(expected)]
 
 
 # Columns of the same name hold the other knobs.

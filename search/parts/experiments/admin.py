@@ -124,7 +124,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
-            held = running.start(
+            started = running.start(
                 experiment,
                 acting_user=actor(request),
                 override="override" in request.POST,
@@ -133,16 +133,16 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
         except SearchError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            if held.state == State.RUNNING:
+            if started.state == State.RUNNING:
                 self.message_user(
                     request,
                     gettext("%(experiment)s has started and applies from the next search.")
-                    % {"experiment": held},
+                    % {"experiment": started},
                 )
-            elif held.state == State.DRAFT:
+            elif started.state == State.DRAFT:
                 self.message_user(
                     request,
-                    gettext("%(experiment)s was not started.") % {"experiment": held},
+                    gettext("%(experiment)s was not started.") % {"experiment": started},
                     messages.ERROR,
                 )
         return self.back_to(experiment.pk)

@@ -78,7 +78,7 @@ class ExperimentViewSet(ReadViewSet[Experiment]):
 
         With its current interim analysis, which is valid however often it is requested.
         """
-        held: Experiment = self.get_object()
-        if held.state == Experiment.State.RUNNING:
-            running.analyse(held)
-        return self.shown(self.get_queryset().get(pk=held.pk))
+        experiment: Experiment = self.get_object()
+        if experiment.state == Experiment.State.RUNNING:
+            running.analyse(experiment)
+        return self.shown(self.get_queryset().get(pk=experiment.pk))

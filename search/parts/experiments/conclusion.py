@@ -101,13 +101,13 @@ def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float,
     return float(allowed[0]), float(allowed[-1])
 
 
-def of_difference(found: Difference, indifference: float) -> Verdict:
+def of_difference(difference: Difference, indifference: float) -> Verdict:
     """The verdict of an A/B test; differences within ±`indifference` count as none."""
-    if found.low > 0:
+    if difference.low > 0:
         return Verdict.B
-    if found.high < 0:
+    if difference.high < 0:
         return Verdict.A
-    if -indifference <= found.low and found.high <= indifference:
+    if -indifference <= difference.low and difference.high <= indifference:
         return Verdict.NO_DIFFERENCE
     return Verdict.UNDECIDED
 
@@ -153,32 +153,32 @@ class Conclusion:
 
 def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Conclusion:
     """The conclusion of an A/B test; `a` and `b` have 1 per visitor who opened a result, else 0."""
-    found = difference_of_means(a, b)
-    verdict = of_difference(found, indifference)
-    known = math.isfinite(found.low)
+    difference = difference_of_means(a, b)
+    verdict = of_difference(difference, indifference)
+    is_finite = math.isfinite(difference.low)
     rates = (sum(a) / len(a) if a else 0.0, sum(b) / len(b) if b else 0.0)
     needed = None
-    if verdict is Verdict.UNDECIDED and known:
-        spread = (found.high - found.low) / 2 / half_width(found.units)
-        needed = _more(found.mean, spread, found.units, indifference, 1.0)
+    if verdict is Verdict.UNDECIDED and is_finite:
+        spread = (difference.high - difference.low) / 2 / half_width(difference.units)
+        needed = _more(difference.mean, spread, difference.units, indifference, 1.0)
     head = (
         f"{_percent(rates[1])} of B's visitors opened a result, {_percent(rates[0])} of A's: "
-        f"{100 * found.mean:+.1f} points"
+        f"{100 * difference.mean:+.1f} points"
     )
-    if known:
-        head += f" (95% interval {100 * found.low:+.1f} to {100 * found.high:+.1f})"
+    if is_finite:
+        head += f" (95% interval {100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
     elif verdict is Verdict.UNDECIDED:
         lacking = max(0, AT_LEAST - min(len(a), len(b)))
         needed = 2 * lacking
     end = _end(verdict, needed, f"larger than ±{100 * indifference:g} points")
     return Conclusion(
         verdict,
-        found.mean,
-        found.low if known else None,
-        found.high if known else None,
-        found.units,
-        found.units,
-        f"{head}. {end}" if found.units else _NOBODY,
+        difference.mean,
+        difference.low if is_finite else None,
+        difference.high if is_finite else None,
+        difference.units,
+        difference.units,
+        f"{head}. {end}" if difference.units else _NOBODY,
         needed,
         rates,
         (len(a), len(b)),

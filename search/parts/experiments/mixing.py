@@ -121,17 +121,17 @@ def _matched(
         if grouped
         for copy in other.copies
     }
-    taken = {_key(group, grouped=grouped) for group in groups}
-    found: dict[int, Group[Hit]] = {}
+    keys = {_key(group, grouped=grouped) for group in groups}
+    matches: dict[int, Group[Hit]] = {}
     for group in groups:
         key = _key(group, grouped=grouped)
         under = folded.get(key)
         # If one of their groups folds two of ours, the second keeps its own key.
-        if under is not None and under not in taken:
+        if under is not None and under not in keys:
             key = under
-            taken.add(under)
-        found[key] = group
-    return found
+            keys.add(under)
+        matches[key] = group
+    return matches
 
 
 def _ranked(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:

@@ -133,11 +133,11 @@ def _with_point(
     history: list[dict[str, Any]], verdict: dict[str, Any], now: datetime
 ) -> list[dict[str, Any]]:
     point = {key: verdict[key] for key in ("at", "value", "low", "high", "visitors")}
-    kept = list(history)
-    if len(kept) > 1 and now - datetime.fromisoformat(kept[-2]["at"]) < POINT_EVERY:
-        kept.pop()
-    kept.append(point)
-    return kept if len(kept) <= MAX_POINTS else [*kept[:-1:2], kept[-1]]
+    points = list(history)
+    if len(points) > 1 and now - datetime.fromisoformat(points[-2]["at"]) < POINT_EVERY:
+        points.pop()
+    points.append(point)
+    return points if len(points) <= MAX_POINTS else [*points[:-1:2], points[-1]]
 
 
 # --- the end, and the audit ----------------------------------------------------------------

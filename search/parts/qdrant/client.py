@@ -74,10 +74,12 @@ class ClientEngine:
         with _named_errors():
             aliases = {each.alias_name for each in self._client.get_aliases().aliases}
             away = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
-            made = models.CreateAliasOperation(
+            creation = models.CreateAliasOperation(
                 create_alias=models.CreateAlias(collection_name=name, alias_name=alias)
             )
-            self._client.update_collection_aliases([away, made] if alias in aliases else [made])
+            self._client.update_collection_aliases(
+                [away, creation] if alias in aliases else [creation]
+            )
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
         rows = [

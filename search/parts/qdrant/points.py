@@ -155,11 +155,11 @@ def states(start: int, end: int | None, limit: int) -> list[PointState]:
         return [PointState(*row) for row in cursor.fetchall()]
 
 
-def sparse(sent: bytes) -> Sparse:
+def sparse(data: bytes) -> Sparse:
     """A sparse vector as pgvector's `sparsevec_send` writes it: header, indices, values."""
-    _, count, _ = np.frombuffer(sent, ">i4", 3).tolist()
-    indices = np.frombuffer(sent, ">i4", count, 12)
-    values = np.frombuffer(sent, ">f4", count, 12 + 4 * count)
+    _, count, _ = np.frombuffer(data, ">i4", 3).tolist()
+    indices = np.frombuffer(data, ">i4", count, 12)
+    values = np.frombuffer(data, ">f4", count, 12 + 4 * count)
     return Sparse(indices.tolist(), values.tolist())
 
 
@@ -184,11 +184,11 @@ def _point(
     stamp: int,
     terms: bytes | None,
     spaces: Sequence[int],
-    sent: Sequence[bytes],
+    vectors: Sequence[bytes],
 ) -> Point:
     dense = {
         space_name(space): np.frombuffer(each, ">f2", offset=HEADER).astype(np.float32).tolist()
-        for space, each in zip(spaces, sent, strict=True)
+        for space, each in zip(spaces, vectors, strict=True)
     }
     held_terms = sparse(terms) if terms is not None else None
     return Point(chunk, collection, version, stamp, held_terms, dense)

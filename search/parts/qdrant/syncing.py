@@ -61,13 +61,13 @@ def sync() -> int:
     done = 0
     while not engines.breaker.is_open:
         try:
-            taken = _take()
+            count = _take()
         except _Failed as failed:
             _postpone(failed)
             continue
-        if not taken:
+        if not count:
             break
-        done += taken
+        done += count
     return done
 
 
@@ -84,14 +84,14 @@ def _take() -> int:
     with transaction.atomic():
         due = Q(not_before=None) | Q(not_before__lte=timezone.now())
         rows = PointChange.objects.filter(due).select_for_update(skip_locked=True)
-        taken = list(rows.order_by("pk")[:AT_ONCE])
-        pks = [row.pk for row in taken]
+        batch = list(rows.order_by("pk")[:AT_ONCE])
+        pks = [row.pk for row in batch]
         # One that failed goes alone, so that it holds up no other.
-        if any(row.attempts for row in taken):
-            taken = [min(taken, key=lambda row: (row.attempts, row.pk))]
-            pks = [taken[0].pk]
+        if any(row.attempts for row in batch):
+            batch = [min(batch, key=lambda row: (row.attempts, row.pk))]
+            pks = [batch[0].pk]
         try:
-            for version in sorted({row.version for row in taken}):
+            for version in sorted({row.version for row in batch}):
                 _write(version)
         except EngineError as error:
             raise _Failed(pks, error) from error

@@ -79,8 +79,8 @@ class GuardedReranker:
         if wait := self._circuit.enter():
             raise RerankerUnavailable(f"The reranker failed and is asked again in {wait:.0f} s.")
 
-        def send(left: float) -> Sequence[float]:
-            return self._reranker.strengths(query, passages, seconds=left)
+        def send(remaining: float) -> Sequence[float]:
+            return self._reranker.strengths(query, passages, seconds=remaining)
 
         try:
             strengths = self._calls.call(send, seconds)

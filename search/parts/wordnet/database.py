@@ -189,5 +189,5 @@ def _plain(word: str) -> str:
 
 def _overlap(sense: Synset, rest: set[str]) -> int:
     """The number of the words of `rest` in the sense's gloss and words."""
-    said = {match.group().lower() for match in _WORD.finditer(sense.gloss)}
-    return len(rest & said.union(*(word.split() for word in sense.words)))
+    words = {match.group().lower() for match in _WORD.finditer(sense.gloss)}
+    return len(rest & words.union(*(word.split() for word in sense.words)))

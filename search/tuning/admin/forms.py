@@ -132,20 +132,20 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
         The admin's view is one transaction: the lock is held until this edit is saved.
         """
-        held = SearchProfile.objects.select_for_update().get(pk=self.instance.pk)
-        stamp = edit_stamp(held)
+        row = SearchProfile.objects.select_for_update().get(pk=self.instance.pk)
+        stamp = edit_stamp(row)
         was_draft = opened.startswith(SearchProfile.State.DRAFT)
-        if stamp == opened or not (was_draft or held.is_draft):
+        if stamp == opened or not (was_draft or row.is_draft):
             return
         posted = cast("QueryDict", self.data).copy()
         posted["stamp"] = stamp  # saving again overrides the conflict
         self.data = posted
-        self.add_error(None, self._conflict(held, opened))
+        self.add_error(None, self._conflict(row, opened))
 
-    def _conflict(self, held: SearchProfile, opened: str) -> str:
+    def _conflict(self, row: SearchProfile, opened: str) -> str:
         seen = opened.partition("-")[2]
-        known = int(seen) if seen.isdecimal() else 0
-        since = ProfileChange.objects.filter(profile=held, pk__gt=known)
+        number = int(seen) if seen.isdecimal() else 0
+        since = ProfileChange.objects.filter(profile=row, pk__gt=number)
         edits = "; ".join(
             gettext("%(user)s at %(time)s")
             % {
@@ -155,18 +155,18 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
             + (f" ({', '.join(change.differences[:3])})" if change.differences else "")
             for change in since.select_related("user").order_by("pk")
         )
-        if held.is_draft:
+        if row.is_draft:
             message = gettext(
                 "%(profile)s was saved after you opened it: %(edits)s. Your values are still in "
                 "the form; saving again overwrites the other version. To see that version "
                 "first, reload the profile."
-            ) % {"profile": held, "edits": edits or gettext("by someone")}
+            ) % {"profile": row, "edits": edits or gettext("by someone")}
         else:
             message = gettext(
                 "%(profile)s was published after you opened it: %(edits)s. Your values are "
                 "still in the form; saving again creates a new draft. To see the published "
                 "version first, reload the profile."
-            ) % {"profile": held, "edits": edits or gettext("by someone")}
+            ) % {"profile": row, "edits": edits or gettext("by someone")}
         return message
 
 

@@ -172,12 +172,12 @@ class OptimisationResult:
 
 def result(row: Optimisation) -> OptimisationResult | None:
     """The result of an optimisation; None if there is none."""
-    found = row.found
-    if row.state != Optimisation.State.DONE or not found:
+    values = row.found
+    if row.state != Optimisation.State.DONE or not values:
         return None
     labels = dict(GoldenQuery.Origin.choices)
-    origins = tuple((str(labels.get(name, name)), of) for name, of in found["origins"].items())
-    if "presets" in found:
+    origins = tuple((str(labels.get(name, name)), of) for name, of in values["origins"].items())
+    if "presets" in values:
         presets = tuple(
             PresetRow(
                 each["profile"],
@@ -185,14 +185,14 @@ def result(row: Optimisation) -> OptimisationResult | None:
                 each["mean"],
                 _span(each["gain"]),
             )
-            for each in found["presets"]
+            for each in values["presets"]
         )
-        return OptimisationResult(found, presets=presets, origins=origins)
+        return OptimisationResult(values, presets=presets, origins=origins)
     return OptimisationResult(
-        found,
-        span=_span(found["gain"]),
-        classes=_classes(found["classes"]),
-        normalisers=_scales(found["normalisers"]),
+        values,
+        span=_span(values["gain"]),
+        classes=_classes(values["classes"]),
+        normalisers=_scales(values["normalisers"]),
         origins=origins,
     )
 

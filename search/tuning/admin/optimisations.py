@@ -87,8 +87,8 @@ def _start(request: HttpRequest) -> HttpResponse:
         return _page(request, form)
     kind = PRESETS if request.POST.get("kind") == PRESETS else WEIGHTS
     try:
-        asked = Options.from_json({**form.options.as_json(), "kind": kind})
-        row = optimisations.start(form.cleaned_data["profile"], asked, acting_user=actor(request))
+        options = Options.from_json({**form.options.as_json(), "kind": kind})
+        row = optimisations.start(form.cleaned_data["profile"], options, acting_user=actor(request))
     except SearchError as error:
         form.add_error(None, str(error))
         return _page(request, form)
@@ -96,9 +96,9 @@ def _start(request: HttpRequest) -> HttpResponse:
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    asked = request.GET.get("profile", "")
-    if asked.isdecimal():
-        return {"profile": int(asked)}
+    number = request.GET.get("profile", "")
+    if number.isdecimal():
+        return {"profile": int(number)}
     active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
     return {"profile": active.pk if active else None}
 
@@ -185,7 +185,7 @@ def synthetic_view(request: HttpRequest) -> HttpResponse:
                 removed,
             ) % {"count": removed}
         else:
-            made = synthetic.make(
+            outcome = synthetic.make(
                 int(count) if count.isdecimal() else synthetic.COUNT,
                 seed=int(seed) if seed.isdecimal() else 1,
                 acting_user=actor(request),
@@ -193,8 +193,8 @@ def synthetic_view(request: HttpRequest) -> HttpResponse:
             message = ngettext(
                 "%(count)d synthetic query created; %(already)d existed already.",
                 "%(count)d synthetic queries created; %(already)d existed already.",
-                made.queries,
-            ) % {"count": made.queries, "already": made.already}
+                outcome.queries,
+            ) % {"count": outcome.queries, "already": outcome.already}
         messages.success(request, message)
     except SearchError as error:
         messages.warning(request, str(error))

@@ -64,8 +64,8 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = template_profile()
-        held = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
-        return {**held, "description": "", **super().get_changeform_initial_data(request)}
+        values = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
+        return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
     @admin.display(description=_("published"), ordering="published")
     def published_at(self, profile: SearchProfile) -> str:

@@ -98,8 +98,8 @@ class PublishingPages(ActionPages[SearchProfile]):
         form = TargetsForm(request.POST or None, instance=row)
         reason = request.POST.get("reason", "").strip()
         if request.method == "POST" and form.is_valid():
-            wanted = {name: form.cleaned_data[name] for name in targets.NAMES}
-            drafts.set_targets(profile, wanted, acting_user=actor(request), reason=reason)
+            values = {name: form.cleaned_data[name] for name in targets.NAMES}
+            drafts.set_targets(profile, values, acting_user=actor(request), reason=reason)
             self.message_user(request, gettext("The targets were saved."), messages.SUCCESS)
             return self.back_to(profile.pk)
         title = gettext("Targets of %(profile)s") % {"profile": profile}
@@ -150,11 +150,11 @@ class PublishingPages(ActionPages[SearchProfile]):
 
 def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:
     """The profile's targets against `run`, or against its own last run; empty without targets."""
-    held = targets.held_by(profile)
-    if held._state.adding:
+    row = targets.held_by(profile)
+    if row._state.adding:
         return {}
     run = run or targets.last_run(profile)
-    return {"targets": targets.outcomes(held, run), "targets_run": run}
+    return {"targets": targets.outcomes(row, run), "targets_run": run}
 
 
 def gate_page(publication: Publication | None) -> HttpResponse | None:

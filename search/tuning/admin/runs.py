@@ -81,8 +81,8 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
 
     @admin.display(description=_("difference to active"))
     def change(self, run: EvaluationRun) -> str:
-        held = run.differences.get(measures.LEADING)
-        return "-" if held is None else f"{held['mean']:+.3f}"
+        difference = run.differences.get(measures.LEADING)
+        return "-" if difference is None else f"{difference['mean']:+.3f}"
 
     @admin.display(description=_("p95 (ms)"))
     def p95(self, run: EvaluationRun) -> str:

@@ -142,18 +142,18 @@ class Beam:
 
 def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
     """The bars of a profile's classes."""
-    held = shares_of(rows)
+    shares = shares_of(rows)
     return [
         Beam(
             label.partition(": ")[0],
             tuple(
-                (signal.value, registry.label(signal), float(held[query_class][signal] * 100))
+                (signal.value, registry.label(signal), float(shares[query_class][signal] * 100))
                 for signal in Signal
-                if signal not in OPTIONAL or held[query_class][signal]
+                if signal not in OPTIONAL or shares[query_class][signal]
             ),
         )
         for query_class, label in _classes()
-        if query_class in held
+        if query_class in shares
     ]
 
 

@@ -83,8 +83,8 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
     def create(self, request: Request) -> Response:
         fields = self._fields(read_body(request, GoldenQueryEditSerializer))
         text, collections = fields.get("text", ""), fields.get("collections", [])
-        made = queries.create(text, collections, fields, acting_user=actor(request))
-        return self._one(made, status.HTTP_201_CREATED)
+        golden = queries.create(text, collections, fields, acting_user=actor(request))
+        return self._one(golden, status.HTTP_201_CREATED)
 
     @extend_schema(request=GoldenQueryEditSerializer)
     def partial_update(self, request: Request, golden: str) -> Response:
@@ -219,11 +219,11 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def export(self, request: Request) -> HttpResponse:
         """Download judgements as a file."""
         to = read_query(request, ExportParameters).validated_data["to"]
-        made = exchange.export(to, viewer=request.user)
+        export = exchange.export(to, viewer=request.user)
         return HttpResponse(
-            made.content,
-            content_type=made.media_type,
-            headers={"Content-Disposition": f'attachment; filename="{made.file_name}"'},
+            export.content,
+            content_type=export.media_type,
+            headers={"Content-Disposition": f'attachment; filename="{export.file_name}"'},
         )
 
     @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)

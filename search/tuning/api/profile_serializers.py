@@ -32,10 +32,10 @@ def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
     A draft is meant by its name only if no version is published. Raises UnknownProfile.
     """
     name, _, version = key.partition("@")
-    found = rows.filter(name=name)
+    matches = rows.filter(name=name)
     if version:
-        found = found.filter(version=_number(version))
-    profile = found.order_by(*in_force_first()).first()
+        matches = matches.filter(version=_number(version))
+    profile = matches.order_by(*in_force_first()).first()
     if profile is None:
         raise UnknownProfile(gettext("There is no profile %(key)s.") % {"key": repr(key)})
     return profile
@@ -45,11 +45,11 @@ def published_profile(key: str) -> SearchProfile:
     """The published profile with the key `name@version`. Raises UnknownProfile."""
     name, _, version = key.partition("@")
     rows = published().filter(name=name)
-    found = rows.filter(version=_number(version)).first()
-    if found is None:
+    profile = rows.filter(version=_number(version)).first()
+    if profile is None:
         text = gettext("There is no published profile %(key)s. Name it as name@version.")
         raise UnknownProfile(text % {"key": repr(key)})
-    return found
+    return profile
 
 
 def _number(version: str) -> int:

@@ -81,14 +81,14 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
 
     def get_object(self) -> SearchProfile:
         name, _, version = self.kwargs["profile"].partition("@")
-        found = self.get_queryset().filter(name=name)
+        matches = self.get_queryset().filter(name=name)
         if version:
-            found = found.filter(version=int(version))
+            matches = matches.filter(version=int(version))
         elif self.request.method not in SAFE_METHODS:
             raise MethodNotAllowed(str(self.request.method))  # only a version can be changed
         else:
-            found = found.exclude(state=SearchProfile.State.DRAFT)
-        profile = found.order_by(*in_force_first()).first()
+            matches = matches.exclude(state=SearchProfile.State.DRAFT)
+        profile = matches.order_by(*in_force_first()).first()
         if profile is None:
             raise Http404
         return profile
@@ -108,19 +108,19 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         given, user = form.validated_data, actor(request)
         base = self._base(given.get("based_on"))
         if name := given.get("name"):
-            held = {field: getattr(base, field) for field in activation.FIELDS}
+            values = {field: getattr(base, field) for field in activation.FIELDS}
             shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
             draft = drafts.create(
                 name,
-                {**held, "description": "", **form.settings},
+                {**values, "description": "", **form.settings},
                 {**shares, **form.shares},
                 acting_user=user,
                 reason=given["reason"],
             )
             targets.copy(base, draft)
         else:
-            made = activation.draft_from(base, acting_user=user, reason=given["reason"])
-            draft = drafts.edit(made, form.settings, form.shares, acting_user=user).profile
+            created = activation.draft_from(base, acting_user=user, reason=given["reason"])
+            draft = drafts.edit(created, form.settings, form.shares, acting_user=user).profile
         return self._fresh(draft, status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -148,11 +148,11 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     @transaction.atomic
     def destroy(self, request: Request, profile: str) -> Response:
         """Delete a draft."""
-        held = SearchProfile.objects.select_for_update().get(pk=self.get_object().pk)
-        if not held.is_draft:
+        row = SearchProfile.objects.select_for_update().get(pk=self.get_object().pk)
+        if not row.is_draft:
             text = gettext("%(profile)s is published, and published profiles are never deleted.")
-            raise RunConflict(text % {"profile": held})
-        held.delete()
+            raise RunConflict(text % {"profile": row})
+        row.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(parameters=[DifferenceParameters], responses=DifferencesSerializer)
@@ -218,9 +218,9 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
 
     def _targets(self, profile: SearchProfile) -> Response:
         row, run = targets.held_by(profile), targets.last_run(profile)
-        held = {name: getattr(row, name) for name in targets.NAMES}
-        found = {**held, "run": run.pk if run else None, "outcomes": targets.outcomes(row, run)}
-        return Response(TargetsSerializer(found).data)
+        values = {name: getattr(row, name) for name in targets.NAMES}
+        answer = {**values, "run": run.pk if run else None, "outcomes": targets.outcomes(row, run)}
+        return Response(TargetsSerializer(answer).data)
 
     def _fresh(self, profile: SearchProfile, code: int) -> Response:
         return self.shown(self.get_queryset().get(pk=profile.pk), code)
@@ -228,7 +228,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
 
 def _check_seen(profile: SearchProfile, seen: str | None) -> None:
     """Lock the profile; raise RunConflict if it is not the version that the caller saw."""
-    held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
-    if seen and seen != fingerprint(held.as_profile()):
+    row = SearchProfile.objects.select_for_update().get(pk=profile.pk)
+    if seen and seen != fingerprint(row.as_profile()):
         text = gettext("%(chosen)s has been edited since you opened it. Reload it and try again.")
-        raise RunConflict(text % {"chosen": held})
+        raise RunConflict(text % {"chosen": row})

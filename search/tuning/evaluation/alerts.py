@@ -39,9 +39,9 @@ def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]
     )
     if is_new:
         # Without the queries: not everybody may read the questions of others.
-        told = ("measure", "before", "now", "fall", "date", "compared_with", "profile", "run")
+        names = ("measure", "before", "now", "fall", "date", "compared_with", "profile", "run")
         record_fall(
-            {name: findings[name] for name in told if name in findings},
+            {name: findings[name] for name in names if name in findings},
             permission="tuning.view_evaluationrun",
         )
     return alert

@@ -67,14 +67,14 @@ def calibrate(
     """
     ranking = profile_to_calibrate(profile)
     samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
-    kept = [sample for sample in samples if not is_held_out(sample.group, seed)]
+    training = [sample for sample in samples if not is_held_out(sample.group, seed)]
     held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
-    fitted = fitted_to(kept, ranking)
+    fitted = fitted_to(training, ranking)
     names = ", ".join(judged.name for judged, _ in loaded)
     return store(
         fitted,
         measure([(fitted, held_out)]),
-        f"{names}; {len(kept)} rankings by {ranking.name} v{ranking.version}"
+        f"{names}; {len(training)} rankings by {ranking.name} v{ranking.version}"
         f", {len(held_out)} set aside; seed {seed}",
     )
 
@@ -123,12 +123,12 @@ def collect(
     progress: Progress = lambda done, total: None,
 ) -> Iterator[Sample]:
     """Yield the samples of all questions; each collection is also asked the others' questions."""
-    asked = [
+    selected = [
         (questions(judged, _others(judged, loaded), limit=limit, seed=seed), corpus)
         for judged, corpus in loaded
     ]
-    done, total = 0, sum(len(each) for each, _ in asked)
-    for each, corpus in asked:
+    done, total = 0, sum(len(each) for each, _ in selected)
+    for each, corpus in selected:
         for question in each:
             progress(done, total)
             done += 1
@@ -196,8 +196,8 @@ def ask(question: CalibrationQuestion, corpus: Searchable, profile: Profile) -> 
     candidates = response.ranking.candidates
     if question.kind is QuestionKind.WITHHELD:
         candidates = candidates.only(~corpus.holds(candidates, question.relevant))
-    for kept in (candidates, candidates.without_vectors()):
-        if sample := _sample(question, kept, corpus, response):
+    for variant in (candidates, candidates.without_vectors()):
+        if sample := _sample(question, variant, corpus, response):
             yield sample
 
 

@@ -206,15 +206,15 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
     skipped: no query could match them.
     """
     passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}
-    held = {
+    present = {
         document.content_hash: document
         for document in collection.documents.kept().select_related("latest", "collection")
     }
-    gone = [document for digest, document in held.items() if digest not in passages]
+    gone = [document for digest, document in present.items() if digest not in passages]
     services.purge(gone, acting_user=None)
     versions = []
     for digest, passage in passages.items():
-        document = held.get(digest)
+        document = present.get(digest)
         if document is None:
             versions.append(_receive(collection, passage))
         elif passage.title and document.title != passage.title[:500]:

@@ -112,13 +112,13 @@ def golden_set(
     )  # fmt: skip
     grades = _grades([query.pk for query in queries])
     judged = {reference for of_query in grades.values() for reference in of_query}
-    kept = {
+    present = {
         str(public_id)
         for public_id in Document.objects.kept()
         .filter(public_id__in=judged)
         .values_list("public_id", flat=True)
     }
-    every = (_golden(query, grades[query.pk], kept) for query in queries)
+    every = (_golden(query, grades[query.pk], present) for query in queries)
     return tuple(golden for golden in every if golden.qrels or golden.must_be_first)
 
 
@@ -142,14 +142,14 @@ def _grades(queries: Sequence[int]) -> dict[int, dict[str, int]]:
     }
 
 
-def _golden(query: GoldenQuery, grades: Mapping[str, int], kept: Container[str]) -> Golden:
+def _golden(query: GoldenQuery, grades: Mapping[str, int], present: Container[str]) -> Golden:
     first = query.must_be_first
     return Golden(
         pk=query.pk,
         public_id=str(query.public_id),
         text=query.text,
         collections=tuple(query.collections),
-        qrels={reference: grade for reference, grade in grades.items() if reference in kept},
+        qrels={reference: grade for reference, grade in grades.items() if reference in present},
         must_be_first=str(first.public_id) if first and first.deleted_at is None else "",
         query_class=QueryClass(query.query_class) if query.query_class else None,
         origin=query.origin,
@@ -199,10 +199,10 @@ def fingerprint(profile: Profile) -> str:
 
 def set_hash(goldens: Sequence[Golden]) -> str:
     """SHA-256 of the queries and their judgements: equal for comparable runs."""
-    asked: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
+    parts: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
         (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
     ]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _public_ids(response: SearchResponse) -> tuple[str, ...]:

@@ -261,10 +261,10 @@ def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
     def document(row: Mapping[str, str], name: str) -> str | None:
         return row[name] if row.get(name) in titles else None
 
-    found = []
+    rows = []
     for query in queries.order_by("folded", "pk"):
         row = run.by_query[str(query.pk)]
-        found.append(
+        rows.append(
             QueryRow(
                 pk=query.pk,
                 query=query.public_id,
@@ -278,4 +278,4 @@ def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
                 titles=titles,
             )
         )
-    return found
+    return rows

@@ -63,9 +63,9 @@ def measure(
         for query, documents in rankings.items()
         for place, document in enumerate(dict.fromkeys(documents))
     )
-    for found in ir_measures.iter_calc(MEASURES, judged, ranked):
-        if found.query_id in values:
-            values[found.query_id][str(found.measure)] = float(found.value)
+    for metric in ir_measures.iter_calc(MEASURES, judged, ranked):
+        if metric.query_id in values:
+            values[metric.query_id][str(metric.measure)] = float(metric.value)
     return values
 
 

@@ -101,15 +101,15 @@ def fit_golden(
     """
     ranking = profile_to_calibrate(profile)
     goldens = [each for each in golden_set() if each.origin != SYNTHETIC and each.qrels]
-    asked = list(_questions(goldens, random.Random(seed)))  # noqa: S311 - to sample questions
-    count = sum(question.kind is QuestionKind.ANSWERABLE for question, _ in asked)
+    questions = list(_questions(goldens, random.Random(seed)))  # noqa: S311 - to sample questions
+    count = sum(question.kind is QuestionKind.ANSWERABLE for question, _ in questions)
     if count < FEWEST:
         raise EvaluationError(
             f"{count} golden queries have a document that answers them; a calibration needs "
             f"{FEWEST}. Judge more questions, or calibrate on judged collections with --collection."
         )
     before = configuration.current().calibration
-    samples = list(_samples(asked, ranking, progress))
+    samples = list(_samples(questions, ranking, progress))
     fitted = fitted_to(samples, ranking)
     folds = cross_validated(samples, seed)
     return OwnCalibration(
@@ -125,11 +125,11 @@ Asked = tuple[CalibrationQuestion, Sequence[str]]
 """A question with the collections to search."""
 
 
-def _samples(asked: Sequence[Asked], ranking: Profile, progress: Progress) -> Iterator[Sample]:
+def _samples(questions: Sequence[Asked], ranking: Profile, progress: Progress) -> Iterator[Sample]:
     rows = Document.objects.kept().values_list("pk", "public_id")
     names = {pk: str(public_id) for pk, public_id in rows}
-    for done, (question, slugs) in enumerate(asked):
-        progress(done, len(asked))
+    for done, (question, slugs) in enumerate(questions):
+        progress(done, len(questions))
         yield from ask(question, GoldenCorpus(slugs, names), ranking)
 
 
@@ -144,21 +144,21 @@ def _questions(goldens: Sequence[Golden], chance: random.Random) -> Iterator[Ask
         relevant = {name: grade for name, grade in each.qrels.items() if grade >= answers}
         if relevant:
             best = min(relevant, key=lambda name: (-relevant[name], name))
-            made = CalibrationQuestion(
+            question = CalibrationQuestion(
                 QuestionKind.ANSWERABLE, each.text, best, frozenset(relevant)
             )
-            answerable.append((made, each.collections))
+            answerable.append((question, each.collections))
         elif not each.is_measured:
-            made = CalibrationQuestion(QuestionKind.UNANSWERABLE, each.text, each.key)
-            unanswerable.append((made, each.collections))
-    known = {query_key(each.text) for each in goldens}
+            question = CalibrationQuestion(QuestionKind.UNANSWERABLE, each.text, each.key)
+            unanswerable.append((question, each.collections))
+    keys = {query_key(each.text) for each in goldens}
     foreign = [
         (
             CalibrationQuestion(QuestionKind.FOREIGN, text, text),
             answerable[place % len(answerable)][1],
         )
         for place, text in enumerate(FOREIGN)
-        if answerable and query_key(text) not in known
+        if answerable and query_key(text) not in keys
     ]
     kinds = [kind for kind in (unanswerable, foreign) if kind]
     share = len(answerable) // (len(kinds) + 1)

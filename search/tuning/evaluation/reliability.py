@@ -161,26 +161,26 @@ def _fit(samples: Sequence[Sample], features: tuple[str, ...]) -> Logistic:
     raw = np.array([[getattr(s.evidence, name) for name in features] for s in samples])
     mean, deviation = raw.mean(axis=0), np.maximum(raw.std(axis=0), 1e-9)
     design = np.column_stack([np.ones(len(raw)), (raw - mean) / deviation])
-    found = _newton(design, targets)
-    slopes = found[1:] / deviation
+    coefficients = _newton(design, targets)
+    slopes = coefficients[1:] / deviation
     return Logistic(
-        float(found[0] - slopes @ mean), dict(zip(features, map(float, slopes), strict=True))
+        float(coefficients[0] - slopes @ mean), dict(zip(features, map(float, slopes), strict=True))
     )
 
 
 def _newton(design: Numbers, targets: Numbers) -> Numbers:
     ridge = np.diag([0.0, *[RIDGE] * (design.shape[1] - 1)])
-    found = np.zeros(design.shape[1])
+    coefficients = np.zeros(design.shape[1])
     for _ in range(50):
-        odds = np.clip(design @ found, -30, 30)
+        odds = np.clip(design @ coefficients, -30, 30)
         p = 1 / (1 + np.exp(-odds))
-        gradient = design.T @ (p - targets) + ridge @ found
+        gradient = design.T @ (p - targets) + ridge @ coefficients
         curvature = (design * (p * (1 - p))[:, None]).T @ design + ridge
         step = np.linalg.solve(curvature, gradient)
-        found = found - step
+        coefficients = coefficients - step
         if np.abs(step).max() < 1e-9:
             break
-    return found
+    return coefficients
 
 
 def _measure(judged: Sequence[tuple[Sample, float]]) -> dict[str, Any]:

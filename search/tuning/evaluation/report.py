@@ -146,16 +146,16 @@ def outdated(path: Path) -> str:
 
     They may be one release behind. Beyond that they hold only while the ranking code is the same.
     """
-    found = _MEASURED.search(path.read_text(encoding="utf-8"))
-    if found is None:
+    match = _MEASURED.search(path.read_text(encoding="utf-8"))
+    if match is None:
         text = "does not say what its tables were measured with: run `make relevance ARGS=--write`."
         return f"{path} {text}"
-    release, commit = found.groups()
-    known = releases()
-    if release in known[:2] or not _differs_from(commit):
+    release, commit = match.groups()
+    tags = releases()
+    if release in tags[:2] or not _differs_from(commit):
         return ""
     return (
-        f"{path} was measured with Steelyard {release}; {known[0]} is more than one release later "
+        f"{path} was measured with Steelyard {release}; {tags[0]} is more than one release later "
         "and ranks by other code. Run `make relevance ARGS=--write`."
     )
 

@@ -74,8 +74,10 @@ def problem_of(response: SearchResponse) -> str:
 
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
     """The query's class by the default rules, so that all profiles' classes are comparable."""
-    held = configuration.current()
-    return classify_by(Classifier.RULES, response.query, held.rules, query_model()).query_class
+    configured = configuration.current()
+    return classify_by(
+        Classifier.RULES, response.query, configured.rules, query_model()
+    ).query_class
 
 
 def embed(text: str) -> None:

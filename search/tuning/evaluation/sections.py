@@ -58,7 +58,7 @@ class SectionCollection(JudgedCollection):
 
     def groups(self) -> Mapping[str, str]:
         """The document of each judged section."""
-        return {name: source_of(name) for held in self.qrels.values() for name in held}
+        return {name: source_of(name) for grades in self.qrels.values() for name in grades}
 
     def unanswerable(self) -> Iterator[tuple[str, str]]:
         for query, text in self.without_answer.items():
@@ -81,8 +81,8 @@ def shipped(name: str) -> SectionCollection | None:
     path = settings.JUDGED_COLLECTIONS.get(name)
     if path is None:
         return None
-    made: SectionCollection = import_string(path)()
-    return made
+    collection: SectionCollection = import_string(path)()
+    return collection
 
 
 def source_of(name: str) -> str:
@@ -111,8 +111,8 @@ class SectionCorpus:
         return list(dict.fromkeys(names))
 
     def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
-        found = {chunk for name in relevant for chunk in self.passages.get(name, ())}
-        return np.isin(candidates.rows["chunk"], list(found))
+        chunks = {chunk for name in relevant for chunk in self.passages.get(name, ())}
+        return np.isin(candidates.rows["chunk"], list(chunks))
 
 
 def resolve(
@@ -124,13 +124,13 @@ def resolve(
     that is so for all of them.
     """
     by_source = _passages(slugs)
-    names = {name for held in judged.qrels.values() for name in held}
-    found = {name: _find(name, by_source, aliases) for name in names}
+    names = {name for grades in judged.qrels.values() for name in grades}
+    chunks = {name: _find(name, by_source, aliases) for name in names}
     qrels = {
-        query: {name: grade for name, grade in held.items() if found[name]}
-        for query, held in judged.qrels.items()
+        query: {name: grade for name, grade in grades.items() if chunks[name]}
+        for query, grades in judged.qrels.items()
     }
-    qrels = {query: held for query, held in qrels.items() if any(held.values())}
+    qrels = {query: grades for query, grades in qrels.items() if any(grades.values())}
     if not qrels:
         raise EvaluationError(
             f"None of the sections that {judged.folder} names is in {', '.join(slugs)}."
@@ -140,12 +140,12 @@ def resolve(
         qrels,
         {
             each.pk: f"{source}#{BETWEEN.join(each.path)}"
-            for source, held in by_source.items()
-            for each in held
+            for source, passages in by_source.items()
+            for each in passages
         },
-        found,
-        {query: _innermost(held, found) for query, held in qrels.items()},
-        tuple(sorted(name for name in names if not found[name])),
+        chunks,
+        {query: _innermost(grades, chunks) for query, grades in qrels.items()},
+        tuple(sorted(name for name in names if not chunks[name])),
     )
 
 
@@ -162,11 +162,11 @@ def _passages(slugs: Sequence[str]) -> dict[str, list[_Passage]]:
     """The searchable passages of the collections, by the source of their document."""
     rows = Chunk.objects.filter(searchable=True, collection__slug__in=slugs)
     fields = ("pk", "heading_path", "text", "document__source", "document__title")
-    found: dict[str, list[_Passage]] = defaultdict(list)
+    passages: dict[str, list[_Passage]] = defaultdict(list)
     for pk, path, text, source, title in rows.values_list(*fields).order_by("pk"):
         above = path[1:] if path[:1] == [title] else path
-        found[source].append(_Passage(pk, tuple(above), text))
-    return found
+        passages[source].append(_Passage(pk, tuple(above), text))
+    return passages
 
 
 def _find(
@@ -182,22 +182,22 @@ def _find(
     for given, actual in aliases.items():
         if source.startswith(given):
             source = actual + source.removeprefix(given)
-    held = by_source.get(source, [])
+    passages = by_source.get(source, [])
     if not headings:
-        return frozenset(each.pk for each in held if not (hash_sign and each.path))
+        return frozenset(each.pk for each in passages if not (hash_sign and each.path))
     return frozenset(
         each.pk
-        for each in held
+        for each in passages
         if each.path[: len(headings)] == headings
         or (headings[: len(each.path)] == each.path and headings[-1] in each.text.splitlines())
     )
 
 
-def _innermost(grades: Mapping[str, int], found: Mapping[str, AbstractSet[int]]) -> dict[int, str]:
+def _innermost(grades: Mapping[str, int], chunks: Mapping[str, AbstractSet[int]]) -> dict[int, str]:
     """The judged section of each passage; of several as deep, the one with the highest grade."""
     of_passage: dict[int, str] = {}
     for name in sorted(grades, key=lambda each: (_depth(each), grades[each], each)):
-        of_passage.update(dict.fromkeys(found[name], name))
+        of_passage.update(dict.fromkeys(chunks[name], name))
     return of_passage
 
 

@@ -68,8 +68,8 @@ class Sheet:
     @classmethod
     def of(cls, cases: Sequence[Case], batch: Batch) -> Sheet:
         gains = np.zeros(batch.valid.shape, np.int64)
-        for place, (case, held) in enumerate(zip(cases, batch.prepared, strict=True)):
-            gains[place, : len(held)] = case.gains[held.documents]
+        for place, (case, prepared) in enumerate(zip(cases, batch.prepared, strict=True)):
+            gains[place, : len(prepared)] = case.gains[prepared.documents]
         return cls(tuple(cases), batch, gains)
 
     @cached_property

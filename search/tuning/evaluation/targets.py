@@ -46,15 +46,15 @@ class Outcome:
 
 def held_by(profile: SearchProfile) -> ProfileTargets:
     """The profile's targets; an unsaved row without any."""
-    found = ProfileTargets.objects.filter(profile=profile).first()
-    return found or ProfileTargets(profile=profile)
+    row = ProfileTargets.objects.filter(profile=profile).first()
+    return row or ProfileTargets(profile=profile)
 
 
 def copy(source: SearchProfile, draft: SearchProfile) -> None:
     """Give the draft the targets of the profile that it starts from."""
-    held = held_by(source)
-    if not held._state.adding:
-        values = {name: getattr(held, name) for name in NAMES}
+    row = held_by(source)
+    if not row._state.adding:
+        values = {name: getattr(row, name) for name in NAMES}
         ProfileTargets.objects.create(profile=draft, **values)
 
 
@@ -71,27 +71,27 @@ def last_run(profile: SearchProfile) -> EvaluationRun | None:
 
 def outcomes(targets: ProfileTargets, run: EvaluationRun | None) -> list[Outcome]:
     """Each target that is set, with the run's value; without a run nothing is measured."""
-    found: list[Outcome] = []
+    results: list[Outcome] = []
     rows: Mapping[str, Mapping[str, Any]] = run.by_query if run else {}
     means: Mapping[str, float] = run.measures if run else {}
     if targets.p95_ms is not None:
         p95 = run.latency_ms.get("p95") if run else None
         text = gettext("95%% of searches take at most %(wanted)d ms") % {"wanted": targets.p95_ms}
-        found.append(Outcome("p95_ms", text, targets.p95_ms, p95, at_most=True))
+        results.append(Outcome("p95_ms", text, targets.p95_ms, p95, at_most=True))
     if targets.p_at_5 is not None:
         text = gettext("Precision@5 is at least %(wanted)s") % {"wanted": f"{targets.p_at_5:g}"}
-        found.append(Outcome("p_at_5", text, targets.p_at_5, means.get("P@5")))
+        results.append(Outcome("p_at_5", text, targets.p_at_5, means.get("P@5")))
     if targets.hit_at_5 is not None:
         text = gettext("Hit@5 is at least %(wanted)s") % {"wanted": f"{targets.hit_at_5:g}"}
-        found.append(Outcome("hit_at_5", text, targets.hit_at_5, hit_at_5(rows)))
+        results.append(Outcome("hit_at_5", text, targets.hit_at_5, hit_at_5(rows)))
     level, share = targets.confidence, targets.confident_share
     if level is not None and share is not None:
         text = gettext("%(share)s of the questions have a confidence of %(level)s or more") % {
             "share": f"{share:.0%}",
             "level": f"{level:g}",
         }
-        found.append(Outcome("confident_share", text, share, confident_share(rows, level)))
-    return found
+        results.append(Outcome("confident_share", text, share, confident_share(rows, level)))
+    return results
 
 
 def hit_at_5(rows: Mapping[str, Mapping[str, Any]]) -> float | None:
@@ -105,5 +105,5 @@ def confident_share(rows: Mapping[str, Mapping[str, Any]], level: float) -> floa
 
     Runs before this was recorded know none, nor those without a calibration.
     """
-    known = [row["confidence"] for row in rows.values() if row.get("confidence") is not None]
-    return sum(sure >= level for sure in known) / len(known) if known else None
+    confidences = [row["confidence"] for row in rows.values() if row.get("confidence") is not None]
+    return sum(sure >= level for sure in confidences) / len(confidences) if confidences else None

@@ -113,24 +113,24 @@ class WhatIfResult:
 
     def ranking(self, place: int) -> list[tuple[int, float]]:
         """The chunks of one case with their scores, best first."""
-        held = self.sheet.batch.prepared[place]
-        columns = self.order[place, : len(held)]
-        chunks = held.candidates.rows["chunk"][held.rows[columns]].tolist()
+        prepared = self.sheet.batch.prepared[place]
+        columns = self.order[place, : len(prepared)]
+        chunks = prepared.candidates.rows["chunk"][prepared.rows[columns]].tolist()
         return list(zip(chunks, self.scores[place, columns].tolist(), strict=True))
 
     def first_document(self, place: int) -> int | None:
         """The first document; None without results."""
-        held = self.sheet.batch.prepared[place]
-        if not len(held):
+        prepared = self.sheet.batch.prepared[place]
+        if not len(prepared):
             return None
-        return int(held.candidates.rows["document"][held.rows[self.order[place, 0]]])
+        return int(prepared.candidates.rows["document"][prepared.rows[self.order[place, 0]]])
 
     def means(self, chosen: Sequence[int] | None = None) -> dict[str, float]:
         """Each measure's mean over the cases, or over those chosen; empty without any."""
         if not len(self.places if chosen is None else chosen):
             return {}
         picked = slice(None) if chosen is None else np.array(chosen)
-        return {name: float(found[picked].mean()) for name, found in self.values.items()}
+        return {name: float(values[picked].mean()) for name, values in self.values.items()}
 
 
 class WhatIf:
@@ -152,8 +152,8 @@ class WhatIf:
         """The outcome under the profile; `only` restricts it to the cases at these places."""
         if only is not None:
             return self._under(profile, tuple(only))
-        for held, outcome in self._outcomes:
-            if held == profile:
+        for cached, outcome in self._outcomes:
+            if cached == profile:
                 self._remember(profile, outcome)
                 return outcome
         outcome = self._under(profile, tuple(range(len(self.cases))))
@@ -174,16 +174,16 @@ class WhatIf:
         with self._lock:
             sheet = self._sheet(places, settled, profile)
         confident = profile.confidence_threshold > 0
-        found = rankings(sheet.batch, settled, self._configured, profile, confident=confident)
+        result = rankings(sheet.batch, settled, self._configured, profile, confident=confident)
         return WhatIfResult(
             places,
             sheet,
-            found.settled,
-            found.ranked.order,
-            found.ranked.scores,
-            found.confidence,
-            _unread(found.ranked),
-            measure(sheet, found.ranked.order),
+            result.settled,
+            result.ranked.order,
+            result.ranked.scores,
+            result.confidence,
+            _unread(result.ranked),
+            measure(sheet, result.ranked.order),
         )
 
     def classes(self, profile: Profile) -> list[Classification]:
@@ -191,7 +191,7 @@ class WhatIf:
         key = (profile.classifier, profile.bypass)
         if key in self._classes:
             return self._classes[key]
-        found = [
+        classes = [
             classified(
                 case.pool.query,
                 self._configured,
@@ -201,9 +201,9 @@ class WhatIf:
             for case in self.cases
         ]
         # A classifier that failed may answer the next time.
-        if not any(each.note for each in found):
-            self._classes[key] = found
-        return found
+        if not any(each.note for each in classes):
+            self._classes[key] = classes
+        return classes
 
     def _sheet(
         self, places: tuple[int, ...], settled: Sequence[Settled], profile: Profile
@@ -212,14 +212,14 @@ class WhatIf:
         kind = prepared_by(profile)
         key = (kind, places, tuple(each.signals for each in settled))
         if key not in self._sheets:
-            held = _room(self._prepared, kind, {})
+            sheets = _room(self._prepared, kind, {})
             now = timezone.now()
             for place, each in zip(places, settled, strict=True):
-                if (place, each.signals) not in held:
+                if (place, each.signals) not in sheets:
                     pool = self.cases[place].pool
-                    held[place, each.signals] = prepare(pool, profile, each.signals, now)
+                    sheets[place, each.signals] = prepare(pool, profile, each.signals, now)
             batch = Batch.of(
-                [held[place, each.signals] for place, each in zip(places, settled, strict=True)]
+                [sheets[place, each.signals] for place, each in zip(places, settled, strict=True)]
             )
             _room(self._sheets, key, Sheet.of([self.cases[place] for place in places], batch))
         return self._sheets[key]
@@ -228,16 +228,16 @@ class WhatIf:
 def _unread(ranked: Ranked) -> Booleans:
     """Whether each query has a first result that the profile's reranker has not read."""
     unread = np.zeros(len(ranked.batch.prepared), np.bool_)
-    for place, held in enumerate(ranked.batch.prepared if ranked.profile.rerank else ()):
+    for place, prepared in enumerate(ranked.batch.prepared if ranked.profile.rerank else ()):
         reranking = ranked.rerankings.get(place)
-        unread[place] = len(held) and (
+        unread[place] = len(prepared) and (
             reranking is None or (reranking.first > reranking.read).any()
         )
     return unread
 
 
-def _room(kept: dict[object, Value], key: object, value: Value) -> Value:
+def _room(cache: dict[object, Value], key: object, value: Value) -> Value:
     """The value cached under the key, or `value`, then cached; the oldest entry is evicted."""
-    while key not in kept and len(kept) >= KEPT:
-        kept.pop(next(iter(kept)))
-    return kept.setdefault(key, value)
+    while key not in cache and len(cache) >= KEPT:
+        cache.pop(next(iter(cache)))
+    return cache.setdefault(key, value)

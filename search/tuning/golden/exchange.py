@@ -111,11 +111,11 @@ class _DocumentFinder:
         if not name:
             raise JudgementError(gettext("the document is missing."))
         try:
-            found = self._every.filter(public_id=UUID(name)).first()
+            document = self._every.filter(public_id=UUID(name)).first()
         except ValueError:
-            found = None
-        if found is not None:
-            return found
+            document = None
+        if document is not None:
+            return document
         for where in ("source", "current__file_name", "title"):
             matches = list(self._every.filter(**{where: name})[:2])
             if len(matches) == 1:
@@ -185,7 +185,7 @@ def _judgement(
     judge, grade = judge[:150], row.grade
     assert grade is not None  # checked by `_take`
     is_own = user is not None and judge == user.get_username()
-    held, created = Judgement.objects.get_or_create(
+    judgement, created = Judgement.objects.get_or_create(
         query=query,
         reference=document.public_id,
         judge_name=judge,
@@ -200,7 +200,7 @@ def _judgement(
     )
     if created:
         done.judgements += 1
-    elif held.grade == grade:
+    elif judgement.grade == grade:
         done.unchanged += 1
     else:
         raise JudgementError(
@@ -208,7 +208,7 @@ def _judgement(
                 "%(judge)s has already graded this document %(old_grade)s, not %(new_grade)s; that "
                 "grade was kept."
             )
-            % {"judge": judge, "old_grade": held.grade, "new_grade": grade}
+            % {"judge": judge, "old_grade": judgement.grade, "new_grade": grade}
         )
 
 

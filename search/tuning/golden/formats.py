@@ -52,16 +52,16 @@ class Problem:
         return f"Line {self.line}: {self.text}"
 
 
-def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> JudgementRow | Problem:
+def row_of(line: int, fields: Mapping[str, str], *, plain: bool = True) -> JudgementRow | Problem:
     """The judgement in a line's cells, or the problem with it.
 
     With `plain`, cells may have the prefix that keeps spreadsheets from reading a formula.
     """
     clean = without_mark if plain else str.strip
-    query = clean(held.get("query", ""))
+    query = clean(fields.get("query", ""))
     if not query:
         return Problem(line, "the query is empty.")
-    given = held.get("grade", "").strip()
+    given = fields.get("grade", "").strip()
     try:
         number = float(given) if given else None
     except ValueError:
@@ -71,13 +71,13 @@ def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Judgeme
     return JudgementRow(
         line,
         query,
-        clean(held.get("document", "")),
+        clean(fields.get("document", "")),
         None if number is None else int(number),
-        tuple(sorted(set(held.get("collections", "").split()))),
-        clean(held.get("judge", "")),
-        clean(held.get("note", "")),
-        held.get("must_be_first", "").strip().lower() in {"yes", "true", "1", "x"},
-        held.get("class", "").strip().lower(),
+        tuple(sorted(set(fields.get("collections", "").split()))),
+        clean(fields.get("judge", "")),
+        clean(fields.get("note", "")),
+        fields.get("must_be_first", "").strip().lower() in {"yes", "true", "1", "x"},
+        fields.get("class", "").strip().lower(),
     )
 
 
@@ -222,8 +222,8 @@ def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRo
         elif row[0] not in texts:
             yield Problem(line, f"query {row[0]} is not in the file of queries.")
         else:
-            held = {"query": texts[row[0]], "document": row[1], "grade": row[2]}
-            yield row_of(line, held, plain=False)
+            fields = {"query": texts[row[0]], "document": row[1], "grade": row[2]}
+            yield row_of(line, fields, plain=False)
 
 
 def write_beir(rows: Sequence[JudgementRow]) -> bytes:
@@ -240,18 +240,18 @@ def write_beir(rows: Sequence[JudgementRow]) -> bytes:
 
 
 def _beir_queries(text: str) -> dict[str, str]:
-    found = {}
+    texts = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-            found[str(row["_id"])] = str(row["text"])
+            texts[str(row["_id"])] = str(row["text"])
         except (ValueError, TypeError, KeyError) as error:
             raise FormatError(
                 f"Line {number} of the queries is not a JSON object with _id and text."
             ) from error
-    return found
+    return texts
 
 
 @dataclass(frozen=True, slots=True)

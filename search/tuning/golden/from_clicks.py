@@ -76,8 +76,8 @@ def learn(*, acting_user: User) -> int:
 def take_back() -> int:
     """Remove all judgements of searchers and their golden queries; return how many judgements."""
     _, rows = Judgement.objects.filter(judge_name=JUDGE, judge=None).delete()
-    made = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.CLICKS, judgements=None)
-    made.filter(must_be_first=None).delete()
+    queries = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.CLICKS, judgements=None)
+    queries.filter(must_be_first=None).delete()
     return rows.get(Judgement._meta.label, 0)
 
 

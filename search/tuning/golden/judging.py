@@ -73,9 +73,9 @@ def judge(
         )
     _check_visible(document, acting_user)
     query, is_new = ensure_query(text, collections, acting_user=acting_user)
-    held = _own(query, document.public_id, acting_user)
-    before = _grade_state(held)
-    judgement = held or Judgement(
+    own = _own(query, document.public_id, acting_user)
+    before = _grade_state(own)
+    judgement = own or Judgement(
         query=query, reference=document.public_id, judge_name=acting_user.get_username()
     )
     judgement.document, judgement.title, judgement.judge = document, document.title, acting_user
@@ -92,11 +92,11 @@ def judge(
 def clear(query: GoldenQuery, document: Document, *, acting_user: User) -> bool:
     """Delete the person's own judgement of the document; return False if there was none."""
     _check_visible(document, acting_user)
-    held = _own(query, document.public_id, acting_user)
-    if held is None:
+    own = _own(query, document.public_id, acting_user)
+    if own is None:
         return False
-    before = _grade_state(held)
-    held.delete()
+    before = _grade_state(own)
+    own.delete()
     _log(query, Kind.GRADE, document.public_id, before, None, acting_user)
     return True
 
@@ -112,14 +112,14 @@ def set_must_be_first(
     if document is not None:
         _check_visible(document, acting_user)
     query, is_new = ensure_query(text, collections, acting_user=acting_user)
-    held = query.must_be_first
-    if held is not None:
-        _check_visible(held, acting_user)
-    before, after = _first_state(held), _first_state(document)
+    first = query.must_be_first
+    if first is not None:
+        _check_visible(first, acting_user)
+    before, after = _first_state(first), _first_state(document)
     if before != after:
         query.must_be_first = document
         query.save(update_fields=["must_be_first"])
-        reference = (document or held).public_id  # type: ignore[union-attr]
+        reference = (document or first).public_id  # type: ignore[union-attr]
         _log(query, Kind.FIRST, reference, before, after, acting_user, is_new)
     return query
 
@@ -155,22 +155,22 @@ def ensure_query(
     Raises JudgementError for an empty or too long text, and for unknown or hidden collections.
     """
     slugs = sorted_slugs(collections)
-    held = GoldenQuery.objects.select_for_update().filter(folded=query_key(text))
-    found = held.filter(collections=slugs).first()
+    same = GoldenQuery.objects.select_for_update().filter(folded=query_key(text))
+    query = same.filter(collections=slugs).first()
     check_query(text, slugs, acting_user)
-    if found is not None:
-        return found, False
+    if query is not None:
+        return query, False
     try:
         with transaction.atomic():
-            made = GoldenQuery.objects.create(
+            created = GoldenQuery.objects.create(
                 text=" ".join(text.split()),
                 collections=slugs,
                 origin=origin,
                 added_by=acting_user,
             )
     except IntegrityError:  # created concurrently
-        return held.get(collections=slugs), False
-    return made, True
+        return same.get(collections=slugs), False
+    return created, True
 
 
 def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
@@ -184,8 +184,8 @@ def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> No
     collections = Collection.objects.kept()
     if acting_user is not None:
         collections = collections.visible_to(acting_user)
-    known = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
-    if unknown := [slug for slug in slugs if slug not in known]:
+    visible = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
+    if unknown := [slug for slug in slugs if slug not in visible]:
         raise JudgementError(
             gettext("Unknown collection: %(unknown)s.") % {"unknown": ", ".join(unknown)}
         )
@@ -239,12 +239,12 @@ def _log(
 def _undo_grade(action: JudgementAction, user: User) -> str:
     reference, before = action.reference, action.before
     assert reference is not None  # a grade always has a document
-    held = _own(action.query, reference, user)
+    own = _own(action.query, reference, user)
     if before is None:
-        if held is not None:
-            held.delete()
+        if own is not None:
+            own.delete()
         return gettext("The grade for “%(text)s” has been removed.") % {"text": action.query.text}
-    judgement = held or Judgement(
+    judgement = own or Judgement(
         query=action.query, reference=reference, judge=user, judge_name=user.get_username()
     )
     judgement.document = Document.objects.filter(public_id=reference).first()

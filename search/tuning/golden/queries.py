@@ -26,10 +26,10 @@ def create(
     text: str, collections: Sequence[str], fields: dict[str, Any], *, acting_user: User
 ) -> GoldenQuery:
     """Create a golden query. Raises JudgementError if there is one with this text already."""
-    made, is_new = ensure_query(text, collections, acting_user=acting_user)
+    query, is_new = ensure_query(text, collections, acting_user=acting_user)
     if not is_new:
         raise JudgementError(str(ALREADY_THERE))
-    return edit(made, fields, acting_user=acting_user)
+    return edit(query, fields, acting_user=acting_user)
 
 
 @transaction.atomic
@@ -39,35 +39,35 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     Raises JudgementError for documents and collections that the person may not see, and if another
     query is the same.
     """
-    held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
-    text = fields.get("text", held.text)
-    slugs = sorted_slugs(fields.get("collections", held.collections))
+    row = GoldenQuery.objects.select_for_update().get(pk=query.pk)
+    text = fields.get("text", row.text)
+    slugs = sorted_slugs(fields.get("collections", row.collections))
     check_query(text, slugs, acting_user)
     same = GoldenQuery.objects.filter(folded=query_key(text), collections=slugs)
-    if same.exclude(pk=held.pk).exists():
+    if same.exclude(pk=row.pk).exists():
         raise JudgementError(str(ALREADY_THERE))
-    held.text, held.collections = " ".join(text.split()), slugs
+    row.text, row.collections = " ".join(text.split()), slugs
     for name in ("query_class", "enabled", "note"):
-        setattr(held, name, fields.get(name, getattr(held, name)))
-    held.save()
+        setattr(row, name, fields.get(name, getattr(row, name)))
+    row.save()
     if "must_be_first" in fields:
         first = fields["must_be_first"]
-        return set_must_be_first(held.text, slugs, first, acting_user=acting_user)
-    return held
+        return set_must_be_first(row.text, slugs, first, acting_user=acting_user)
+    return row
 
 
 @transaction.atomic
 def delete(query: GoldenQuery) -> None:
     """Delete a golden query without judgements. Raises JudgementError for any other."""
-    held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
-    if held.judgements.exists():
+    row = GoldenQuery.objects.select_for_update().get(pk=query.pk)
+    if row.judgements.exists():
         raise JudgementError(
             gettext(
                 "“%(text)s” has judgements, which are never deleted. Disable the query instead."
             )
-            % {"text": held.text}
+            % {"text": row.text}
         )
-    held.delete()
+    row.delete()
 
 
 def listed(viewer: Viewer) -> QuerySet[GoldenQuery]:

@@ -96,11 +96,11 @@ def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made
         raise JudgementError(
             gettext("Choose a number from 1 to %(maximum)s.") % {"maximum": MAX_COUNT}
         )
-    made = already = 0
+    added = already = 0
     for text, document in islice(_texts(acting_user or evaluator(), seed), count):
         is_new = _keep(text, document, acting_user)
-        made, already = made + is_new, already + (not is_new)
-    return Made(made, already)
+        added, already = added + is_new, already + (not is_new)
+    return Made(added, already)
 
 
 @transaction.atomic
@@ -108,12 +108,12 @@ def remove(*, acting_user: User | None) -> int:
     """Remove all synthetic queries; return how many. Queries that people have judged are kept."""
     _check_permitted(acting_user, "tuning.delete_goldenquery", gettext("delete golden queries"))
     Judgement.objects.filter(judge_name=JUDGE, judge=None).delete()
-    held = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.SYNTHETIC)
-    judged = held.exclude(judgements=None, must_be_first=None)
+    queries = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.SYNTHETIC)
+    judged = queries.exclude(judgements=None, must_be_first=None)
     GoldenQuery.objects.filter(pk__in=list(judged.values_list("pk", flat=True))).update(
         origin=GoldenQuery.Origin.PERSON
     )
-    _, rows = held.delete()
+    _, rows = queries.delete()
     return rows.get(GoldenQuery._meta.label, 0)
 
 
@@ -156,15 +156,15 @@ def _texts(viewer: Viewer, seed: int) -> Iterator[tuple[str, Document]]:
     patterns = configuration.current().patterns
     order, seen = _sampled(viewer, seed), set[str]()
     while pks := list(islice(order, BATCH)):
-        found = Document.objects.select_related("collection").in_bulk(pks)
-        held = _held(pks)
-        common = _common(held.values())
+        documents = Document.objects.select_related("collection").in_bulk(pks)
+        parts = _held(pks)
+        common = _common(parts.values())
         for pk in pks:
-            chance = random.Random(f"{seed}:{found[pk].public_id}")  # noqa: S311  # not for security
-            text = _text(held[pk], found[pk].title, common, patterns, chance)
+            chance = random.Random(f"{seed}:{documents[pk].public_id}")  # noqa: S311  # not for security
+            text = _text(parts[pk], documents[pk].title, common, patterns, chance)
             if text and fold_query(text) not in seen:
                 seen.add(fold_query(text))
-                yield text, found[pk]
+                yield text, documents[pk]
 
 
 def _sampled(viewer: Viewer, seed: int) -> Iterator[int]:
@@ -219,7 +219,7 @@ def _common(held: Iterable[_Texts]) -> _Common:
 
 
 def _text(
-    held: _Texts,
+    texts: _Texts,
     title: str,
     common: _Common,
     patterns: Sequence[Pattern],
@@ -227,18 +227,18 @@ def _text(
 ) -> str:
     """A random heading or sentence that identifies the document; empty if there is none."""
     headings = [
-        asked
-        for heading in held.headings
+        question
+        for heading in texts.headings
         if heading not in common.headings
-        and (asked := as_query(heading))
-        and is_informative(asked)
+        and (question := as_query(heading))
+        and is_informative(question)
         # The title signal alone would find it.
         and fold_query(heading) != fold_query(title)
     ]
     sentences = [
-        asked
-        for sentence, name in held.sentences
-        if name not in common.passages and (asked := shortened(sentence, patterns))
+        question
+        for sentence, name in texts.sentences
+        if name not in common.passages and (question := shortened(sentence, patterns))
     ]
     sorts = [each for each in (headings, sentences) if each]
     return chance.choice(chance.choice(sorts)[:TRIES]) if sorts else ""

@@ -51,7 +51,7 @@ ELSEWHERE = (
 class JudgedCommand(PlainCommand):
     """A command that loads judged collections and searches them. Subclasses define `carry_out`."""
 
-    def add_collections(self, parser: CommandParser, said: str, *, required: bool = False) -> None:
+    def add_collections(self, parser: CommandParser, note: str, *, required: bool = False) -> None:
         """Add `--collection`, and how its corpora are loaded."""
         parser.add_argument(
             "--collection",
@@ -60,7 +60,7 @@ class JudgedCommand(PlainCommand):
             required=required,
             metavar="PATH",
             help="A folder, its name under RELEVANCE_DIR, or demo, the one that ships; "
-            f"repeatable{said}",
+            f"repeatable{note}",
         )
         parser.add_argument(
             "--processes",
@@ -98,14 +98,14 @@ class JudgedCommand(PlainCommand):
         """The documents of a judged collection, loaded if they are not yet."""
         if not isinstance(judged, SectionCollection):
             return DocumentCorpus.of(judged, self.load(judged, options))
-        found = resolve(judged, *judged.load(self.stdout.write, options["processes"]))
-        if found.missing:
+        sections = resolve(judged, *judged.load(self.stdout.write, options["processes"]))
+        if sections.missing:
             self.stdout.write(
-                f"{judged.name}: {len(found.missing)} judged sections are not in the documents, "
-                f"which have changed since, and are left out: {', '.join(found.missing[:5])}"
-                + (", ..." if len(found.missing) > 5 else "")
+                f"{judged.name}: {len(sections.missing)} judged sections are not in the documents, "
+                f"which have changed since, and are left out: {', '.join(sections.missing[:5])}"
+                + (", ..." if len(sections.missing) > 5 else "")
             )
-        return found
+        return sections
 
 
 def relevance_folder() -> Path:

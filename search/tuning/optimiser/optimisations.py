@@ -55,15 +55,15 @@ class Options:
     kind: str = WEIGHTS
 
     def as_json(self) -> dict[str, Any]:
-        wanted = self.wanted
+        target = self.wanted
         return {
             "kind": self.kind,
-            "measure": wanted.measure,
-            "seed": wanted.seed,
-            "folds": wanted.folds,
-            "normalisers": wanted.normalisers,
-            "signals": _plain(wanted.signals),
-            "classes": _plain(wanted.classes),
+            "measure": target.measure,
+            "seed": target.seed,
+            "folds": target.folds,
+            "normalisers": target.normalisers,
+            "signals": _plain(target.signals),
+            "classes": _plain(target.classes),
             "origins": _plain(self.origins),
         }
 
@@ -75,7 +75,7 @@ class Options:
         """
         usual = Target()
         try:
-            wanted = Target(
+            target = Target(
                 seed=int(value.get("seed", usual.seed)),
                 folds=int(value.get("folds", FOLDS)),
                 signals=_each(Signal, value.get("signals")),
@@ -89,7 +89,7 @@ class Options:
                 gettext("These options are not valid: %(error)s.") % {"error": error}
             ) from error
         options = cls(
-            wanted,
+            target,
             tuple(map(str, origins)) if origins else None,
             str(value.get("kind", WEIGHTS)),
         )
@@ -98,25 +98,25 @@ class Options:
 
     def check(self) -> None:
         """Raise OptimisationError for invalid options."""
-        wanted = self.wanted
+        target = self.wanted
         if self.kind not in (WEIGHTS, PRESETS):
             raise OptimisationError(
                 gettext("The kind must be %(weights)s or %(presets)s.")
                 % {"weights": WEIGHTS, "presets": PRESETS}
             )
-        if not 2 <= wanted.folds <= MAX_FOLDS:
+        if not 2 <= target.folds <= MAX_FOLDS:
             raise OptimisationError(
                 gettext("The number of folds must be between 2 and %(max_folds)s.")
                 % {"max_folds": MAX_FOLDS}
             )
-        if wanted.seed < 0:
+        if target.seed < 0:
             raise OptimisationError(gettext("The seed must be 0 or more."))
-        if wanted.measure not in MEASURES:
+        if target.measure not in MEASURES:
             raise OptimisationError(
                 gettext("The measure must be one of %(measures)s.")
                 % {"measures": ", ".join(MEASURES)}
             )
-        if wanted.signals is not None and len(set(wanted.signals)) < 2:
+        if target.signals is not None and len(set(target.signals)) < 2:
             raise OptimisationError(
                 gettext("Choose at least two signals: a single one always has all the weight.")
             )
@@ -133,17 +133,17 @@ def start(
     asked = options or Options()
     asked.check()
     with transaction.atomic():
-        held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
-        if Optimisation.objects.filter(profile=held, state__in=Optimisation.OPEN).exists():
+        locked = SearchProfile.objects.select_for_update().get(pk=profile.pk)
+        if Optimisation.objects.filter(profile=locked, state__in=Optimisation.OPEN).exists():
             raise RunConflict(
                 gettext(
                     "A search for better weights than those of %(held)s is already running. "
                     "Wait for it, or cancel it."
                 )
-                % {"held": held}
+                % {"held": locked}
             )
-        activation.check_complete(held)
-        row = Optimisation.objects.create(profile=held, options=asked.as_json(), user=acting_user)
+        activation.check_complete(locked)
+        row = Optimisation.objects.create(profile=locked, options=asked.as_json(), user=acting_user)
         enqueue(Optimisation, row.pk)
     return row
 
@@ -167,15 +167,15 @@ def make_draft(
     result has nothing better.
     """
     check_permitted(acting_user)
-    held = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
-    if held.state != State.DONE:
+    locked = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if locked.state != State.DONE:
         raise RunConflict(gettext("It has no result yet."))
-    is_presets = held.options.get("kind") == PRESETS
-    if held.draft is not None and not (is_presets and _is_other(held.draft, preset)):
-        return held.draft
-    draft = (_of_preset if is_presets else _of_weights)(held, preset, acting_user)
-    held.draft = draft
-    held.save(update_fields=["draft"])
+    is_presets = locked.options.get("kind") == PRESETS
+    if locked.draft is not None and not (is_presets and _is_other(locked.draft, preset)):
+        return locked.draft
+    draft = (_of_preset if is_presets else _of_weights)(locked, preset, acting_user)
+    locked.draft = draft
+    locked.save(update_fields=["draft"])
     return draft
 
 
@@ -197,14 +197,18 @@ def _of_weights(
     fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
     if lean := result.get("short_lean"):  # results before 0.2 have none
         fields["short_lean"] = lean["after"]
-    told = f"{base.description}\n\n{reason}".strip()
+    description = f"{base.description}\n\n{reason}".strip()
     weights = {
         QueryClass(each["class"]): Weights(**each["after"])
         for each in result["classes"]
         if each["after"] != each["before"]
     }
     done = drafts.edit(
-        draft, {**fields, "description": told}, weights, acting_user=acting_user, reason=reason
+        draft,
+        {**fields, "description": description},
+        weights,
+        acting_user=acting_user,
+        reason=reason,
     )
     return done.profile
 

@@ -75,18 +75,20 @@ def _carry_out(lease: Lease[Optimisation]) -> None:
     except (SearchError, IngestionError, NothingToLearn) as error:
         lease.finish(State.FAILED, error=str(error), finished=timezone.now())
     except Exception as error:
-        told = gettext("It stopped with an error (%(error)s). Start it again.") % {"error": error}
-        lease.finish(State.FAILED, error=told, finished=timezone.now())
+        message = gettext("It stopped with an error (%(error)s). Start it again.") % {
+            "error": error
+        }
+        lease.finish(State.FAILED, error=message, finished=timezone.now())
         raise
 
 
 def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Golden, ...]:
     """The measured golden queries of these origins; None: of people, or the next best."""
     measured = [golden for golden in goldens if golden.is_measured]
-    for wanted in (tuple(origins),) if origins else USUAL:
-        held = tuple(golden for golden in measured if golden.origin in wanted)
-        if origins or len(held) >= ENOUGH:
-            return held
+    for group in (tuple(origins),) if origins else USUAL:
+        selection = tuple(golden for golden in measured if golden.origin in group)
+        if origins or len(selection) >= ENOUGH:
+            return selection
     return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
 
 
@@ -96,13 +98,13 @@ def _result(row: Optimisation, progress: ShareProgress) -> dict[str, Any]:
     goldens = chosen(golden_set(), options.origins)
     started = time.monotonic()
     if options.kind == PRESETS:
-        found = compare_presets(row.profile, goldens, options.wanted.measure, _pools_of, progress)
+        result = compare_presets(row.profile, goldens, options.wanted.measure, _pools_of, progress)
     else:
-        found = _better_weights(profile, goldens, options, progress)
+        result = _better_weights(profile, goldens, options, progress)
     origins = Counter(golden.origin for golden in goldens)
-    notes = [found["verdict"], *_notes(origins)]
+    notes = [result["verdict"], *_notes(origins)]
     return {
-        **found,
+        **result,
         "verdict": " ".join(notes),
         "fingerprint": fingerprint(profile),
         "origins": dict(origins),
@@ -114,14 +116,14 @@ def _result(row: Optimisation, progress: ShareProgress) -> dict[str, Any]:
 def _better_weights(
     profile: Profile, goldens: Sequence[Golden], options: Options, progress: ShareProgress
 ) -> dict[str, Any]:
-    held = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
-    found = optimise(
-        held.whatif,
+    pools = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
+    optimised = optimise(
+        pools.whatif,
         profile,
         options.wanted,
         progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
-    return as_json(profile, found)
+    return as_json(profile, optimised)
 
 
 def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
@@ -133,10 +135,10 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgre
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         pool_building.build(width, lambda done, of: progress(done / max(of, 1)))
-        held = pooled(profile, goldens)
+        pools = pooled(profile, goldens)
         # A library that changes all the time is never wholly fresh, so stale pools are accepted.
-        if held.coverage.pooled == len(goldens):
-            return held
+        if pools.coverage.pooled == len(goldens):
+            return pools
         progress(0.0)
         time.sleep(LOOK_SECONDS)
     raise PoolError(
@@ -155,11 +157,11 @@ def _notes(origins: Counter[str]) -> list[str]:
     return [str(SYNTHETIC_NOTE) if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
 
 
-def _finish(lease: Lease[Optimisation], found: dict[str, Any]) -> None:
+def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:
     """Store the result, and make a draft of it if it is reliable."""
     with lease.writing() as row:
-        lease.finish(State.DONE, progress=1.0, found=found, finished=timezone.now())
-        if found.get("reliable") and found.get("changed") and not found["synthetic"]:
+        lease.finish(State.DONE, progress=1.0, found=result, finished=timezone.now())
+        if result.get("reliable") and result.get("changed") and not result["synthetic"]:
             _draft(row)
 
 
@@ -203,19 +205,19 @@ def compare_presets(
     every = [*sorted(rows, key=lambda each: repr(Width.of(each[1]))), (present, base)]
     values: dict[int, Floats] = {}
     for done, (row, profile) in enumerate(every):
-        held = pools(profile, goldens, _part(progress, done, len(every)))
-        values[row.pk] = held.whatif.under(profile).values[measure]
+        pool = pools(profile, goldens, _part(progress, done, len(every)))
+        values[row.pk] = pool.whatif.under(profile).values[measure]
         progress((done + 1) / len(every))
     before = values.pop(present.pk)
-    told = [_told(row, values[row.pk], before, len(rows)) for row, _ in rows]
-    told.sort(key=lambda each: (-each["mean"], each["name"], each["version"]))
+    comparisons = [_told(row, values[row.pk], before, len(rows)) for row, _ in rows]
+    comparisons.sort(key=lambda each: (-each["mean"], each["name"], each["version"]))
     return {
-        "verdict": _verdict(str(present), told, measure, len(goldens)),
-        "reliable": any(each["gain"]["low"] > 0 for each in told),
+        "verdict": _verdict(str(present), comparisons, measure, len(goldens)),
+        "reliable": any(each["gain"]["low"] > 0 for each in comparisons),
         "measure": measure,
         "queries": len(goldens),
         "measured": float(before.mean()),
-        "presets": told,
+        "presets": comparisons,
     }
 
 
@@ -229,11 +231,11 @@ def simultaneous(changes: Floats, of: int) -> Interval:
 
 def _shipped(base: Profile) -> list[tuple[SearchProfile, Profile]]:
     """The installed shipped profiles, without those that rank as `base` does."""
-    wanted = {(each.profile.name, each.profile.version) for each in SHIPPED}
+    versions = {(each.profile.name, each.profile.version) for each in SHIPPED}
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
-    rows = rows.filter(name__in={name for name, _ in wanted}).prefetch_related("class_weights")
-    held = [(row, row.as_profile()) for row in rows if (row.name, row.version) in wanted]
-    return [each for each in held if fingerprint(each[1]) != fingerprint(base)]
+    rows = rows.filter(name__in={name for name, _ in versions}).prefetch_related("class_weights")
+    profiles = [(row, row.as_profile()) for row in rows if (row.name, row.version) in versions]
+    return [each for each in profiles if fingerprint(each[1]) != fingerprint(base)]
 
 
 def _told(row: SearchProfile, values: Floats, before: Floats, of: int) -> dict[str, Any]:
@@ -247,8 +249,10 @@ def _told(row: SearchProfile, values: Floats, before: Floats, of: int) -> dict[s
     }
 
 
-def _verdict(present: str, told: Sequence[dict[str, Any]], measure: str, queries: int) -> str:
-    best = told[0]
+def _verdict(
+    present: str, comparisons: Sequence[dict[str, Any]], measure: str, queries: int
+) -> str:
+    best = comparisons[0]
     gain, name = best["gain"], f"{best['name']} v{best['version']}"
     span = f"{CONFIDENCE:.0%} interval {gain['low']:+.3f} to {gain['high']:+.3f}"
     if gain["low"] > 0:

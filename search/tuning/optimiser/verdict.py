@@ -58,11 +58,11 @@ class Optimised:
         span = f"{CONFIDENCE:.0%} interval {self.gain.low:+.3f} to {self.gain.high:+.3f}"
         if self.is_reliable:
             return f"{self.gain.mean:+.3f} {self.measure}, {span}, {on}."
-        told = f"No reliable gain ({self.gain.mean:+.3f} {self.measure}, {span}, {on})"
+        sentence = f"No reliable gain ({self.gain.mean:+.3f} {self.measure}, {span}, {on})"
         if self.more_queries is None:
-            return f"{told}: keep the current weights; no others were reliably better."
+            return f"{sentence}: keep the current weights; no others were reliably better."
         return (
-            f"{told}: keep the current weights; about {self.more_queries} more judged queries "
+            f"{sentence}: keep the current weights; about {self.more_queries} more judged queries "
             "are needed for a conclusion."
         )
 
@@ -75,9 +75,9 @@ class Optimised:
         return max(math.ceil((Z * spread / self.gain.mean) ** 2) - self.queries, 1)
 
 
-def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
+def as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
     """The result, as `Optimisation.found` holds it."""
-    changed = found.profile.normalisers.items() - profile.normalisers.items()
+    changed = result.profile.normalisers.items() - profile.normalisers.items()
     classes = [
         {
             "class": each.query_class.value,
@@ -86,24 +86,24 @@ def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
             "after": each.weights.as_dict(),
             "gain": interval_json(each.gain) if each.gain else None,
         }
-        for each in found.by_class
+        for each in result.by_class
     ]
     return {
-        "verdict": found.verdict,
-        "reliable": found.is_reliable,
+        "verdict": result.verdict,
+        "reliable": result.is_reliable,
         "changed": bool(changed)
-        or found.profile.short_lean != profile.short_lean
+        or result.profile.short_lean != profile.short_lean
         or any(each["before"] != each["after"] for each in classes),
-        "measure": found.measure,
-        "queries": found.queries,
-        "measured": found.measured,
-        "fitted": found.fitted,
-        "gain": interval_json(found.gain),
-        "better": sum(each > 0 for each in found.differences.values()),
-        "worse": sum(each < 0 for each in found.differences.values()),
-        "more_queries": None if found.is_reliable else found.more_queries,
+        "measure": result.measure,
+        "queries": result.queries,
+        "measured": result.measured,
+        "fitted": result.fitted,
+        "gain": interval_json(result.gain),
+        "better": sum(each > 0 for each in result.differences.values()),
+        "worse": sum(each < 0 for each in result.differences.values()),
+        "more_queries": None if result.is_reliable else result.more_queries,
         "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
-        "short_lean": {"before": profile.short_lean, "after": found.profile.short_lean},
+        "short_lean": {"before": profile.short_lean, "after": result.profile.short_lean},
         "classes": classes,
     }
 

@@ -88,15 +88,15 @@ def optimise(
 class _Search:
     """One search for weights. Every weighting is measured once and cached."""
 
-    def __init__(self, cases: WhatIf, profile: Profile, wanted: Target, progress: Progress) -> None:
-        self.cases, self.profile, self.wanted = cases, profile, wanted
-        self.signals = wanted.signals or _signals(profile)
+    def __init__(self, cases: WhatIf, profile: Profile, target: Target, progress: Progress) -> None:
+        self.cases, self.profile, self.wanted = cases, profile, target
+        self.signals = target.signals or _signals(profile)
         self.places = _places(cases, profile)
-        self.learned = _learned(self.places, wanted)
-        self.choices = _choices(profile, wanted)
+        self.learned = _learned(self.places, target)
+        self.choices = _choices(profile, target)
         self._measured: dict[tuple[QueryClass, int, Shares | None], Floats] = {}
         self._progress, self._done = progress, 0
-        self._work = (wanted.folds + 1) * len(self.choices) * len(self.places)
+        self._work = (target.folds + 1) * len(self.choices) * len(self.places)
 
     def run(self) -> Optimised:
         folds = {
@@ -108,8 +108,8 @@ class _Search:
             training = {each: dealt != fold for each, dealt in folds.items()}
             choice, weights = self._fit(training)
             for each, shares in weights.items():
-                held = ~training[each]
-                aside[each][held] = self._measure(each, choice, shares)[held]
+                held_out = ~training[each]
+                aside[each][held_out] = self._measure(each, choice, shares)[held_out]
         every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
         return self._told(*self._fit(every), aside)
 
@@ -146,12 +146,12 @@ class _Search:
         def loss(place: Floats) -> float:
             shares = _simplex(place)
             gained = (self._measure(query_class, choice, shares)[chosen] - before).mean()
-            left = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
-            return float(PULL * left - gained)
+            distance = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
+            return float(PULL * distance - gained)
 
         bounds = [(0.0, 1.0)] * (len(self.signals) - 1)
-        found = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
-        return _simplex(found.x) if found.fun < 0 else None
+        optimum = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
+        return _simplex(optimum.x) if optimum.fun < 0 else None
 
     def _measure(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
         """The measure of the class's queries under these weights; None: the present ones."""
@@ -176,7 +176,7 @@ class _Search:
         weights = {
             each: shares if gains[each].mean() > 0 else None for each, shares in weights.items()
         }
-        found = tuple(
+        results = tuple(
             ClassFound(
                 each,
                 len(places),
@@ -185,7 +185,7 @@ class _Search:
             )
             for each, places in self.places.items()
         )
-        by_class = {**self.profile.weights, **{each.query_class: each.weights for each in found}}
+        by_class = {**self.profile.weights, **{each.query_class: each.weights for each in results}}
         fitted = [self._measure(each, choice, weights[each]) for each in self.places]
         every = np.concatenate(list(gains.values()))
         keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
@@ -196,7 +196,7 @@ class _Search:
             measured=float(np.concatenate(list(present.values())).mean()),
             fitted=float(np.concatenate(fitted).mean()),
             gain=interval(every),
-            by_class=found,
+            by_class=results,
             differences=dict(zip(keys, every.tolist(), strict=True)),
         )
 
@@ -216,18 +216,20 @@ def _signals(profile: Profile) -> tuple[Signal, ...]:
 
 def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]]:
     """The indices of each class's queries that have a relevant document."""
-    held = defaultdict(list)
+    places = defaultdict(list)
     for place, classification in enumerate(cases.classes(profile)):
         # Class weights have no effect on queries that the classifier itself gives weights.
         if classification.weights is None and cases.cases[place].answers:
-            held[classification.query_class].append(place)
-    return {each: tuple(held[each]) for each in QueryClass if each in held}
+            places[classification.query_class].append(place)
+    return {each: tuple(places[each]) for each in QueryClass if each in places}
 
 
-def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Target) -> frozenset[QueryClass]:
+def _learned(places: Mapping[QueryClass, Sequence[int]], target: Target) -> frozenset[QueryClass]:
     """The classes with enough queries to learn weights from. Raises NothingToLearn."""
-    asked = {each: len(of) for each, of in places.items() if each in (wanted.classes or QueryClass)}
-    enough = frozenset(each for each, count in asked.items() if count >= ENOUGH)
+    counts = {
+        each: len(of) for each, of in places.items() if each in (target.classes or QueryClass)
+    }
+    enough = frozenset(each for each, count in counts.items() if count >= ENOUGH)
     if not enough:
         raise NothingToLearn(
             gettext(
@@ -235,12 +237,12 @@ def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Target) -> froz
                 "Judge more results, import judgements, or generate synthetic queries to "
                 "start with."
             )
-            % {"enough": ENOUGH, "max": max(asked.values(), default=0)}
+            % {"enough": ENOUGH, "max": max(counts.values(), default=0)}
         )
     return enough
 
 
-def _choices(profile: Profile, wanted: Target) -> list[dict[str, Any]]:
+def _choices(profile: Profile, target: Target) -> list[dict[str, Any]]:
     """The choices of knobs besides the weights, the present one first.
 
     Fusion by rank needs no normalisers; a lean needs no other normalisers than the present ones.
@@ -249,7 +251,7 @@ def _choices(profile: Profile, wanted: Target) -> list[dict[str, Any]]:
         "normalisers": dict(profile.normalisers),
         "short_lean": profile.short_lean,
     }
-    if not wanted.normalisers:
+    if not target.normalisers:
         return [present]
     scales = [] if profile.fusion is Fusion.RRF else NORMALISERS
     others = [
@@ -267,11 +269,11 @@ def _deal(count: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
 
 def _simplex(place: Floats) -> Shares:
     """A point of the unit cube as shares: each coordinate takes its part of the remainder."""
-    shares, left = [], 1.0
+    shares, remaining = [], 1.0
     for part in place:
-        shares.append(left * float(part))
-        left -= shares[-1]
-    return _whole([*shares, left])
+        shares.append(remaining * float(part))
+        remaining -= shares[-1]
+    return _whole([*shares, remaining])
 
 
 def _steps(weights: Weights, signals: Sequence[Signal]) -> Shares:

@@ -141,8 +141,8 @@ def _percent(share: Decimal) -> str:
 
 def check_complete(profile: SearchProfile) -> None:
     """Raises ProfileError if a query class has no weights."""
-    held = set(profile.class_weights.values_list("query_class", flat=True))
-    missing = [query_class.value for query_class in QueryClass if query_class.value not in held]
+    classes = set(profile.class_weights.values_list("query_class", flat=True))
+    missing = [query_class.value for query_class in QueryClass if query_class.value not in classes]
     if missing:
         raise ProfileError(
             gettext("%(profile)s has no weights for: %(missing)s. Add them first.")
@@ -222,8 +222,8 @@ def roll_back(
 
 def previous() -> SearchProfile | None:
     """The profile that a rollback would restore: each rollback goes one step further back."""
-    held = _history()
-    return SearchProfile.objects.filter(pk=held[-2]).first() if len(held) > 1 else None
+    history = _history()
+    return SearchProfile.objects.filter(pk=history[-2]).first() if len(history) > 1 else None
 
 
 def was_active(profile: SearchProfile) -> bool:
@@ -241,15 +241,15 @@ def once_active() -> set[int]:
 
 def _history() -> list[int]:
     """The primary keys of successively active profiles, without those rolled back."""
-    held: list[int] = []
+    history: list[int] = []
     rows = ProfileChange.objects.filter(action__in=ACTIVATIONS).order_by("pk")
     for action, profile, replaced in rows.values_list("action", "profile", "replaced"):
         # The first active profile was installed without an audit entry.
-        if not held and replaced:
-            held.append(replaced)
-        if action == Action.ROLLED_BACK and profile in held:
-            while held[-1] != profile:
-                held.pop()
-        elif not held or held[-1] != profile:
-            held.append(profile)
-    return held
+        if not history and replaced:
+            history.append(replaced)
+        if action == Action.ROLLED_BACK and profile in history:
+            while history[-1] != profile:
+                history.pop()
+        elif not history or history[-1] != profile:
+            history.append(profile)
+    return history

@@ -103,7 +103,7 @@ def create(
 @transaction.atomic
 def set_targets(
     profile: SearchProfile,
-    wanted: Mapping[str, float | None],
+    values: Mapping[str, float | None],
     *,
     acting_user: User | None,
     reason: str = "",
@@ -115,7 +115,7 @@ def set_targets(
     SearchProfile.objects.select_for_update().get(pk=profile.pk)
     row = held_by(profile)
     before = {name: getattr(row, name) for name in TARGETS}
-    for name, value in wanted.items():
+    for name, value in values.items():
         setattr(row, name, value)
     try:
         row.full_clean(validate_unique=False)
@@ -139,7 +139,7 @@ def _shown(value: float | None) -> str:
 def _differs(
     profile: SearchProfile, fields: Mapping[str, object], weights: Mapping[QueryClass, Weights]
 ) -> bool:
-    held = {QueryClass(row.query_class): row.as_weights() for row in profile.class_weights.all()}
+    before = {QueryClass(row.query_class): row.as_weights() for row in profile.class_weights.all()}
     return any(getattr(profile, name) != value for name, value in fields.items()) or any(
-        held.get(query_class) != shares for query_class, shares in weights.items()
+        before.get(query_class) != shares for query_class, shares in weights.items()
     )

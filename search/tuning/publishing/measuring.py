@@ -114,22 +114,22 @@ def gate_row() -> PublishGate:
 def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
     """Change the gate's settings, with an entry in its history; return them."""
     gate_row()
-    held = PublishGate.objects.select_for_update().get(pk=1)
-    before = {name: getattr(held, name) for name in FIELDS}
+    row = PublishGate.objects.select_for_update().get(pk=1)
+    before = {name: getattr(row, name) for name in FIELDS}
     for name, value in settings.items():
-        setattr(held, name, value)
-    held.full_clean()
-    held.save()
+        setattr(row, name, value)
+    row.full_clean()
+    row.save()
     changed = [
-        f"{PublishGate._meta.get_field(name).verbose_name}: {was} → {getattr(held, name)}"  # type: ignore[union-attr]
+        f"{PublishGate._meta.get_field(name).verbose_name}: {was} → {getattr(row, name)}"  # type: ignore[union-attr]
         for name, was in before.items()
-        if was != getattr(held, name)
+        if was != getattr(row, name)
     ]
     if changed:
         LogEntry.objects.log_actions(
-            acting_user.pk, [held], CHANGE, change_message="; ".join(changed), single_object=True
+            acting_user.pk, [row], CHANGE, change_message="; ".join(changed), single_object=True
         )
-    return held
+    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
         for each in goldens
         if each.must_be_first
     }
-    found = Measured(
+    figures = Measured(
         values=ours.values,
         before=theirs.values,
         firsts=firsts,
@@ -190,7 +190,7 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
         p95_before=theirs.latency.get("p95"),
         names={each.key: each.text for each in goldens},
     )
-    return gate.decide(_rules(settings), found, translation)
+    return gate.decide(_rules(settings), figures, translation)
 
 
 def _origins(settings: PublishGate) -> Sequence[str] | None:

@@ -131,18 +131,18 @@ def weakest(profile: Profile, *, below: float) -> list[Weak]:
 
     Those that miss their must-be-first document come first; then by value, lowest first.
     """
-    held = pooled(profile)
-    if not held.goldens:
+    pool = pooled(profile)
+    if not pool.goldens:
         return []
-    outcome = held.whatif.under(profile)
-    found = []
-    for place, golden in enumerate(held.goldens):
+    outcome = pool.whatif.under(profile)
+    queries = []
+    for place, golden in enumerate(pool.goldens):
         value = float(outcome.values[LEADING][place]) if golden.is_measured else None
         must = outcome.sheet.cases[place].must_be_first
         missed = must is not None and outcome.first_document(place) != must
         if missed or (value is not None and value < below):
-            found.append(Weak(golden, value, missed))
-    return sorted(found, key=lambda each: (not each.first_missed, each.value or 0.0))
+            queries.append(Weak(golden, value, missed))
+    return sorted(queries, key=lambda each: (not each.first_missed, each.value or 0.0))
 
 
 def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int]:
@@ -153,17 +153,17 @@ def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int
 
 
 def vector_curve(
-    profile: Profile, query_class: QueryClass, held: Pooled
+    profile: Profile, query_class: QueryClass, pool: Pooled
 ) -> list[tuple[float, float]]:
     """The leading measure over the class's queries at each vector weight, from 0 to 1.
 
     The other signals keep their proportions. Empty if no query of the class is pooled.
     """
-    classes = held.whatif.classes(profile)
+    classes = pool.whatif.classes(profile)
     places = [
         place
         for place, each in enumerate(classes)
-        if each.query_class is query_class and held.goldens[place].is_measured
+        if each.query_class is query_class and pool.goldens[place].is_measured
     ]
     if not places:
         return []
@@ -172,7 +172,7 @@ def vector_curve(
     for share in np.linspace(0, 1, steps).tolist():
         weights = with_vector(profile.weights[query_class], share)
         under = replace(profile, weights={**profile.weights, query_class: weights})
-        points.append((share, held.whatif.under(under, only=places).means()[LEADING]))
+        points.append((share, pool.whatif.under(under, only=places).means()[LEADING]))
     return points
 
 
@@ -207,13 +207,13 @@ def distribution(outcome: WhatIfResult, bins: int = 20) -> tuple[list[int], list
 
 
 def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResult) -> list[Change]:
-    found = []
+    changes = []
     for place, golden in enumerate(queries):
         case = after.sheet.cases[place]
         first = case.must_be_first
         was = first is not None and before.first_document(place) == first
         now = first is not None and after.first_document(place) == first
-        found.append(
+        changes.append(
             Change(
                 golden,
                 after.settled[place].classification.query_class,
@@ -223,7 +223,7 @@ def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResul
                 first_mended=now and not was,
             )
         )
-    return found
+    return changes
 
 
 def _largest(changes: list[Change]) -> tuple[Change, ...]:

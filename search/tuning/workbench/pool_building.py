@@ -146,10 +146,10 @@ def _keep(
     readers: Sequence[Profile],
 ) -> CandidatePool:
     profile = width.profile()
-    found = _found(golden, profile, configured)
-    if readers and len(found):
-        found = _read(found, readers, configured)
-    embeddings = found.embeddings.tobytes() if found.embeddings is not None else b""
+    candidates = _found(golden, profile, configured)
+    if readers and len(candidates):
+        candidates = _read(candidates, readers, configured)
+    embeddings = candidates.embeddings.tobytes() if candidates.embeddings is not None else b""
     row, _ = CandidatePool.objects.update_or_create(
         query_id=golden.pk,
         key=key,
@@ -157,14 +157,14 @@ def _keep(
             "corpus": corpus,
             "asked": asked_by(golden),
             "facts": {
-                **facts(found, profile.depth),
+                **facts(candidates, profile.depth),
                 "reranker": width.reranker,
                 "read_for": _read_for(readers),
             },
-            "rows": found.rows.tobytes(),
+            "rows": candidates.rows.tobytes(),
             "embeddings": embeddings,
-            "candidates": len(found),
-            "built": found.at or timezone.now(),
+            "candidates": len(candidates),
+            "built": candidates.at or timezone.now(),
         },
     )
     return row
@@ -178,16 +178,16 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
             spaces.query_embedder().embed_query(golden.text)
         query = read_query(golden.text, configured)
         request = Request(evaluator(), filters, purpose=Purpose.TUNER)
-        found = find(Question(query, request, configured), Breadth.everything(profile))
+        candidates = find(Question(query, request, configured), Breadth.everything(profile))
     except EmbeddingError as error:
         raise PoolError(
             gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}
         ) from error
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return Candidates(read_query("", configured))
-    if found.degraded:
+    if candidates.degraded:
         raise PoolError(str(AWAY))
-    return found
+    return candidates
 
 
 def _readers(configured: Configuration) -> list[Profile]:
@@ -202,11 +202,13 @@ def _read_for(profiles: Sequence[Profile]) -> str:
     return digest(*map(fingerprint, profiles))
 
 
-def _read(found: Candidates, readers: Sequence[Profile], configured: Configuration) -> Candidates:
+def _read(
+    candidates: Candidates, readers: Sequence[Profile], configured: Configuration
+) -> Candidates:
     """The candidates with the reranker's strengths for these profiles."""
     try:
         request = Request(evaluator(), purpose=Purpose.MEASUREMENT)
-        return with_strengths(found, readers, configured, request)
+        return with_strengths(candidates, readers, configured, request)
     except RerankerUnavailable as error:
         raise PoolError(gettext("The golden queries could not be reranked. %s") % error) from error
 
@@ -220,9 +222,9 @@ AWAY = gettext_lazy(
 def _forget_old_keys() -> None:
     """Delete the old pools of other scorers or configurations."""
     newest = CandidatePool.objects.values("key").annotate(at=Max("built")).order_by("-at")
-    kept = [row["key"] for row in newest[:KEPT_KEYS]]
-    CandidatePool.objects.exclude(key__in=kept).delete()
-    PoolBuild.objects.exclude(key__in=kept).exclude(state__in=PoolBuild.OPEN).delete()
+    keys = [row["key"] for row in newest[:KEPT_KEYS]]
+    CandidatePool.objects.exclude(key__in=keys).delete()
+    PoolBuild.objects.exclude(key__in=keys).exclude(state__in=PoolBuild.OPEN).delete()
 
 
 def enqueue_both(active: Profile, draft: Profile) -> None:

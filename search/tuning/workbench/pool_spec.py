@@ -113,9 +113,9 @@ class Width:
 
 def corpus_stamp() -> str:
     """A version token that changes with the library's passages and their term statistics."""
-    kept = Document.objects.kept()
+    documents = Document.objects.kept()
     return digest(
-        kept.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
+        documents.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
         Collection.objects.kept().aggregate(Count("pk"), Sum("pk")),
         ChunkEdit.objects.aggregate(Count("pk"), Max("updated")),
         _sums(),

@@ -76,13 +76,13 @@ def pooled(
     width = Width.of(profile)
     key = width.key(configured)
     rows = {row.query_id: row for row in described(key, measured)}
-    found = [golden for golden in measured if covers(rows.get(golden.pk), golden, width)]
+    covered = [golden for golden in measured if covers(rows.get(golden.pk), golden, width)]
     corpus = corpus or corpus_stamp()
-    stale = sum(rows[golden.pk].corpus != corpus for golden in found)
-    whatif = _whatif(found, rows, configured)
+    stale = sum(rows[golden.pk].corpus != corpus for golden in covered)
+    whatif = _whatif(covered, rows, configured)
     building, problem = _under_way(key)
-    coverage = Coverage(len(measured), len(found), stale, building, problem)
-    return Pooled(whatif, tuple(found), coverage)
+    coverage = Coverage(len(measured), len(covered), stale, building, problem)
+    return Pooled(whatif, tuple(covered), coverage)
 
 
 def described(key: str, goldens: Sequence[Golden]) -> list[CandidatePool]:
@@ -138,8 +138,8 @@ def _load(
         _pools[row.pk, row.built] = from_facts(
             query, row.facts, bytes(row.rows), bytes(row.embeddings), row.built
         )
-    held = {row.query_id: _pools.get((row.pk, row.built)) for row in described}
-    return {query: pool for query, pool in held.items() if pool is not None}
+    cached = {row.query_id: _pools.get((row.pk, row.built)) for row in described}
+    return {query: pool for query, pool in cached.items() if pool is not None}
 
 
 def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
@@ -201,11 +201,11 @@ def verified(run: EvaluationRun) -> Verified:
         )
     if set_hash(goldens) != run.corpus_hash:
         return Verified(gettext("The judgements have changed since: verify again to compare."))
-    held = pooled(profile, goldens)
-    if not held.coverage.is_complete:
-        return Verified(_left_out(held.coverage))
-    measured = [place for place, golden in enumerate(held.goldens) if golden.is_measured]
-    means = held.whatif.under(profile).means(measured)
+    pool = pooled(profile, goldens)
+    if not pool.coverage.is_complete:
+        return Verified(_left_out(pool.coverage))
+    measured = [place for place, golden in enumerate(pool.goldens) if golden.is_measured]
+    means = pool.whatif.under(profile).means(measured)
     if not means:
         return Verified("")
     largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
@@ -235,12 +235,12 @@ def verified(run: EvaluationRun) -> Verified:
 
 def _left_out(coverage: Coverage) -> str:
     if coverage.pooled < coverage.queries:
-        left = coverage.queries - coverage.pooled
+        count = coverage.queries - coverage.pooled
         return ngettext(
             "The stored candidates do not cover %(count)d golden query: rebuild them to compare.",
             "The stored candidates do not cover %(count)d golden queries: rebuild them to compare.",
-            left,
-        ) % {"count": left}
+            count,
+        ) % {"count": count}
     return gettext(
         "The library has changed since the candidates were stored: rebuild them to compare."
     )

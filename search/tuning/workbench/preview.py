@@ -122,8 +122,8 @@ def trial(
         row.clean_fields(exclude={"name", "based_on", *as_it_was})
         profile = row.as_profile()
     except (ValidationError, ValueError) as error:
-        said = getattr(error, "messages", [str(error)])
-        raise ProfileError(" ".join(said)) from error
+        messages = getattr(error, "messages", [str(error)])
+        raise ProfileError(" ".join(messages)) from error
     return replace(profile, weights={**profile.weights, **weights})
 
 
@@ -209,11 +209,11 @@ def _place(
 
 def _where(groups: Sequence[Group[Hit]]) -> dict[int, tuple[int, Hit]]:
     """Each document's first place among the groups, with its hit there."""
-    found: dict[int, tuple[int, Hit]] = {}
+    places: dict[int, tuple[int, Hit]] = {}
     for rank, group in enumerate(groups, start=1):
         for hit in (group.best, *group.copies):
-            found.setdefault(hit.document_id, (rank, hit))
-    return found
+            places.setdefault(hit.document_id, (rank, hit))
+    return places
 
 
 # --- the cached candidate set --------------------------------------------------------------------
@@ -234,9 +234,9 @@ class Kept:
 
     def under(self, profile: Profile, configured: Configuration) -> Ranking:
         """The ranking under the profile; the active one is cached, as every move needs it."""
-        known = next((each for each in self._ranked if each[0] == profile), None)
-        ranked = known or (profile, self._ranking(profile, configured))
-        others = [each for each in self._ranked if each is not known]
+        cached = next((each for each in self._ranked if each[0] == profile), None)
+        ranked = cached or (profile, self._ranking(profile, configured))
+        others = [each for each in self._ranked if each is not cached]
         self._ranked = (*others[-1:], ranked)
         return ranked[1]
 

@@ -83,28 +83,28 @@ class HitRow:
             return gettext("same rank")
         count = abs(self.moved)
         if self.moved > 0:
-            said = ngettext("up %(count)d rank", "up %(count)d ranks", count)
+            text = ngettext("up %(count)d rank", "up %(count)d ranks", count)
         else:
-            said = ngettext("down %(count)d rank", "down %(count)d ranks", count)
-        return said % {"count": count}
+            text = ngettext("down %(count)d rank", "down %(count)d ranks", count)
+        return text % {"count": count}
 
     @property
     def spoken(self) -> str:
         """The text that a screen reader reads on focus."""
         grades = self.grades
         named = {"rank": self.rank, "title": self.title}
-        said = [gettext("Rank %(rank)d: %(title)s") % named, self.move]
+        parts = [gettext("Rank %(rank)d: %(title)s") % named, self.move]
         if grades.must_be_first:
-            said.append(gettext("must be first"))
+            parts.append(gettext("must be first"))
         if grades.mine is not None:
-            said.append(gettext("your grade is %(grade)d") % {"grade": grades.mine})
+            parts.append(gettext("your grade is %(grade)d") % {"grade": grades.mine})
         if grades.others:
             given = ", ".join(f"{name} {grade}" for name, grade in grades.others)
             if grades.differ:
-                said.append(gettext("other judges disagree: %(grades)s") % {"grades": given})
+                parts.append(gettext("other judges disagree: %(grades)s") % {"grades": given})
             else:
-                said.append(gettext("other judges: %(grades)s") % {"grades": given})
-        return "; ".join(said)
+                parts.append(gettext("other judges: %(grades)s") % {"grades": given})
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
     for row in Judgement.objects.visible_to(viewer).filter(query=query):
         by_document.setdefault(str(row.reference), []).append(row)
     first = query.must_be_first
-    found = {
+    grades = {
         reference: Grades(
             mine=next((row.grade for row in rows if row.judge_id == viewer.pk), None),
             others=tuple((row.judge_name, row.grade) for row in rows if row.judge_id != viewer.pk),
@@ -152,8 +152,8 @@ def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
         for reference, rows in by_document.items()
     }
     if first is not None:
-        found.setdefault(str(first.public_id), Grades(must_be_first=True))
-    return found
+        grades.setdefault(str(first.public_id), Grades(must_be_first=True))
+    return grades
 
 
 def _column(
@@ -246,9 +246,9 @@ def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
         return
     named = {"other": other, "rank": place.other}
     if place.moved > 0:
-        said = gettext("Higher than in %(other)s, where its rank is %(rank)d") % named
+        text = gettext("Higher than in %(other)s, where its rank is %(rank)d") % named
     else:
-        said = gettext("Lower than in %(other)s, where its rank is %(rank)d") % named
+        text = gettext("Lower than in %(other)s, where its rank is %(rank)d") % named
     way_up = 1 if place.moved > 0 else -1
     gains = {
         signal: place.result.hit.explanation.share(signal) - was.explanation.share(signal)
@@ -257,10 +257,10 @@ def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
     signal = max(gains, key=lambda each: gains[each] * way_up)
     if gains[signal] * way_up / full > TELLING:
         gain = ("+" if gains[signal] > 0 else "") + figure(gains[signal], full)
-        named = {"said": said, "signal": str(registry.label(signal)).lower(), "gain": gain}
+        named = {"said": text, "signal": str(registry.label(signal)).lower(), "gain": gain}
         yield gettext("%(said)s: %(signal)s contributes %(gain)s.") % named
     else:
-        yield gettext("%(said)s: the scores of other results changed more.") % {"said": said}
+        yield gettext("%(said)s: the scores of other results changed more.") % {"said": text}
 
 
 def tree(node: Node, full: float) -> SafeString:

@@ -104,9 +104,9 @@ def _is_active(row: SearchProfile) -> bool:
 
 
 def _chosen(request: HttpRequest) -> SearchProfile | None:
-    asked = request.GET.get("profile", "")
-    if asked.isdecimal():
-        return get_object_or_404(SearchProfile, pk=int(asked))
+    number = request.GET.get("profile", "")
+    if number.isdecimal():
+        return get_object_or_404(SearchProfile, pk=int(number))
     drafts = SearchProfile.objects.filter(state=SearchProfile.State.DRAFT)
     active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
     return drafts.order_by("-created").first() or active
@@ -216,12 +216,12 @@ def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         query_class = QueryClass(str(posted.get("class", QueryClass.GENERAL.value)))
     except ValueError:
         query_class = QueryClass.GENERAL
-    held, days = pools.pooled(draft), searching()
+    pool, days = pools.pooled(draft), searching()
     context = {
         "curve": charts.weight_curve(
-            vector_curve(draft, query_class, held), active, draft, query_class
+            vector_curve(draft, query_class, pool), active, draft, query_class
         ),
-        "scores": charts.score_chart(held.whatif.under(draft)) if held.goldens else None,
+        "scores": charts.score_chart(pool.whatif.under(draft)) if pool.goldens else None,
         "recall": charts.recall_curve(compare(active, draft)),
         "days": days["charts"] if days["searches"] else [],
         "runs": charts.latest_runs(),

@@ -82,13 +82,15 @@ class Command(JudgedCommand):
         for judged in self.collections(options["collection"]):
             corpus = self.corpus(judged, options)
             with progress(judged.name) as update:
-                found = evaluate(judged, corpus, profiles, limit=options["limit"], progress=update)
-            for outcome in found:
+                evaluation = evaluate(
+                    judged, corpus, profiles, limit=options["limit"], progress=update
+                )
+            for outcome in evaluation:
                 record(outcome)
-            self.stdout.write(report.as_text(found) + "\n")
+            self.stdout.write(report.as_text(evaluation) + "\n")
             if options["questions"] is not None:
-                self.stdout.write(report.by_question(found[0], options["questions"]) + "\n")
-            outcomes += found
+                self.stdout.write(report.by_question(evaluation[0], options["questions"]) + "\n")
+            outcomes += evaluation
         return outcomes
 
 
@@ -98,7 +100,7 @@ def _profiles(names: list[str]) -> Iterator[str]:
         if name != ALL:
             yield name
             continue
-        published = {held for held, _ in configuration.current().published}
+        published = {profile for profile, _ in configuration.current().published}
         first = [each.name for each in (DEFAULT, *BASELINES) if each.name in published]
         yield from first
         yield from sorted(published - set(first))

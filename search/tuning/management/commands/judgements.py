@@ -28,11 +28,15 @@ class Command(BaseCommand):
         for action in (read, write):
             action.add_argument("--format", choices=list(FORMATS), required=True)
             action.add_argument("--user", help="Only what this user may see (default: everything).")
-        made = actions.add_parser("synthetic", help="Generate queries from headings and sentences.")
-        made.add_argument("--count", type=int, default=synthetic.COUNT)
-        made.add_argument("--seed", type=int, default=1, help="Seed of the random sample.")
-        made.add_argument("--user", help="Only from what this user may read.")
-        made.add_argument("--remove", action="store_true", help="Remove all synthetic queries.")
+        generator = actions.add_parser(
+            "synthetic", help="Generate queries from headings and sentences."
+        )
+        generator.add_argument("--count", type=int, default=synthetic.COUNT)
+        generator.add_argument("--seed", type=int, default=1, help="Seed of the random sample.")
+        generator.add_argument("--user", help="Only from what this user may read.")
+        generator.add_argument(
+            "--remove", action="store_true", help="Remove all synthetic queries."
+        )
         clicks = actions.add_parser("clicks", help="Derive judgements from clicks.")
         clicks.add_argument("--user", required=True, help="Only from what this user may read.")
         clicks.add_argument("--take-back", action="store_true", help="Remove these judgements.")
@@ -69,8 +73,8 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         viewer = _user(options["user"]) or User(username="export", is_superuser=True)
-        made = exchange.export(options["format"], viewer=viewer)
-        options["file"].write_bytes(made.content)
+        export = exchange.export(options["format"], viewer=viewer)
+        options["file"].write_bytes(export.content)
         self.stdout.write(f"Written to {options['file']}.")
 
     def _synthetic(self, options: dict[str, Any]) -> None:
@@ -78,8 +82,10 @@ class Command(BaseCommand):
         if options["remove"]:
             self.stdout.write(f"{synthetic.remove(acting_user=user)} synthetic queries removed.")
             return
-        made = synthetic.make(options["count"], seed=options["seed"], acting_user=user)
-        self.stdout.write(f"{made.queries} synthetic queries are new; {made.already} existed.")
+        outcome = synthetic.make(options["count"], seed=options["seed"], acting_user=user)
+        self.stdout.write(
+            f"{outcome.queries} synthetic queries are new; {outcome.already} existed."
+        )
 
     def _clicks(self, options: dict[str, Any]) -> None:
         if options["take_back"]:

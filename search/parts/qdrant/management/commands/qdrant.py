@@ -87,8 +87,8 @@ def _switch(options: dict[str, Any]) -> list[str]:
                 "\n".join([*lines, f"{row.name} is not used: it would rank worse than now."])
             )
     before = rebuilding.switch(row)
-    kept = f"; {before} is kept for a day" if before else ""
-    return [*lines, f"Searches use {row.name}{kept}."]
+    note = f"; {before} is kept for a day" if before else ""
+    return [*lines, f"Searches use {row.name}{note}."]
 
 
 def _back(options: dict[str, Any]) -> list[str]:
