@@ -17,7 +17,8 @@ from search.tuning.evaluation.golden import golden_set
 from search.tuning.golden import judging
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation, drafts
-from search.tuning.workbench.preview import preview, trial
+from search.tuning.publishing.drafts import trial
+from search.tuning.workbench.preview import preview
 from tests.support.admin_client import staff
 from tests.support.library import lasting_library
 

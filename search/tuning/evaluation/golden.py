@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Container
@@ -27,6 +26,7 @@ from search.engine.find import warm_up
 from search.errors import RunFailed
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures
+from search.tuning.evaluation.measures import median_grade
 from search.tuning.evaluation.runner import (
     class_by_our_rules,
     embedding_time,
@@ -120,11 +120,6 @@ def golden_set(
     }
     every = (_golden(query, grades[query.pk], present) for query in queries)
     return tuple(golden for golden in every if golden.qrels or golden.must_be_first)
-
-
-def median_grade(grades: Sequence[int]) -> int:
-    """The median of the judges' grades, rounded down."""
-    return int(statistics.median(grades))
 
 
 def _grades(queries: Sequence[int]) -> dict[int, dict[str, int]]:

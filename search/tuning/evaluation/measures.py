@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,6 +139,11 @@ def alpha(units: Sequence[Sequence[int]]) -> float | None:
 def spread(grades: Sequence[int]) -> int:
     """The largest difference between grades of one document: 0 to 3."""
     return max(grades) - min(grades) if grades else 0
+
+
+def median_grade(grades: Sequence[int]) -> int:
+    """The median of the judges' grades, rounded down."""
+    return int(statistics.median(grades))
 
 
 def _squares(grades: Sequence[int]) -> float:

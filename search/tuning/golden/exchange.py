@@ -21,7 +21,7 @@ from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import QueryClass
 from search.errors import JudgementError
-from search.tuning.evaluation.golden import median_grade
+from search.tuning.evaluation.measures import median_grade
 from search.tuning.golden import judging
 from search.tuning.golden.formats import FORMATS, Format, FormatError, JudgementRow, Problem
 from search.tuning.models import GoldenQuery, Judgement

@@ -1,4 +1,4 @@
-"""A draft before it is saved: its profile, and its effect on one query.
+"""A draft before it is saved: its effect on one query.
 
 Both rankings are of one candidate set, which is cached for the viewer, with the texts shown and
 the active ranking: a slider's move runs no search and ranks the draft alone. Viewers get what they
@@ -7,7 +7,6 @@ may read; a search of theirs would rank the same.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import logging
@@ -17,12 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.core.cache import cache
-from django.core.exceptions import ValidationError
-from django.utils.translation import gettext
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.domain import Candidates, Group, Hit, Profile, Query, QueryClass, Stage, Weights
+from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
@@ -31,12 +28,10 @@ from search.engine.rankings import Ranking, ranking_of
 from search.engine.read import Question, read_query
 from search.engine.request import Purpose, Request
 from search.engine.settle import settle
-from search.errors import ProfileError, RerankerUnavailable
-from search.models import SearchProfile
+from search.errors import RerankerUnavailable
 from search.presentation.results import Result, results_for
 from search.presentation.rows import Rows
 from search.retrieval import Filters
-from search.tuning.publishing import activation
 from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp
 
 SHOWN = 10
@@ -97,38 +92,6 @@ class Preview:
         """The number of results shown that the draft moves, adds or removes."""
         gone = sum(place.moved is None for place in self.active.places)
         return gone + sum(place.moved != 0 for place in self.draft.places)
-
-
-def trial(
-    base: SearchProfile,
-    fields: Mapping[str, object],
-    weights: Mapping[QueryClass, Weights],
-) -> Profile:
-    """`base` with these fields and weights, as a profile; nothing is written.
-
-    Other settings stay. Raises ProfileError for an unknown field or an invalid value.
-    """
-    unknown = sorted(set(fields) - set(activation.FIELDS))
-    if unknown:
-        raise ProfileError(
-            gettext("A search profile has no setting %(unknown)s.")
-            % {"unknown": ", ".join(unknown)}
-        )
-    row = copy.copy(base)
-    as_it_was = {name for name in activation.FIELDS if _is_same(base, name, fields)}
-    for name, value in fields.items():
-        setattr(row, name, value)
-    try:
-        row.clean_fields(exclude={"name", "based_on", *as_it_was})
-        profile = row.as_profile()
-    except (ValidationError, ValueError) as error:
-        messages = getattr(error, "messages", [str(error)])
-        raise ProfileError(" ".join(messages)) from error
-    return replace(profile, weights={**profile.weights, **weights})
-
-
-def _is_same(base: SearchProfile, name: str, fields: Mapping[str, object]) -> bool:
-    return name not in fields or bool(fields[name] == getattr(base, name))
 
 
 def preview(

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from search.domain import About, Profile, columns_about
 from search.tuning.admin.forms import ProfileForm
 from search.tuning.publishing import activation
-from search.tuning.workbench.preview import trial
+from search.tuning.publishing.drafts import trial
 
 # The effect of each control and the cost of raising it.
 COSTS: dict[str, Promise | str] = {
