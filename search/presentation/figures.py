@@ -234,7 +234,7 @@ _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 def reason(result: Result, candidates: Candidates) -> str:
     """A sentence such as "Close in meaning; holds 5 of your 6 words; its heading names commits".
 
-    `found` is the candidate set of the question.
+    `candidates` are those of the question.
     """
     clauses = [
         *_by_meaning(result.hit, candidates),

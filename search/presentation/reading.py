@@ -77,9 +77,9 @@ def parts_of(document: Document, *, viewer: Viewer) -> Parts:
 def passages_of(
     document: Document, *, viewer: Viewer, requested: int | None, words: str = ""
 ) -> ShownPassages:
-    """The passages around number `asked` (from 0; None: the beginning), the `words` marked.
+    """The passages around number `requested` (from 0; None: the beginning), the `words` marked.
 
-    One query, with the same permissions as search. `asked` beyond the end means the last.
+    One query, with the same permissions as search. `requested` beyond the end means the last.
     """
     total = document.current.chunk_count if document.current else 0
     if not total:
@@ -137,7 +137,7 @@ def marked_text(words: str) -> F | RawSQL:
 
 
 def passages_in(rows: Iterable[Any], requested: int, title: str) -> Iterator[DocumentPassage]:
-    """The passages of rows in order, with number `asked` flagged."""
+    """The passages of rows in order, with number `requested` flagged."""
     return _passages(rows, 0, requested, title)
 
 
@@ -195,7 +195,7 @@ class Around:
 def section_around(
     document: Document, ordinal: int, *, viewer: Viewer, words: str = ""
 ) -> Around | None:
-    """The section around passage number `asked`, the `words` marked; None if not found.
+    """The section around passage number `ordinal`, the `words` marked; None if not found.
 
     One query, with the same permissions as search: a passage disabled by hand is omitted.
     """

@@ -2,7 +2,7 @@
 
 The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
 candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,
-boost or knob are side by side in one module: fusion, boosts, tiers, feedback, reranking.
+boost or knob are side by side in one module: fusion (with tiers), boosts, reranking.
 """
 
 from __future__ import annotations

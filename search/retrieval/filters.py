@@ -115,16 +115,16 @@ class Scope:
         ):
             return self
         chunks, collections = self.chunks, self.collections
-        wanted, unwanted = query.filters, query.unwanted
-        if wanted.collections or unwanted.collections:
-            collections = collections.filter(_named(wanted.collections)).exclude(
+        included, unwanted = query.filters, query.unwanted
+        if included.collections or unwanted.collections:
+            collections = collections.filter(_named(included.collections)).exclude(
                 _named(unwanted.collections, empty=False)
             )
             # Not a join: see `visible_to`.
             readable = ArraySubquery(collections.order_by().values("pk"))
             chunks = chunks.filter(EqualsAny(F("collection_id"), readable))
         readable_chunks = chunks
-        chunks = fitting_rows(chunks, wanted)
+        chunks = fitting_rows(chunks, included)
         if unwanted.media_types:
             chunks = chunks.exclude(version__media_type__in=unwanted.media_types)
         if unwanted.languages:
@@ -133,7 +133,7 @@ class Scope:
         conditions = (
             *map(lacks_exactly, query.excluded_exactly),
             *(lacks(each, query.text) for each in words),
-            *map(titled, wanted.titles),
+            *map(titled, included.titles),
             *(titled(title, negated=True) for title in unwanted.titles),
             *(~fits(one) for one in unwanted.metadata),
         )

@@ -106,10 +106,10 @@ def phrased(within: QuerySet[Chunk], phrases: Sequence[str]) -> tuple[str, dict[
     }
 
 
-def lacks(word: str, wanted: str) -> RawSQL:
+def lacks(word: str, present: str) -> RawSQL:
     """The condition that neither a chunk nor its headings or its title contain `word`.
 
-    In any inflection, unless a word of the text `wanted` has the same stem (pagination -paginator),
+    In any inflection, unless a word of the text `present` has the same stem (pagination -paginator),
     and as a part of a dotted, snake or camel name.
     """
     sql, params = _by_stems(word)
@@ -119,7 +119,7 @@ def lacks(word: str, wanted: str) -> RawSQL:
     parts, values = _as_part(word) if word.isalnum() else _exactly(word)
     return _raw(
         f"(NOT coalesce({stems}, false) AND NOT {_AMONG.format(held=parts)})",
-        (*params, spaced(wanted), spaced(word), *values),
+        (*params, spaced(present), spaced(word), *values),
     )
 
 
