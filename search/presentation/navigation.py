@@ -199,7 +199,7 @@ def hits_of(document: Document, *, viewer: Viewer, words: str, requested: int | 
 
 
 def chosen_hits(counts: dict[int, int], requested: int | None) -> list[int]:
-    """The ordinals that hold most words, of `counts` (ordinal -> number of words), and `requested`."""
+    """The ordinals that hold most words, and `requested`; `counts`: of words, by ordinal."""
     best = max(counts.values(), default=0)
     least = best - 1 if best >= LENIENT_FROM else best
     ordinals = {ordinal for ordinal, count in counts.items() if count >= least}

@@ -109,7 +109,7 @@ def phrased(within: QuerySet[Chunk], phrases: Sequence[str]) -> tuple[str, dict[
 def lacks(word: str, present: str) -> RawSQL:
     """The condition that neither a chunk nor its headings or its title contain `word`.
 
-    In any inflection, unless a word of the text `present` has the same stem (pagination -paginator),
+    In any inflection, unless a word of `present` has the same stem (pagination -paginator),
     and as a part of a dotted, snake or camel name.
     """
     sql, params = _by_stems(word)
