@@ -81,7 +81,6 @@ class SiteConfig(AppConfig):
             deployment,
             machine,
             settings,
-            system_checks,
             work,
         )
 

@@ -21,12 +21,12 @@ def _application() -> Site:
     # After the setup: they import models.
     from django.conf import settings
 
-    from kbsite.operations.monitoring.traces import begin
+    from kbsite.operations.monitoring.instrumentation import begin_process
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
     from search.mcp.gate import agents_app, is_for_agents
 
-    begin("web")
+    begin_process("web")
     threads = settings.WEB_THREADS
     admission = Admission(threads, patience=settings.WEB_PATIENCE)
     pages, agents = Pages(admission), agents_app()

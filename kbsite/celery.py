@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import beat_init, celeryd_init, worker_ready
 from kombu.transport import redis
 
-from kbsite.operations.monitoring import tasks  # noqa: F401 -- connects its receivers of signals
+from kbsite.operations.monitoring import instrumentation  # noqa: F401 -- connects its receivers of signals
 
 logger = logging.getLogger(__name__)
 

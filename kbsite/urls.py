@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NoReturn
 
+from allauth.account import views as account
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.http import Http404, HttpRequest
@@ -13,13 +14,11 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path
 
 from common.api.requests import Rank, states
-from kbsite.operations.monitoring.endpoint import metrics
-from kbsite.operations.probes.health import health
-from kbsite.sign_in import urls as sign_in
-from kbsite.sign_in.views import SignIn
+from kbsite.operations.monitoring.endpoints import health, metrics
+from kbsite.sign_in import SignIn, callback, login
 from search.api.urls import compatible
 
-handler500 = "kbsite.serving.outages.server_error"
+handler500 = "kbsite.serving.refusals.server_error"
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:
@@ -45,13 +44,40 @@ def _staffs(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
     return ranked
 
 
+def no_password(request: HttpRequest) -> NoReturn:
+    """Answer 404: a local password would outlive the provider's account."""
+    raise Http404
+
+
+# Of allauth's addresses those for signing up, e-mail addresses and lost passwords are left out:
+# accounts are made by administrators and by the sign-on.
+sign_in_patterns = [
+    # allauth asks for these names.
+    path("login/", SignIn.as_view(), name="account_login"),
+    path("logout/", LogoutView.as_view(), name="account_logout"),
+    path("accounts/inactive/", account.account_inactive, name="account_inactive"),
+    path("accounts/sign-up/", account.signup, name="account_signup"),
+    path("accounts/reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
+    path("accounts/password/", account.password_change, name="account_change_password"),
+    path("accounts/password/set/", no_password, name="account_set_password"),
+    path("accounts/2fa/", include("allauth.mfa.urls")),
+    path("accounts/sign-on/", include("allauth.socialaccount.urls")),
+    path("accounts/oidc/<slug:provider_id>/login/", login, name="openid_connect_login"),
+    path(
+        "accounts/oidc/<slug:provider_id>/login/callback/",
+        callback,
+        name="openid_connect_callback",
+    ),
+]
+
+
 urlpatterns = [
     # Django's redirect from a row to its page would reveal to all staff which rows exist.
     path("admin/r/<path:rest>", not_found),
     path("admin/", (staffs(admin.site.urls[0]), *admin.site.urls[1:])),
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("", include(staffs(sign_in.urlpatterns))),
+    path("", include(staffs(sign_in_patterns))),
     path("health/", health.view, name="health"),
     path("metrics", metrics.view, name="metrics"),
     path("api/", include("search.api.urls")),

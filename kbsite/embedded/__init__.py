@@ -10,10 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .postgres import DATABASE, PORT, USER, Postgres
-from .server import Server, ServerStatus
-from .system import EmbeddedServersError, socket_dir_for, try_lock
-from .valkey import Valkey
+from kbsite.embedded.server import Server, ServerStatus
+from kbsite.embedded.system import EmbeddedServersError, socket_dir_for, try_lock
+from kbsite.embedded.wheels import DATABASE, PORT, USER, Postgres, Valkey
 
 __all__ = [
     "EmbeddedServers",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from . import system
-from .system import EmbeddedServersError, is_private, possible_owners, try_lock
+from kbsite.embedded import system
+from kbsite.embedded.system import EmbeddedServersError, is_private, possible_owners, try_lock
 
 if TYPE_CHECKING:
     import psutil  # at run time only where it is needed: it takes longer to load than to attach

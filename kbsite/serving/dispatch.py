@@ -26,11 +26,10 @@ from django.http.response import FileResponse, HttpResponseBase, StreamingHttpRe
 from django.urls import set_script_prefix
 
 from common.api.requests import Rank
-from kbsite.operations.monitoring import endpoint, requests
-from kbsite.operations.probes import health
+from kbsite.operations.monitoring import endpoints, instrumentation
 from kbsite.serving import refusals, views
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
-from kbsite.serving.bodies import BodyLimits
+from kbsite.serving.views import BodyLimits
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -91,12 +90,12 @@ class Site:
         elif scope["type"] != "http":
             # Without its lifespan the SDK's application answers every call with a 500.
             await self._agents(scope, receive, send)
-        elif scope["path"] == health.PATH and scope["method"] in ("GET", "HEAD"):
-            await health.health.app(scope, receive, send)
-        elif scope["path"] == endpoint.PATH and scope["method"] in ("GET", "HEAD"):
-            await endpoint.metrics.app(scope, receive, send)
+        elif scope["path"] == endpoints.HEALTH_PATH and scope["method"] in ("GET", "HEAD"):
+            await endpoints.health.app(scope, receive, send)
+        elif scope["path"] == endpoints.METRICS_PATH and scope["method"] in ("GET", "HEAD"):
+            await endpoints.metrics.app(scope, receive, send)
         else:
-            with requests.identified(scope, send) as send_identified:
+            with instrumentation.identified(scope, send) as send_identified:
                 async with ThreadSensitiveContext(executor=self._threads):
                     await self._limited(scope, receive, send_identified)
 

@@ -4,7 +4,6 @@ Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are
 """
 
 from kbsite.settings.admin import *
-from kbsite.settings.api import *
 from kbsite.settings.documents import *
 from kbsite.settings.environment import *
 from kbsite.settings.people import *

@@ -1,4 +1,4 @@
-"""Signing in: guessed passwords, second factors, sign-on."""
+"""Signing in and the HTTP API: guessed passwords, second factors, sign-on, REST framework."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AXES_LOCKOUT_PARAMETERS = "common.accounts.guard.counted_by"
 # NUM_PROXIES counts the proxies, as for throttling: without it all users share the proxy's address.
 AXES_CLIENT_IP_CALLABLE = "common.accounts.guard.counted_address"
 AXES_USERNAME_CALLABLE = "common.accounts.guard.counted_name"
-AXES_LOCKOUT_CALLABLE = "kbsite.sign_in.refusals.locked"
+AXES_LOCKOUT_CALLABLE = "kbsite.sign_in.locked"
 AXES_RESET_ON_SUCCESS = True
 # Attempts during a lock do not prolong it, and the time that a refusal states is right.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
@@ -56,7 +56,7 @@ AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))
 # Staff without a second factor get no further than the page where they add one: off, password
 # (those who sign in by password; the sign-on asks the others) or all.
 STAFF_SECOND_FACTOR = env.str("STAFF_SECOND_FACTOR", default="off")
-MFA_ADAPTER = "kbsite.sign_in.adapters.SecondFactorAdapter"
+MFA_ADAPTER = "kbsite.sign_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Steelyard"
@@ -117,11 +117,97 @@ SOCIALACCOUNT_PROVIDERS = {
     },
 }
 
-ACCOUNT_ADAPTER = "kbsite.sign_in.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "kbsite.sign_in.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
-SOCIALACCOUNT_ADAPTER = "kbsite.sign_in.adapters.SignOnAdapter"
+SOCIALACCOUNT_ADAPTER = "kbsite.sign_in.SignOnAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = SSO_LINKS_BY_EMAIL in {"1", "all"}
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
+
+
+# Requests of visitors (by address) and of users; questions to be answered and texts to be embedded
+# of both; attempts to sign in for a token, by address.
+_rates = entries(
+    "THROTTLE",
+    {
+        "anonymous": "120/min",
+        "user": "1200/min",
+        "answers_anonymous": "30/min",
+        "answers_user": "120/min",
+        "login": "10/min",
+    },
+)
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "common.api.access.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    # A view that declares nothing is refused.
+    "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.parsers.ObjectJSONParser"],
+    # OPTIONS would describe forms to people who may not submit them.
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
+    "DEFAULT_THROTTLE_CLASSES": [
+        "common.api.access.AnonymousThrottle",
+        "common.api.access.UserThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": {**_rates, "anon": _rates["anonymous"]},
+    "EXCEPTION_HANDLER": "search.api.parameters.error_response",
+    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {
+    "TOKEN_TTL": timedelta(days=env.int("API_TOKEN_DAYS", default=90)),
+    "AUTH_HEADER_PREFIX": "Token",
+}
+# The scope that a token needs for what requires a permission; the first pattern that fits counts,
+# and what none fits needs the scope "administer".
+API_TOKEN_SCOPES = (
+    ("ingestion.view_*", "read"),
+    ("ingestion.*_document", "upload"),
+    ("ingestion.*_documentversion", "upload"),
+    ("ingestion.*_chunkedit", "upload"),
+    ("ingestion.*_import", "upload"),
+    ("search.*", "tune"),
+    ("tuning.*", "tune"),
+    ("analytics.*", "tune"),
+    ("answers.*", "tune"),
+)
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Steelyard",
+    "DESCRIPTION": "A knowledge base whose search you can weigh. A response contains only what "
+    "its reader may see; anything else is treated as if it did not exist.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SORT_OPERATION_PARAMETERS": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "TokenScopeEnum": "common.accounts.models.Scope",
+        "VersionStateEnum": "ingestion.models.State",
+        "SpaceStateEnum": "ingestion.models.EmbeddingSpace.State",
+        "ProfileStateEnum": "search.models.SearchProfile.State",
+        "InteractionKindEnum": "search.analytics.models.Interaction.Kind",
+        "RunStateEnum": "search.tuning.models.EvaluationRun.State",
+        "RunKindEnum": "search.tuning.models.EvaluationRun.Kind",
+        "PublicationStateEnum": "search.tuning.models.Publication.State",
+        "ScoreNormaliserEnum": "search.models.rules.NORMALISERS",
+        "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
+        "AnswerModeEnum": ["instant", "auto", "thinking"],
+        "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
+        "OptimisationKindEnum": ["weights", "presets"],
+        "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
+        "SignalEnum": "search.domain.Signal",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "common.api.schema.add_error_component",
+        "common.api.schema.add_tags",
+    ],
+}

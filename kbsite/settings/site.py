@@ -56,12 +56,12 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
-    "kbsite.operations.monitoring.requests.observe",
+    "kbsite.operations.monitoring.instrumentation.observe",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
-    "kbsite.serving.outages.refuse_during_outage",
+    "kbsite.serving.refusals.refuse_during_outage",
     "search.exporting.server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -70,7 +70,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "kbsite.sign_in.refusals.RefusalMiddleware",
+    "kbsite.sign_in.RefusalMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "kbsite.urls"

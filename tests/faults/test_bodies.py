@@ -18,7 +18,7 @@ from rest_framework.parsers import MultiPartParser
 from common.accounts import tokens
 from common.accounts.models import User
 from kbsite.serving import views
-from kbsite.serving.bodies import BodyLimits
+from kbsite.serving.views import BodyLimits
 from tests.faults.asgi import scope
 
 SMALL = site_settings.DATA_UPLOAD_MAX_MEMORY_SIZE

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from kbsite.embedded import EmbeddedServers, EmbeddedServersError
-from kbsite.embedded.postgres import shared_buffers
 from kbsite.embedded.system import memory
+from kbsite.embedded.wheels import shared_buffers
 
 PROJECT = Path(__file__).resolve().parents[2]
 IS_ROOT = os.geteuid() == 0

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from common.probes import Scope, State, of
-from kbsite.operations.probes import machine, system_checks
+from kbsite.operations.probes import deployment, machine
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
@@ -41,7 +41,7 @@ def found() -> list[str]:
 
 def test_check_with_deploy_runs_them(site: Settings) -> None:
     site.LOG_LEVEL = "DEBUG"
-    assert [each.id for each in system_checks.check_deployment(None)] == ["steelyard.W046"]
+    assert [each.id for each in deployment.check_deployment(None)] == ["steelyard.W046"]
 
 
 def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:

@@ -22,7 +22,7 @@ from common.observing import tracing
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
-from kbsite.operations.monitoring import logs, tasks
+from kbsite.operations.monitoring import instrumentation, logs
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
@@ -186,9 +186,11 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     monkeypatch.setattr(steps, "advance", advance)
     advance_version.push_request(**message.headers)
     try:
-        tasks.begin(task_id=message.headers["id"], task=advance_version)
+        instrumentation.begin_task(task_id=message.headers["id"], task=advance_version)
         advance_version.run(broken.pk)
-        tasks.end(task_id=message.headers["id"], task=advance_version, state="SUCCESS")
+        instrumentation.end_task(
+            task_id=message.headers["id"], task=advance_version, state="SUCCESS"
+        )
     finally:
         advance_version.pop_request()
     assert seen == [

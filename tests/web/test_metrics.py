@@ -23,7 +23,7 @@ from common.observing import metrics, processes
 from common.probes import PROBES
 from ingestion.documents import steps
 from kbsite.operations.backups import Snapshot
-from kbsite.operations.monitoring import endpoint
+from kbsite.operations.monitoring import endpoints
 from kbsite.serving.dispatch import Site
 from search import pipeline
 from search.pipeline import Purpose
@@ -42,7 +42,7 @@ def token(settings: object) -> str:
 
 @pytest.fixture(autouse=True)
 def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "site_gauges", endpoint.SiteGauges(seconds=0))
+    monkeypatch.setattr(endpoints, "site_gauges", endpoints.SiteGauges(seconds=0))
 
 
 def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -85,9 +85,9 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
 
 @pytest.mark.django_db
 def test_the_gauges_take_three_statements() -> None:
-    list(endpoint.SiteGauges(seconds=0).collect())  # migrations, once
+    list(endpoints.SiteGauges(seconds=0).collect())  # migrations, once
     with CaptureQueriesContext(connection) as statements:
-        list(endpoint.SiteGauges(seconds=0).collect())
+        list(endpoints.SiteGauges(seconds=0).collect())
     assert len(statements) <= 3
 
 
@@ -95,7 +95,7 @@ def test_the_gauges_take_three_statements() -> None:
 def test_a_scrape_soon_after_another_asks_nothing(
     django_assert_num_queries: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = endpoint.SiteGauges(seconds=60)
+    kept = endpoints.SiteGauges(seconds=60)
     first = list(kept.collect())
     with django_assert_num_queries(0):
         assert list(kept.collect()) == first
@@ -109,7 +109,7 @@ def test_a_search_is_counted_by_class_and_stage_without_its_words() -> None:
     response = pipeline.search("canary mooring zebra", viewer=None)
     kind = response.classification.query_class.value
     labels["query_class"] = kind
-    text = endpoint.exposition()
+    text = endpoints.exposition()
     assert b"canary" not in text
     assert b"zebra" not in text
     found = samples(text)
@@ -135,7 +135,7 @@ def test_searches_that_no_reader_made_are_not_counted(purpose: Purpose) -> None:
 
 def searches_counted() -> float:
     """The number of searches counted so far, of all classes."""
-    counted = samples(endpoint.exposition())
+    counted = samples(endpoints.exposition())
     return sum(each for (name, _), each in counted.items() if name == "steelyard_searches_total")
 
 
@@ -282,7 +282,7 @@ def test_no_label_can_grow_with_what_people_write() -> None:
 
 
 def of_server(server: str) -> float:
-    found = samples(endpoint.exposition())
+    found = samples(endpoints.exposition())
     return found["steelyard_server_up", frozenset({("server", server)})]
 
 
@@ -290,7 +290,7 @@ def test_a_server_that_is_down_is_said_and_not_waited_for(monkeypatch: pytest.Mo
     """Without access to the database: a question would fail this test."""
     stop(monkeypatch, "database", "redis")
     assert (of_server("database"), of_server("redis")) == (0, 0)
-    assert b"steelyard_disk_free_bytes{" in endpoint.exposition()
+    assert b"steelyard_disk_free_bytes{" in endpoints.exposition()
 
 
 @pytest.mark.django_db
@@ -301,7 +301,7 @@ def test_a_database_that_is_busy_is_not_down(monkeypatch: pytest.MonkeyPatch) ->
     jobs = replace(PROBES["jobs"], gauges=busy)
     monkeypatch.setitem(PROBES, "jobs", jobs)
     assert of_server("database") == 1
-    assert b"steelyard_jobs{" not in endpoint.exposition()
+    assert b"steelyard_jobs{" not in endpoints.exposition()
 
 
 def test_it_is_answered_without_a_thread_of_the_site(
@@ -323,7 +323,7 @@ def test_it_is_answered_without_a_thread_of_the_site(
 @pytest.mark.django_db
 def test_the_age_of_the_last_good_backup(settings: Any, tmp_path: Path) -> None:
     def age() -> list[float]:
-        families = endpoint.SiteGauges(seconds=0).collect()
+        families = endpoints.SiteGauges(seconds=0).collect()
         found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
         return [sample.value for sample in found.samples]
 

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.observing import metrics
-from kbsite.operations.monitoring import endpoint
+from kbsite.operations.monitoring import endpoints
 from tests.support.programs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def exported() -> dict[str, set[str]]:
                 labels = set(each._labelnames)
                 found[f"{each._name}_bucket"] = labels | {"le"}
                 found |= {f"{each._name}_{part}": labels for part in ("sum", "count")}
-    for family in endpoint.SiteGauges(seconds=0).collect():
+    for family in endpoints.SiteGauges(seconds=0).collect():
         found[family.name] = set(family._labelnames)  # type: ignore[attr-defined]
     return found
 

@@ -27,8 +27,9 @@ from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
 from ingestion.files.storage import download
 from ingestion.models import Collection, Document, DocumentVersion, State
-from kbsite.operations.probes import health, machine
-from kbsite.serving import outages
+from kbsite.operations.monitoring import endpoints
+from kbsite.operations.probes import machine
+from kbsite.serving import refusals
 from search.pipeline import search
 from tests.faults.harness import ROOT, environment
 from tests.support.bucket import Bucket, bucket_server
@@ -181,12 +182,12 @@ def test_an_upload_is_refused_and_nothing_is_lost(
         waiting.refresh_from_db()
         assert waiting.state != State.FAILED
         assert "Trying again" in waiting.error
-        assert not health.storage_answers()
+        assert not endpoints.storage_answers()
         (finding,) = machine.storage()
         assert finding.state == "wrong"
         with pytest.raises(StorageUnavailable) as caught:
             download(waiting, None)
-        shown = outages.unavailable(RequestFactory().get("/"), sentence=str(caught.value))
+        shown = refusals.unavailable(RequestFactory().get("/"), sentence=str(caught.value))
         assert shown.status_code == 503
 
 
@@ -218,7 +219,7 @@ def test_a_server_that_refuses_or_hangs_is_said(
         monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
         with pytest.raises(StorageUnavailable, match="unavailable" if hangs else "refuses access"):
             upload(make_collection(), TEXT)
-        assert not health.storage_answers()
+        assert not endpoints.storage_answers()
         assert [each.state for each in machine.storage()] == ["wrong"]
         server.shutdown()
     assert not Document.objects.exists()
@@ -227,7 +228,7 @@ def test_a_server_that_refuses_or_hangs_is_said(
 def test_the_doctor_writes_reads_and_deletes(bucket: Bucket) -> None:
     (finding,) = machine.storage()
     assert finding.state == "ok", finding
-    assert health.storage_answers()
+    assert endpoints.storage_answers()
     assert names(bucket) == set()
     assert not Collection.objects.exists()
     assert not DocumentVersion.objects.exists()

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from common.observing import tracing
 from ingestion.tasks import advance_version
-from kbsite.operations.monitoring import tasks, traces
+from kbsite.operations.monitoring import instrumentation
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.local_site import Answer, local_site
 
@@ -34,11 +34,11 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(tracing, "_tracer", provider.get_tracer("steelyard"))
-    connection.execute_wrappers.append(traces._statement)
+    connection.execute_wrappers.append(instrumentation._statement)
     try:
         yield kept
     finally:
-        connection.execute_wrappers.remove(traces._statement)
+        connection.execute_wrappers.remove(instrumentation._statement)
 
 
 def named(spans: InMemorySpanExporter) -> dict[str, Any]:
@@ -99,9 +99,11 @@ def test_it_goes_on_in_the_worker_and_the_parser(
         queue.close()
     advance_version.push_request(**message.headers)
     try:
-        tasks.begin(task_id=message.headers["id"], task=advance_version)
+        instrumentation.begin_task(task_id=message.headers["id"], task=advance_version)
         assert advance_version.run(version.pk)
-        tasks.end(task_id=message.headers["id"], task=advance_version, state="SUCCESS")
+        instrumentation.end_task(
+            task_id=message.headers["id"], task=advance_version, state="SUCCESS"
+        )
     finally:
         advance_version.pop_request()
     found = named(spans)
@@ -131,7 +133,7 @@ def test_a_failure_is_marked_by_its_type_alone(spans: InMemorySpanExporter) -> N
 
 def test_without_the_setting_nothing_is_recorded(settings: Any) -> None:
     settings.OTEL_ENDPOINT = ""
-    assert not traces.start("web")
+    assert not instrumentation.start("web")
     with tracing.span("work") as span:
         assert not span.is_recording()
         assert tracing.current_trace() == ""
@@ -145,7 +147,7 @@ def test_a_collector_gets_the_spans_over_http() -> None:
         "from opentelemetry import trace\n"
         "from common.observing import tracing\n"
         "from kbsite.operations.monitoring import traces\n"
-        "assert traces.start('web') and traces.start('web')\n"
+        "assert instrumentation.start('web') and instrumentation.start('web')\n"
         "with tracing.span('a piece of work'): assert tracing.current_trace()\n"
         "trace.get_tracer_provider().shutdown()\n"
     )

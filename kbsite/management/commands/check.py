@@ -7,7 +7,7 @@ from typing import Any
 from django.core.checks import register
 from django.core.management.commands.check import Command as DjangoCheck
 
-from kbsite.operations.probes.system_checks import check_for_people
+from kbsite.operations.probes.deployment import check_for_people
 
 
 class Command(DjangoCheck):

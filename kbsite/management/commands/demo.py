@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.management.base import PlainCommand
-from kbsite.demo import documents, examples, judged, site
+from kbsite.demo import documents, examples, site
 from kbsite.demo.stop import AlreadyRunning, SupervisorError, alone
 from kbsite.demo.supervisor import Supervisor
 from kbsite.embedded import EmbeddedServersError
@@ -120,7 +120,7 @@ class Command(PlainCommand):
         documents.wait(received, supervisor.check, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
-        judged.load_golden_queries(self._say)
+        documents.load_golden_queries(self._say)
         searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
         examples.run(url, searches, self._say)

@@ -151,7 +151,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
             },
             "json": {"()": "kbsite.operations.monitoring.logs.json_formatter"},
         },
-        "filters": {"brief": {"()": "kbsite.serving.outages.Brief"}},
+        "filters": {"brief": {"()": "kbsite.serving.refusals.Brief"}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
@@ -163,7 +163,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "loggers": {
             **{app: {"level": level} for app in APPS},
             "django.request": {"level": "ERROR"},
-            # Each attempt to connect is a warning: serving.outages writes one line an outage.
+            # Each attempt to connect is a warning: serving.refusals writes one line an outage.
             "psycopg.pool": {"level": "ERROR"},
         },
     }

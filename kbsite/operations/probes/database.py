@@ -20,7 +20,8 @@ from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.metering import why_refused
 from ingestion.spaces.report import overview
-from kbsite.operations.probes import health, system_checks
+from kbsite.operations.monitoring import endpoints
+from kbsite.operations.probes import deployment
 from search.domain import OPTIONAL
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.query.rule_classifier import pattern_problems
@@ -59,7 +60,7 @@ def size_gauges() -> Iterator[Metric]:
 
 @register(
     "database",
-    alive=health.database_answers,
+    alive=endpoints.database_answers,
     start="Run: manage.py services start"
     if settings.EMBEDDED_POSTGRES
     else "Start it, or correct DATABASE_URL.",
@@ -71,7 +72,7 @@ def database() -> Iterator[Finding]:
         cursor.execute("SHOW server_version")
         yield ok(f"Postgres {cursor.fetchone()[0]}")
     if is_migrated():
-        yield from system_checks.findings(tags=["database"], databases=["default"])
+        yield from deployment.findings(tags=["database"], databases=["default"])
 
 
 @register("versions", Scope.ROWS)

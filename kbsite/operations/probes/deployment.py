@@ -1,16 +1,21 @@
-"""Probes of a site that others reach, for `check --deploy`: hosts, proxies, sign-in, servers."""
+"""Probes of a site that others reach, for `check --deploy`; all probes as Django system checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from csp.constants import UNSAFE_EVAL, UNSAFE_INLINE
+from django.apps import AppConfig
 from django.conf import settings
+from django.core.checks import ERROR, WARNING, CheckMessage, Error, Info, Tags, run_checks
+from django.core.checks import Warning as CheckWarning
+from django.core.checks import register as register_check
+from django.db import DatabaseError
 from django.http.request import validate_host
 
-from common.probes import Finding, Scope, look, register
+from common.probes import Finding, Probe, Scope, State, look, of, register, wrong
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 # Longer than this, a token of a program is found before it expires: a guess.
@@ -105,3 +110,60 @@ def sign_in() -> Iterator[Finding]:
     if lifetime.days > LONG_DAYS:
         text = "API tokens last longer than a year."
         yield look(text, "Set API_TOKEN_DAYS to 365 or less.", "W054")
+
+
+Apps = Sequence[AppConfig] | None
+_LEVELS = {State.OK: Info, State.LOOK: CheckWarning, State.WRONG: Error}
+
+
+def messages(probe: Probe) -> list[CheckMessage]:
+    """The findings that have an id; none before the first migrate, or if the server is down."""
+    try:
+        return [
+            _LEVELS[each.state](each.text, hint=each.advice or None, id=f"steelyard.{each.check}")
+            for each in probe.examine()
+            if each.check
+        ]
+    except DatabaseError:
+        return []
+
+
+def _messages(scope: Scope) -> list[CheckMessage]:
+    return [message for probe in of(scope) for message in messages(probe)]
+
+
+@register_check()
+def check_settings(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return _messages(Scope.SETTINGS)
+
+
+@register_check(Tags.security, deploy=True)
+def check_deployment(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    return _messages(Scope.DEPLOYMENT)
+
+
+@register_check(Tags.database)
+def check_rows(
+    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    return _messages(Scope.ROWS) if "default" in (databases or ()) else []
+
+
+@register_check(Tags.database, deploy=True)
+def check_deployed_rows(
+    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    return _messages(Scope.DEPLOYED_ROWS) if "default" in (databases or ()) else []
+
+
+def check_for_people(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Registered by the command `check` alone: other commands should not list all of this."""
+    return _messages(Scope.CHECK)
+
+
+def findings(also: Sequence[CheckMessage] = (), **options: Any) -> Iterator[Finding]:
+    """The warnings and errors of all of Django's checks, for the doctor."""
+    for each in [*run_checks(**options), *also]:
+        if each.level >= WARNING and not each.is_silenced():
+            make = wrong if each.level >= ERROR else look
+            yield make(f"{each.msg} ({each.id})", each.hint or "See docs/operations.md.")

@@ -24,7 +24,8 @@ from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
 from kbsite.operations import backups
-from kbsite.operations.probes import health, system_checks
+from kbsite.operations.monitoring import endpoints
+from kbsite.operations.probes import deployment
 
 # Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
 LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
@@ -73,8 +74,8 @@ def _pins(path: Path) -> dict[str, str]:
 def settings_() -> Iterator[Finding]:
     """What `manage.py check` says, with `--deploy` where the site is served over HTTPS."""
     problems = list(
-        system_checks.findings(
-            system_checks.check_for_people(None), include_deployment_checks=settings.HTTPS
+        deployment.findings(
+            deployment.check_for_people(None), include_deployment_checks=settings.HTTPS
         )
     )
     yield from problems or [ok("nothing to correct")]
@@ -156,7 +157,7 @@ def _disk(name: str, folder: Path) -> Finding:
 
 @register(
     "storage",
-    alive=health.storage_answers,
+    alive=endpoints.storage_answers,
     start="Make room, or check FILES_DIR or ORIGINALS_URL and AWS_ENDPOINT.",
 )
 def storage() -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.lexical import recounting
-from kbsite.operations.probes import health
+from kbsite.operations.monitoring import endpoints
 from search.answers.generating import server as answering
 from search.engine import configuration
 from search.errors import ModelUnavailable, SearchError
@@ -94,7 +94,7 @@ OLD_INTERACTIVE, OLD = 120, 3000
 
 @register(
     "redis",
-    alive=health.redis_answers,
+    alive=endpoints.redis_answers,
     start="Run: manage.py services start"
     if settings.EMBEDDED_REDIS
     else "Start it, or correct REDIS_URL.",

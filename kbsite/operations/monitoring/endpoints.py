@@ -1,15 +1,19 @@
-"""/health/: whether the servers and the storage behind the site respond.
+"""/health/ and /metrics: whether the servers behind the site respond, and what processes counted.
 
-Answered outside Django's threads and middleware, so that it says what is wrong while every thread
-of the site waits for the database. A monitor may use any host name: nothing depends on it.
+Answered outside Django's threads and middleware, so that they say what is wrong while every thread
+waits for the database. A monitor may use any host name; metrics need METRICS_TOKEN.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
+import logging
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +23,21 @@ import psycopg
 import redis
 from django.conf import settings
 from django.core.files.storage import default_storage
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from kombu.exceptions import OperationalError
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
+from prometheus_client.registry import Collector
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from common.probes import PROBES
+from common.database import released
+from common.observing import processes
+from common.probes import PROBES, Probe, can_run, gauge
 from ingestion.files.bucket import BucketStorage
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +83,13 @@ class Plain:
         return HttpResponse(answer.body, status=answer.status, headers=answer.all_headers)
 
 
-PATH = "/health/"
+HEALTH_PATH = "/health/"
 # Seconds for a response: compose's own check waits for 5, other monitors for as little as 2.
 PATIENCE = 1.5
 # Bytes that must find room in the storage: one more small file.
 ROOM = 256 * 1024
 # Their own, because every thread of the site may be waiting for the database.
-_threads = ThreadPoolExecutor(6, thread_name_prefix="health")
+_health_threads = ThreadPoolExecutor(6, thread_name_prefix="health")
 
 
 def database_answers() -> bool:
@@ -120,11 +131,11 @@ def storage_answers() -> bool:
     return True
 
 
-async def answer(headers: Mapping[str, str]) -> Answer:
+async def answer_health(headers: Mapping[str, str]) -> Answer:
     """What is alive, as JSON; status 503 unless all that is vital is, within PATIENCE seconds."""
     loop = asyncio.get_running_loop()
     tests = {
-        probe: loop.run_in_executor(_threads, probe.alive)
+        probe: loop.run_in_executor(_health_threads, probe.alive)
         for probe in PROBES.values()
         if probe.alive is not None
     }
@@ -136,4 +147,97 @@ async def answer(headers: Mapping[str, str]) -> Answer:
     return Answer(status, json.dumps(body).encode(), {"content-type": "application/json"})
 
 
-health = Plain(answer)
+health = Plain(answer_health)
+
+
+METRICS_PATH = "/metrics"
+# One: scrapes that come at once wait for each other.
+_metrics_thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")
+
+
+# The gauges of all probes take three statements and one round trip to the queues, at most once in
+# so many seconds, whoever scrapes.
+CACHED = 5.0
+
+
+class SiteGauges(Collector):
+    """A collector of `prometheus_client`: the gauges of the whole site, cached."""
+
+    def __init__(self, seconds: float = CACHED) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._until = float("-inf")
+        self._metrics: list[Metric] = []
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges; those of a server that does not answer are left out."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._metrics = list(released(lambda: list(_measure())))
+                self._until = time.monotonic() + self._seconds
+            return self._metrics
+
+    def describe(self) -> list[Metric]:
+        """Nothing: a registry would else ask the servers to learn the names."""
+        return []
+
+
+def _measure() -> Iterator[Metric]:
+    up = gauge("server_up", "Whether a server behind the site answers.", "server")
+    down = set()
+    for probe in PROBES.values():
+        if probe.alive is not None and probe.vital:
+            is_up = bool(probe.alive())
+            up.add_metric([probe.name], float(is_up))
+            if not is_up:
+                down.add(probe.name)
+    yield up
+    for probe in PROBES.values():
+        # A server that is down would only be waited for.
+        if probe.gauges is not None and probe.name not in down and can_run(probe, down):
+            yield from _gauges(probe)
+
+
+def _gauges(probe: Probe) -> list[Metric]:
+    """The gauges; none if the server is too busy for them: it is up all the same."""
+    try:
+        return list(probe.gauges()) if probe.gauges is not None else []
+    except (DatabaseError, RedisError, OperationalError, OSError) as error:
+        logger.warning("The gauges of %s are left out: %s", probe.name, error)
+        return []
+
+
+site_gauges = SiteGauges()
+
+
+def exposition() -> bytes:
+    """All metrics in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(SharedProcesses())
+    registry.register(site_gauges)
+    return generate_latest(registry)
+
+
+class SharedProcesses(Collector):
+    """A collector of what all processes of this machine have counted."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from processes.registry().collect()
+
+    def describe(self) -> list[Metric]:
+        """Nothing: a registry would else collect to learn the names."""
+        return []
+
+
+async def answer_metrics(headers: Mapping[str, str]) -> Answer:
+    """The metrics for the token of the settings, 401 for another, 404 where none is set."""
+    if not settings.METRICS_TOKEN:
+        return Answer(404)
+    expected = f"Bearer {settings.METRICS_TOKEN}".encode()
+    if not hmac.compare_digest(headers.get("authorization", "").encode(), expected):
+        return Answer(401, headers={"www-authenticate": "Bearer"})
+    body = await asyncio.get_running_loop().run_in_executor(_metrics_thread, exposition)
+    return Answer(200, body, {"content-type": CONTENT_TYPE_LATEST})
+
+
+metrics = Plain(answer_metrics)

@@ -1,1 +1,0 @@
-"""Signing in over the web: the page, its refusals."""
