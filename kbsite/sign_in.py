@@ -31,7 +31,7 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from common.accounts import claims, guard, sign_on
+from common.accounts import guard, sign_on
 from common.accounts.models import User
 from common.accounts.quotas import QuotaExceeded
 from common.addresses import address_of, network_of
@@ -72,7 +72,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             case "open":
                 return True
             case "mapped":
-                return bool(claims.group_names(sign_on.claims_of(sociallogin.account)))
+                return bool(sign_on.group_names(sign_on.claims_of(sociallogin.account)))
             case _:
                 return False
 
@@ -87,7 +87,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Refuse in words: without the groups collections would be missing, and nobody knew why."""
-        if missing := claims.left_out(sign_on.claims_of(sociallogin.account)):
+        if missing := sign_on.left_out(sign_on.claims_of(sociallogin.account)):
             logger.warning(sign_on.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
             page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
             page.status_code = 403

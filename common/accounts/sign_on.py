@@ -1,7 +1,9 @@
-"""People who sign in with a provider: what it last said of them, and asking it again.
+"""People who sign in with a provider: their claims and groups (SSO_GROUPS), and asking it again.
 
 Whoever leaves a group at the provider loses its collections at the next log-in or refresh, and
 after SSO_HOURS without either: also in sessions and for API tokens, which ask for groups anew.
+The groups that SSO_GROUPS names are the provider's: a person who signs in with it is in those that
+the claims say, and in no other of them. All other groups stay as they are.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,13 +23,84 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.signals import social_account_added
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import Q
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.utils import timezone
 
-from common.accounts import claims
 from common.accounts.models import SignOn, User
+
+
+def merged(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The claims of an account's stored data: of the ID token, then of the user info."""
+    if "id_token" not in extra and "userinfo" not in extra:
+        return dict(extra)  # SAML's attributes
+    return {**(extra.get("id_token") or {}), **(extra.get("userinfo") or {})}
+
+
+def group_names(claims: Mapping[str, Any]) -> set[str]:
+    """The names of the groups that the claims put a person into."""
+    return {
+        group
+        for claim, by_value in settings.SSO_GROUPS.items()
+        for value in _values(claims, claim)
+        for group in _as_list(by_value.get(value, ()))
+    }
+
+
+def left_out(claims: Mapping[str, Any]) -> list[str]:
+    """The claims of SSO_GROUPS that the provider left out as too long, saying so.
+
+    "Distributed claims" (OpenID Connect Core 1.0, section 5.6.2): Entra ID names them for members
+    of more than 200 groups. Whoever has no such claim is in no group; of these people nobody knows.
+    """
+    elsewhere = claims.get("_claim_names")
+    names = elsewhere if isinstance(elsewhere, Mapping) else {}
+    return sorted(name for name in settings.SSO_GROUPS if name in names and name not in claims)
+
+
+def managed_names() -> set[str]:
+    """The names of all groups that claims decide about."""
+    mapped = settings.SSO_GROUPS.values()
+    return {group for by_value in mapped for to in by_value.values() for group in _as_list(to)}
+
+
+def apply(user: User, claims: Mapping[str, Any]) -> None:
+    """Put the user into the groups of the claims, made where missing, and out of the others."""
+    names = group_names(claims)
+    managed = managed_names()
+    with transaction.atomic():
+        current = dict(user.groups.filter(name__in=managed).values_list("name", "pk"))
+        if gone := [pk for name, pk in current.items() if name not in names]:
+            user.groups.remove(*gone)
+        for name in sorted(names - current.keys()):
+            user.groups.add(Group.objects.get_or_create(name=name)[0])
+
+
+def withdraw(user: User) -> None:
+    """Take the user out of all groups that claims decide about."""
+    apply(user, {})
+
+
+def _values(claims: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The values at a claim's path, `realm_access.roles`; a name with a dot itself comes first."""
+    value_at: Any = claims.get(path)
+    if value_at is None:
+        value_at = claims
+        for part in path.split("."):
+            value_at = value_at.get(part) if isinstance(value_at, Mapping) else None
+    for value in _as_list(value_at):
+        if isinstance(value, str | int):
+            yield str(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +115,7 @@ class Refused(Exception):
 
 def claims_of(account: SocialAccount) -> dict[str, Any]:
     """What the provider last claimed about the account's person."""
-    return claims.merged(account.extra_data or {})
+    return merged(account.extra_data or {})
 
 
 def confirmed(login: SocialLogin) -> None:
@@ -55,7 +129,7 @@ def confirmed(login: SocialLogin) -> None:
             "withdrawn": False,
         },
     )
-    claims.apply(login.account.user, claims_of(login.account))
+    apply(login.account.user, claims_of(login.account))
 
 
 def refresh_all(*, now: datetime | None = None) -> int:
@@ -95,13 +169,13 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
         row.confirmed_at = now
         row.save()
         current = claims_of(row.account)
-        if missing := claims.left_out(current):
+        if missing := left_out(current):
             logger.warning(LEFT_OUT, row.account.uid, ", ".join(missing))
-        claims.apply(row.account.user, current)
+        apply(row.account.user, current)
     elif is_silent:
         row.withdrawn = True
         row.save(update_fields=["withdrawn"])
-        claims.withdraw(row.account.user)
+        withdraw(row.account.user)
 
 
 def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
@@ -177,7 +251,7 @@ def connected(sociallogin: SocialLogin, **_: Any) -> None:
 def disconnected(instance: SignOn, **_: Any) -> None:
     """Withdraw the groups that claims gave: nobody would ask the provider again."""
     if user := User.objects.filter(pk=instance.account.user_id).first():
-        claims.withdraw(user)
+        withdraw(user)
 
 
 # --- secrets in the database: enciphered with a key derived from SECRET_KEY ---

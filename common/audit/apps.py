@@ -9,4 +9,4 @@ class AuditConfig(AppConfig):
     verbose_name = "Audit"
 
     def ready(self) -> None:
-        from common.audit import signals  # noqa: F401 -- registers the receivers
+        from common.audit import trail  # noqa: F401 -- registers the receivers

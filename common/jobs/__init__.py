@@ -8,8 +8,21 @@ revoke   removes the lease: the worker stops at its next write
 sweep    -> messages for idle rows that have none
 """
 
-from common.jobs.leases import MAX_ATTEMPTS, RELEASED, Lease, LeaseLost, claim, revoke, work_on
-from common.jobs.models import BULK, DEFAULT, IMPORTS, INTERACTIVE, Job, JobState
+from common.jobs.leases import (
+    BULK,
+    DEFAULT,
+    IMPORTS,
+    INTERACTIVE,
+    MAX_ATTEMPTS,
+    RELEASED,
+    Job,
+    JobState,
+    Lease,
+    LeaseLost,
+    claim,
+    revoke,
+    work_on,
+)
 from common.jobs.queues import enqueue, send, sweep, waiting, waiting_in
 
 __all__ = [

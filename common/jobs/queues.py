@@ -15,8 +15,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from common.guarded import REDIS
-from common.jobs.leases import J, due, free
-from common.jobs.models import Job
+from common.jobs.leases import J, Job, due, free
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Collections over HTTP: lists, settings, export as files."""
+"""Collections over HTTP: lists, settings, export as files, and the concepts of their documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, StreamingHttpResponse
+from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers, status
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -21,7 +22,7 @@ from common.api.access import requires
 from common.api.errors import Conflict
 from common.api.requests import actor
 from common.api.serializers import CleanSerializer, refuse_unknown
-from common.api.viewsets import ApiViewSet, EditableViewSet
+from common.api.viewsets import ApiViewSet, EditableViewSet, FilterSet
 from ingestion import collections, services
 from ingestion.api.serializers.library import (
     CollectionSerializer,
@@ -32,8 +33,9 @@ from ingestion.api.serializers.library import (
 from ingestion.errors import IngestionError
 from ingestion.events import log
 from ingestion.exporting import writing
-from ingestion.models import Collection, EmbeddingSpace, IdentifierPattern
-from ingestion.models.patterns import INDEXING_FIELDS
+from ingestion.models import Collection, Concept, EmbeddingSpace, IdentifierPattern
+from ingestion.models.library import INDEXING_FIELDS
+from ingestion.models.statistics import ConceptQuerySet
 from ingestion.spaces import changes
 from ingestion.spaces.report import report_on, reports_on
 
@@ -214,3 +216,55 @@ class SpaceViewSet(ApiViewSet[EmbeddingSpace]):
             raise Conflict(str(error)) from error
         space.refresh_from_db()
         return Response(SpaceSerializer(report_on(space)).data, status.HTTP_202_ACCEPTED)
+
+
+class ConceptSerializer(serializers.Serializer[dict[str, Any]]):
+    """A characteristic phrase of documents that the user may read."""
+
+    key = serializers.CharField(
+        help_text="Its lexemes: the value of `concept` in searches and the list of documents."
+    )
+    name = serializers.CharField(source="label", help_text="A form in which the documents use it.")
+    documents = serializers.IntegerField(help_text="The number of documents that have it.")
+    occurrences = serializers.IntegerField(help_text="In these documents together.")
+
+
+class ConceptFilter(FilterSet):  # type: ignore[misc]
+    """Filters of the list of concepts."""
+
+    q = filters.CharFilter(
+        field_name="label__icontains",
+        method="of_found_keys",
+        max_length=200,
+        help_text="Part of a concept, without regard to case.",
+    )
+    document = filters.UUIDFilter(
+        field_name="document__public_id",
+        method="of_found_keys",
+        help_text="The id of a document: its concepts alone, counted over all documents.",
+    )
+
+    def of_found_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
+        """All rows of the keys found, so that the counts are those of the whole library."""
+        found: QuerySet[Any] = queryset.filter(
+            key__in=queryset.filter(**{name: value}).order_by().values("key")
+        )
+        return found
+
+
+class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
+    """The concepts of the documents that the user may read, those of most documents first."""
+
+    serializer_class = ConceptSerializer
+    filterset_class = ConceptFilter
+    open_to_read = True
+    queryset = Concept.objects.none()
+
+    def get_queryset(self) -> ConceptQuerySet:
+        return Concept.objects.visible_to(self.request.user)
+
+    def filter_queryset(self, queryset: Any) -> QuerySet[Any]:
+        """The filtered concepts, a row for each key."""
+        rows: Any = super().filter_queryset(queryset)
+        counted: QuerySet[Any] = rows.counted()
+        return counted

@@ -12,11 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.errors import Conflict
-from common.api.lists import ChoicesFilter, FilterSet
 from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.serializers import ChoiceField, Strict
-from common.api.viewsets import ReadViewSet
+from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers.documents import CollectionField, LanguageField, MetadataField
 from ingestion.api.uploads import HEADER, once
 from ingestion.intake.importing import services

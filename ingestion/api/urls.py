@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.collections import CollectionViewSet, IdentifierPatternViewSet, SpaceViewSet
-from ingestion.api.concepts import ConceptViewSet
+from ingestion.api.collections import (
+    CollectionViewSet,
+    ConceptViewSet,
+    IdentifierPatternViewSet,
+    SpaceViewSet,
+)
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet

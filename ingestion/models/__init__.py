@@ -3,8 +3,7 @@
 from ingestion.models.documents import DeletedDocument, Document, DocumentMove, Purge, SourceKind
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem, WatchedFile, WatchedFolder
-from ingestion.models.library import Collection, Visibility
-from ingestion.models.patterns import IdentifierPattern
+from ingestion.models.library import Collection, IdentifierPattern, Visibility
 from ingestion.models.statistics import (
     Concept,
     CorpusChange,

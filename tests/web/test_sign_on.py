@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from common.accounts import claims, sign_on
+from common.accounts import sign_on
 from common.accounts.models import SignOn, User
 from common.accounts.tasks import forget_sessions
 from ingestion.models import Collection
@@ -203,7 +203,7 @@ class TestWhoGetsAnAccount:
 
 class TestClaims:
     def names(self, **person: Any) -> set[str]:
-        return claims.group_names(person)
+        return sign_on.group_names(person)
 
     def test_values_map_to_groups(self, settings: Any) -> None:
         settings.SSO_GROUPS = {

@@ -146,7 +146,7 @@ def test_a_collector_gets_the_spans_over_http() -> None:
         "import django; django.setup()\n"
         "from opentelemetry import trace\n"
         "from common.observing import tracing\n"
-        "from kbsite.operations.monitoring import traces\n"
+        "from kbsite.operations.monitoring import instrumentation\n"
         "assert instrumentation.start('web') and instrumentation.start('web')\n"
         "with tracing.span('a piece of work'): assert tracing.current_trace()\n"
         "trace.get_tracer_provider().shutdown()\n"

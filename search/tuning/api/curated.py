@@ -9,10 +9,9 @@ from django.db.models import Q, QuerySet
 from django_filters import filters
 from rest_framework import serializers
 
-from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor
 from common.api.serializers import ChoiceField, CleanSerializer
-from common.api.viewsets import EditableViewSet, Row
+from common.api.viewsets import ChoicesFilter, EditableViewSet, FilterSet, Row
 from ingestion.api.serializers.documents import CollectionField
 from ingestion.models import Collection, Document
 from search import curation

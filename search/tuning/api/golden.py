@@ -17,9 +17,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body, read_query
-from common.api.viewsets import ApiViewSet, ReadViewSet
+from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.models import Document
 from search.errors import RunConflict
