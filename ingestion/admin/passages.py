@@ -29,8 +29,8 @@ from common.admin.pages import OwnPages, actor
 from ingestion import services
 from ingestion.admin.fields import LanguageFormField
 from ingestion.documents import editing
-from ingestion.documents.parsing import WEB_SECONDS, ChunkPreview, preview_chunks
-from ingestion.edits.carrying import parsed_text
+from ingestion.documents.carrying import parsed_text
+from ingestion.documents.previewing import WEB_SECONDS, ChunkPreview, preview_chunks
 from ingestion.errors import FileTooLarge, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
 from ingestion.models import Chunk, Collection, Document

@@ -25,8 +25,8 @@ from common.admin.pages import OwnPages, ReadOnly, actor
 from common.api.requests import states
 from ingestion import services
 from ingestion.documents import editing
-from ingestion.edits.anchoring import Fit, fits
-from ingestion.edits.carrying import anchor_of, places_of
+from ingestion.documents.anchoring import Fit, fits
+from ingestion.documents.carrying import anchor_of, places_of
 from ingestion.errors import IngestionError
 from ingestion.files.storage import download
 from ingestion.models import Chunk, ChunkEdit, Document, DocumentVersion, State

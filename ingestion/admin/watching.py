@@ -24,8 +24,8 @@ from common.admin.pages import VisibleOnly, actor
 from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
-from ingestion.intake.watching import changes
-from ingestion.intake.watching.changes import counts_line
+from ingestion.intake import watched
+from ingestion.intake.watched import counts_line
 from ingestion.models import Collection, WatchedFile, WatchedFolder
 
 State = WatchedFolder.State
@@ -65,7 +65,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
         if path == self.instance.path:
             return path  # a folder that is missing at the moment must remain editable
         try:
-            return changes.checked_path(path, acting_user=self.viewer)
+            return watched.checked_path(path, acting_user=self.viewer)
         except IngestionError as error:
             raise forms.ValidationError(str(error)) from error
 
@@ -108,7 +108,7 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         if not change:
             obj.added_by = actor(request)
         super().save_model(request, obj, form, change)
-        changes.look_now(obj, acting_user=actor(request))
+        watched.look_now(obj, acting_user=actor(request))
 
     # --- columns -----------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
     # --- actions ------------------------------------------------------------------------
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        changes.look_now(self.changeable(request, pk), acting_user=actor(request))
+        watched.look_now(self.changeable(request, pk), acting_user=actor(request))
         self.message_user(request, _("The folder is queued for a scan."), messages.SUCCESS)
         return self.back_to(pk)
 
@@ -182,7 +182,7 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         folder = self.changeable(request, pk)
         if not self._may_confirm(request, folder):
             raise PermissionDenied
-        count = changes.confirm_deletion(folder, acting_user=actor(request))
+        count = watched.confirm_deletion(folder, acting_user=actor(request))
         sentence = ngettext(
             "Confirmed: the document of %(count)s missing file will be deleted.",
             "Confirmed: the documents of %(count)s missing files will be deleted.",
@@ -194,7 +194,7 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
     @admin.action(description=_("Scan now"), permissions=["change"])
     def look_at_selected(self, request: HttpRequest, queryset: QuerySet[WatchedFolder]) -> None:
         for folder in queryset:
-            changes.look_now(folder, acting_user=actor(request))
+            watched.look_now(folder, acting_user=actor(request))
         self.message_user(request, _("The folders are queued for a scan."), messages.SUCCESS)
 
     def _may_confirm(self, request: HttpRequest, folder: WatchedFolder) -> bool:

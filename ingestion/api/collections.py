@@ -24,7 +24,7 @@ from common.api.requests import actor
 from common.api.serializers import CleanSerializer, refuse_unknown
 from common.api.viewsets import ApiViewSet, EditableViewSet, FilterSet
 from ingestion import collections, services
-from ingestion.api.serializers.library import (
+from ingestion.api.library_serializers import (
     CollectionSerializer,
     SpaceListSerializer,
     SpaceSerializer,

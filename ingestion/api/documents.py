@@ -22,7 +22,7 @@ from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
 from ingestion import services
-from ingestion.api.serializers.documents import (
+from ingestion.api.document_serializers import (
     DocumentChangeSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,

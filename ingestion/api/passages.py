@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from common.api.requests import actor, read_body
 from common.api.viewsets import ApiViewSet
 from ingestion import services
-from ingestion.api.serializers.library import (
+from ingestion.api.library_serializers import (
     ChunkEditSerializer,
     ChunkSerializer,
     PlaceSerializer,

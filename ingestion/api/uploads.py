@@ -23,7 +23,7 @@ from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, read_body
 from common.api.viewsets import ApiViewSet
 from ingestion import idempotency, services
-from ingestion.api.serializers.documents import (
+from ingestion.api.document_serializers import (
     BatchDeleteSerializer,
     BatchSerializer,
     BatchUploadSerializer,

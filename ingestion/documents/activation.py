@@ -15,8 +15,7 @@ from django.utils import timezone
 from common.jobs import Lease, LeaseLost, enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking import embedding_text
-from ingestion.documents import pictures
-from ingestion.edits import carrying
+from ingestion.documents import carrying, pictures
 from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage

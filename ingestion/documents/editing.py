@@ -23,8 +23,8 @@ from common.jobs import enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking.options import TextLimits
 from ingestion.documents import versions
-from ingestion.edits.anchoring import rebased
-from ingestion.edits.carrying import anchor, parsed_text, patterns, rewrite
+from ingestion.documents.anchoring import rebased
+from ingestion.documents.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
 from ingestion.events import log

@@ -24,14 +24,14 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.documents.parsing import ocr_of_settings
+from ingestion.documents.previewing import ocr_of_settings
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page, recognise_page
-from ingestion.parsing.limits import MIB, ParseLimits
-from ingestion.parsing.pages.marks import Box, Word, places_of
-from ingestion.parsing.pages.pictures import DECK_FILE, is_deck, is_drawn, is_recognised
+from ingestion.parsing.page_marks import Box, Word, places_of
+from ingestion.parsing.page_pictures import DECK_FILE, is_deck, is_drawn, is_recognised
+from ingestion.parsing.protocol import MIB, ParseLimits
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2

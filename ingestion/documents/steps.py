@@ -23,8 +23,10 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
-from ingestion.documents import activation, parsing, versions
-from ingestion.documents.parsing import open_file
+from ingestion.documents import activation, carrying, parts, versions
+from ingestion.documents.carrying import names_of
+from ingestion.documents.carrying import patterns as known_patterns
+from ingestion.documents.previewing import open_file
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -32,9 +34,6 @@ from ingestion.domain import (
     block_spans,
     extracted_text,
 )
-from ingestion.edits import carrying
-from ingestion.edits.carrying import names_of
-from ingestion.edits.carrying import patterns as known_patterns
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -171,7 +170,7 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
             kind = format_of(version.media_type)
             with metrics.timed(metrics.DOCUMENT_SECONDS, format=kind, step="parse"):
                 parsed = open_file(path, version.file_name, parts_to=folder)
-            refused = parsing.take_in(lease, parsed.parts)
+            refused = parts.take_in(lease, parsed.parts)
     except FileNotFoundError:
         raise DamagedFile(gettext("The stored file is missing. Upload it again.")) from None
     return replace(parsed, warnings=(*parsed.warnings, *refused))

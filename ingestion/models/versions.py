@@ -126,7 +126,7 @@ MAX_QUESTION_CHARS = 4000
 
 
 class ChunkEdit(models.Model):
-    """A hand edit of one chunk of a document. It outlives the chunk (`ingestion.edits.anchoring`).
+    """A hand edit of one chunk of a document. It outlives the chunk (`documents.anchoring`).
 
     Its anchor locates it: the hashes of the chunk's parsed text and of its neighbours', the
     headings and the ordinal. `Chunk.edit` refers to the edit wherever it is applied.

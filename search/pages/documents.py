@@ -24,8 +24,8 @@ from ingestion.documents import pictures
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
-from ingestion.parsing.pages.marks import SCALE
-from ingestion.parsing.pages.pictures import is_deck
+from ingestion.parsing.page_marks import SCALE
+from ingestion.parsing.page_pictures import is_deck
 from search.analytics.interactions import record_interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import language_label, metadata_shown, type_label

@@ -11,7 +11,7 @@ from django.db.models import F, Q, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lag
 
-from ingestion.lexical.ngrams import spaced
+from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.presentation.reading import DocumentPassage, ShownPassages

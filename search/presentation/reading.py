@@ -11,7 +11,7 @@ from django.db.models import F
 from django.db.models.expressions import RawSQL
 
 from ingestion.chunking.sections import Neighbour, Section, lead, repeated, section_of
-from ingestion.lexical.ngrams import joined_sql, spaced
+from ingestion.lexical.languages import joined_sql, spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.presentation.blocks import Part, parts_in, unmarked, without

@@ -13,7 +13,7 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical.ngrams import hyphenated_sql, joined_sql, tidied_sql, units
+from ingestion.lexical.languages import hyphenated_sql, joined_sql, tidied_sql, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import TypeVar
 
-from ingestion.lexical.ngrams import units
+from ingestion.lexical.languages import units
 from search.domain import Query
 from search.query.parse import MAX_QUERY_CHARS
 

@@ -13,8 +13,8 @@ from ingestion.lexical.languages import (
     language_odds,
     primary_code,
     text_config,
+    units,
 )
-from ingestion.lexical.ngrams import units
 from search.domain import Classifier, Profile, Reading, Weights
 
 # Share of the vector's weight. German questions on German text with an English-only model

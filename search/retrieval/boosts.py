@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import BooleanField, F, FloatField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from ingestion.lexical.ngrams import units
+from ingestion.lexical.languages import units
 from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Boost, Pinned, Profile, Query
 from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought

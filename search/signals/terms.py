@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.ngrams import joined_sql, spaced
+from ingestion.lexical.languages import joined_sql, spaced
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 

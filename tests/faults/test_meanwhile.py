@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from common.jobs import Lease
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.edits.carrying import parsed_text
+from ingestion.documents.carrying import parsed_text
 from ingestion.errors import StateConflict
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, Document, DocumentVersion, State

@@ -12,7 +12,7 @@ from django.core.management.base import SystemCheckError
 
 from ingestion.documents import steps
 from ingestion.models import Document, State
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 from kbsite.operations.probes import machine
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document, upload

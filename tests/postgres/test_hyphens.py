@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion.lexical import ngrams, terms
-from ingestion.lexical.ngrams import spaced
+from ingestion.lexical import languages, terms
+from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Signal, TitleScorer
 from search.pipeline import search
@@ -43,7 +43,7 @@ def idf(chunks: int, frequency: int) -> float:
 
 def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
     """The lexemes of a text as indexed, with their positions."""
-    vector = ngrams.with_joined_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
+    vector = languages.with_joined_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
         return dict(cursor.fetchall())
@@ -52,7 +52,7 @@ def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
 def joined(text: str) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT joined FROM {ngrams.joined_sql('%s')} parted ORDER BY nth", [spaced(text)]
+            f"SELECT joined FROM {languages.joined_sql('%s')} parted ORDER BY nth", [spaced(text)]
         )
         return [row[0] for row in cursor.fetchall()]
 

@@ -15,7 +15,7 @@ from pytest import approx
 
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
-from ingestion.lexical.ngrams import spaced, spaced_sql
+from ingestion.lexical.languages import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
 from ingestion.spaces import sentences
 from search.domain import QueryClass, Signal, Weights

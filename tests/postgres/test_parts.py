@@ -9,7 +9,7 @@ import pytest
 from common.accounts.models import User
 from common.jobs import Lease
 from ingestion import services
-from ingestion.documents import parsing as parts_module
+from ingestion.documents import parts as parts_module
 from ingestion.documents import steps
 from ingestion.domain import Part
 from ingestion.lexical import terms

@@ -10,8 +10,8 @@ import pytest
 
 from common.accounts.models import User
 from ingestion.documents import steps
-from ingestion.intake.watching import changes
-from ingestion.intake.watching.scanning import scan
+from ingestion.intake import watched
+from ingestion.intake.scanning import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.versions import UNFINISHED
 from tests.support.factories import make_collection, upload
@@ -195,7 +195,7 @@ def test_a_large_deletion_is_mirrored_once_it_is_confirmed(
 ) -> None:
     lose_most(root)
     looks(folder, 2)
-    assert changes.confirm_deletion(folder, acting_user=administrator) == 2
+    assert watched.confirm_deletion(folder, acting_user=administrator) == 2
     looks(folder, 1)
     assert sources(folder) == ["deep/c.txt"]
     assert (folder.state, folder.message) == (State.OK, "")
@@ -218,7 +218,7 @@ def test_a_disk_that_comes_back_takes_a_confirmation_away(
     lose_it(root)
     root.mkdir()
     looks(folder, 2)
-    changes.confirm_deletion(folder, acting_user=None)
+    watched.confirm_deletion(folder, acting_user=None)
     root.rmdir()
     root.with_name("elsewhere").rename(root)
     looks(folder, 1)
@@ -300,15 +300,15 @@ def test_patterns_and_depth_narrow_a_folder(root: Path) -> None:
 def test_whose_folders_may_be_watched(
     root: Path, reader: User, administrator: User, settings: object
 ) -> None:
-    assert changes.checked_path(f"{root}/../share", acting_user=administrator) == str(root)
-    with pytest.raises(changes.WatchRefused, match="WATCH_ROOTS"):
-        changes.checked_path(str(root), acting_user=reader)
+    assert watched.checked_path(f"{root}/../share", acting_user=administrator) == str(root)
+    with pytest.raises(watched.WatchRefused, match="WATCH_ROOTS"):
+        watched.checked_path(str(root), acting_user=reader)
     settings.WATCH_ROOTS = [root.parent]  # type: ignore[attr-defined]
-    assert changes.checked_path(str(root), acting_user=reader) == str(root)
-    with pytest.raises(changes.WatchRefused, match="WATCH_ROOTS"):
-        changes.checked_path(f"{root.parent}/../", acting_user=reader)
-    with pytest.raises(changes.WatchRefused, match="its own files"):
-        changes.checked_path("/", acting_user=administrator)
+    assert watched.checked_path(str(root), acting_user=reader) == str(root)
+    with pytest.raises(watched.WatchRefused, match="WATCH_ROOTS"):
+        watched.checked_path(f"{root.parent}/../", acting_user=reader)
+    with pytest.raises(watched.WatchRefused, match="its own files"):
+        watched.checked_path("/", acting_user=administrator)
 
 
 def test_two_looks_at_once_are_one(folder: WatchedFolder) -> None:

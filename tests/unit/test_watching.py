@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingestion.intake.walking import Seen
-from ingestion.intake.watching.changes import KnownFile, compare, wanted
+from ingestion.intake.watched import KnownFile, compare, wanted
 
 
 @pytest.mark.parametrize(

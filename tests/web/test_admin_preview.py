@@ -100,7 +100,7 @@ def test_a_large_file_shows_its_beginning(admin: Client, monkeypatch: pytest.Mon
     """The thread of the web server does not cut all of it into passages."""
     clock = count(0, 0.5)
     monkeypatch.setattr(
-        "ingestion.documents.parsing.time", SimpleNamespace(monotonic=lambda: next(clock))
+        "ingestion.documents.previewing.time", SimpleNamespace(monotonic=lambda: next(clock))
     )
     page = shown(admin, SENTENCE * 200, "ropes.md", chunk_tokens=40, overlap_tokens=0)
     assert page.count("sy-preview-text") == 2

@@ -34,7 +34,7 @@ from ingestion.models import Import, ImportItem
 from ingestion.parsing.formats.archive import RATIO_COUNTS_FROM, UNREADABLE
 from ingestion.parsing.formats.parts import safe_path, unique_path
 from ingestion.parsing.formats.zip_archive import is_of_the_system, member_names
-from ingestion.parsing.limits import MIB, ParseLimits
+from ingestion.parsing.protocol import MIB, ParseLimits
 
 PATH = "path"
 """The import option with the path of a local file, which a command reads in place."""

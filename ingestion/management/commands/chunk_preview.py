@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ingestion.documents.parsing import ChunkPreview, preview_chunks
+from ingestion.documents.previewing import ChunkPreview, preview_chunks
 from ingestion.domain import ChunkDraft
 from ingestion.errors import IngestionError
 from ingestion.parsing.child.scratch import scratch_directory

@@ -9,7 +9,7 @@ from django.template.defaultfilters import pluralize
 from tqdm import tqdm
 
 from ingestion.lexical import concepts
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 
 
 class Command(PlainCommand):

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from ingestion.errors import IngestionError
 from ingestion.exporting.restoring import restore
-from ingestion.management.base import WaitingCommand
+from ingestion.management import WaitingCommand
 from ingestion.models import DocumentVersion
 from ingestion.models.versions import UNFINISHED
 

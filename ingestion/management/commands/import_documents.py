@@ -26,7 +26,7 @@ from ingestion.intake.importing.manifests import BASE
 from ingestion.intake.importing.protocol import FILES, MANIFEST_ENDS, file_option
 from ingestion.intake.importing.runner import run
 from ingestion.intake.importing.services import counts_of
-from ingestion.management.base import WaitingCommand, language_code
+from ingestion.management import WaitingCommand, language_code
 from ingestion.metadata import Metadata, from_pairs
 from ingestion.models import Collection, Document, Import, ImportItem, State, Visibility
 from ingestion.models.versions import UNFINISHED

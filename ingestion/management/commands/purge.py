@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.template.defaultfilters import pluralize
 
 from ingestion import services
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 
 
 class Command(PlainCommand):

@@ -13,9 +13,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q, QuerySet
 
 from ingestion.errors import IngestionError
-from ingestion.intake.watching.changes import checked_path, confirm_deletion, line_of
-from ingestion.intake.watching.scanning import scan
-from ingestion.management.base import PlainCommand, language_code
+from ingestion.intake.scanning import scan
+from ingestion.intake.watched import checked_path, confirm_deletion, line_of
+from ingestion.management import PlainCommand, language_code
 from ingestion.models import Collection, WatchedFile, WatchedFolder
 
 # Between two scans of a file that may still be being written.

@@ -21,12 +21,11 @@ from typing import Any
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
+from ingestion.parsing import page_pictures
 from ingestion.parsing.child.isolation import Confinement, cut_off
 from ingestion.parsing.child.scratch import stage, write_stages
-from ingestion.parsing.formats import pandoc
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.pages import pictures
-from ingestion.parsing.protocol import Extraction, Ocr, ScannedPages, Source
+from ingestion.parsing.formats import markup
+from ingestion.parsing.protocol import Extraction, Ocr, ParseLimits, ScannedPages, Source
 from ingestion.parsing.registry import parser_for
 
 # A soft hyphen within a word would keep searches from matching the word.
@@ -141,7 +140,7 @@ def outcome_of(source: Source, page: int) -> dict[str, object]:
 def _page(source: Source, page: int) -> dict[str, object]:
     """Draw a page; with OCR wanted, read its words instead."""
     with stage("recognise" if source.ocr.wanted else "draw"):
-        return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
+        return (page_pictures.recognise if source.ocr.wanted else page_pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
@@ -154,17 +153,17 @@ def _confinement(job: dict[str, Any], scratch: Path) -> Confinement:
     return Confinement(
         reads=(Path(job["path"]), *([Path(data)] if data else []), *_office_files(job)),
         writes=scratch,
-        runs=(program,) if (program := pandoc.executable()) else (),
+        runs=(program,) if (program := markup.executable()) else (),
         account=job["account"],
     )
 
 
 def _office_files(job: dict[str, Any]) -> tuple[Path, ...]:
     """LibreOffice's own files, for a child that draws slides with it; none for any other."""
-    path = pictures.office_library()
-    if not job["page"] or not pictures.is_deck(job["file_type"][0]) or path is None:
+    path = page_pictures.office_library()
+    if not job["page"] or not page_pictures.is_deck(job["file_type"][0]) or path is None:
         return ()
-    return (path.parent.parent, *pictures.OFFICE_FOLDERS)
+    return (path.parent.parent, *page_pictures.OFFICE_FOLDERS)
 
 
 def apply_limits(limits: ParseLimits, others: int = 0) -> None:

@@ -20,10 +20,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ingestion.parsing import page_pictures
 from ingestion.parsing.child import child, privileges
 from ingestion.parsing.child.scratch import used_bytes
-from ingestion.parsing.formats import pandoc
-from ingestion.parsing.pages import pictures
+from ingestion.parsing.formats import markup
 from ingestion.parsing.registry import parser_for
 
 IDLE_SECONDS = 300
@@ -88,10 +88,10 @@ def _load(job: dict[str, Any]) -> None:
     loaded = len(sys.modules)
     with suppress(Exception):
         if job["page"]:
-            pictures.load()
+            page_pictures.load()
         else:
             parser_for(job["file_type"][0])
-            pandoc.executable()
+            markup.executable()
     if len(sys.modules) > loaded:
         gc.collect()
         gc.freeze()  # a child that collects would copy every page

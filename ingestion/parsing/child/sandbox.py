@@ -31,10 +31,9 @@ from ingestion.parsing.child.scratch import (
     scratch_directory,
 )
 from ingestion.parsing.formats.parts import PARTS_FOLDER, safe_path, unique_path
-from ingestion.parsing.limits import MIB, ParseLimits
-from ingestion.parsing.pages.marks import Word
-from ingestion.parsing.pages.pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
-from ingestion.parsing.protocol import Ocr
+from ingestion.parsing.page_marks import Word
+from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
+from ingestion.parsing.protocol import MIB, Ocr, ParseLimits
 
 logger = logging.getLogger(__name__)
 

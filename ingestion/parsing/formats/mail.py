@@ -21,8 +21,7 @@ from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.parts import PartKeeper
 from ingestion.parsing.formats.syntax_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, ParseLimits, Source, StatedMetadata
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _DEEPEST = 50

@@ -12,9 +12,9 @@ from typing import Any
 
 from ingestion.errors import DamagedFile
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.markup import MarkdownReader
-from ingestion.parsing.formats.pandoc import (
+from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
+    MarkdownReader,
     Tree,
     is_too_deep,
     plain_text,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.pandoc import (
+from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
     Tree,
     is_too_deep,

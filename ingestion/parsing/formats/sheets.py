@@ -24,8 +24,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import office
 from ingestion.parsing.formats.archive import UNREADABLE
 from ingestion.parsing.formats.tabular import has_header_row, lone_cell
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source
+from ingestion.parsing.protocol import Extraction, ParseLimits, Source
 
 if TYPE_CHECKING:
     import anydoc

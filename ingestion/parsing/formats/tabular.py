@@ -12,8 +12,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source
+from ingestion.parsing.protocol import Extraction, ParseLimits, Source
 
 Row = list[str]
 

@@ -10,13 +10,11 @@ from xml.parsers import expat
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
-from ingestion.parsing.formats.markup import decode_html
-from ingestion.parsing.formats.pandoc import plain_text
+from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.syntax_tree import strip_tags
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source
+from ingestion.parsing.protocol import Extraction, ParseLimits, Source
 
 _DEEPEST = 500
 _TITLES = frozenset({"title", "head", "heading", "article-title"})

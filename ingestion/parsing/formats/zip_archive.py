@@ -19,8 +19,7 @@ from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.parsing.formats.archive import RATIO_COUNTS_FROM, UNREADABLE, members_of
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.parts import PartKeeper, Refusal, is_archive
-from ingestion.parsing.limits import MIB
-from ingestion.parsing.protocol import Extraction, Source
+from ingestion.parsing.protocol import MIB, Extraction, Source
 
 DEEPEST = 2
 """Levels of nested archives that are unpacked, including the uploaded one."""

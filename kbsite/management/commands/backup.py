@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.core.management.base import CommandError, CommandParser
 
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 from kbsite.operations import backups
 from kbsite.operations import database as db
 

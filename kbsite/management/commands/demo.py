@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 from kbsite.demo import documents, examples, site
 from kbsite.demo.stop import AlreadyRunning, SupervisorError, alone
 from kbsite.demo.supervisor import Supervisor

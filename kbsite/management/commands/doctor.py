@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from common.probes import Finding, State, examine
-from ingestion.lexical.recounting import recount
+from ingestion.models.statistics import recount
 
 _COLOURS = {State.OK: "SUCCESS", State.LOOK: "WARNING", State.WRONG: "ERROR"}
 _WIDTH = max(map(len, State))

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 from kbsite.management.commands.backup import add_folder, required_folder
 from kbsite.operations import backups
 from kbsite.operations import database as db

@@ -22,7 +22,7 @@ from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 from kbsite.operations import backups
 from kbsite.operations.monitoring import endpoints
 from kbsite.operations.probes import deployment

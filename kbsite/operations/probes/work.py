@@ -24,7 +24,7 @@ from common.observing import processes
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
-from ingestion.lexical import recounting
+from ingestion.models.statistics import differences
 from kbsite.operations.monitoring import endpoints
 from search.answers.generating import server as answering
 from search.engine import configuration
@@ -52,11 +52,11 @@ def embedder() -> Iterator[Finding]:
 @register("statistics", needs="migrations")
 def statistics() -> Iterator[Finding]:
     """Whether the figures behind keyword scores equal a recount."""
-    differences = recounting.differences()
-    if differences:
+    wrong_counts = differences()
+    if wrong_counts:
         text = "; ".join(
             f"collection {pk}: {stated:,} passages stated, {counted:,} counted"
-            for pk, stated, counted in differences[:5]
+            for pk, stated, counted in wrong_counts[:5]
         )
         yield wrong(text, "Run: manage.py doctor --recount")
     else:

@@ -169,7 +169,7 @@ def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Scripts without spaces: pairs of characters stand for words, as in `ingestion.lexical.ngrams`.
+# Scripts without spaces: pairs of characters stand for words, as in `ingestion.lexical.languages`.
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 # A suffix of at most so many letters is an inflection of the same stem. A guess.
 SUFFIX = 4

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common.probes import Finding, look
-from ingestion.lexical.ngrams import spaced
+from ingestion.lexical.languages import spaced
 from search.domain import Profile, Query, Signal
 from search.engine.adjust import Weighing
 from search.parts.concepts import CONCEPTS

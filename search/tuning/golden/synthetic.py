@@ -23,7 +23,7 @@ from django.utils.translation import gettext
 
 from ingestion.domain import BlockKind
 from ingestion.identifiers import Pattern, find_identifiers
-from ingestion.lexical.ngrams import spaced
+from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Document, Visibility
 from ingestion.models.library import Viewer
 from search.engine import configuration

@@ -24,7 +24,7 @@ from ingestion.documents.progress import (
 )
 from ingestion.errors import IngestionError
 from ingestion.lexical import terms
-from ingestion.management.base import PlainCommand
+from ingestion.management import PlainCommand
 from ingestion.models import Collection
 from search.errors import SearchError
 from search.tuning.evaluation.collections import (

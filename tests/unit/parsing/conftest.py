@@ -9,7 +9,7 @@ import pytest
 
 from ingestion.domain import ParsedDocument
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 
 Parse = Callable[..., ParsedDocument]
 

@@ -12,7 +12,7 @@ from ingestion.parsing.child.child import clean_block
 from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
 from ingestion.parsing.formats.markup import MarkdownReader, pandoc_tree
 from ingestion.parsing.formats.syntax_tree import Node
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = ParseLimits()

@@ -10,8 +10,7 @@ import pytest
 from ingestion.domain import Block
 from ingestion.files import filetypes
 from ingestion.parsing.child.child import outcome_of
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Source
+from ingestion.parsing.protocol import ParseLimits, Source
 from tests.samples import builders
 from tests.samples.builders import CODE, TABLE
 

@@ -22,7 +22,7 @@ from ingestion.errors import DamagedFile, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
 from ingestion.parsing.child import scratch
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 from tests.samples import builders
 
 from . import hostile

@@ -18,7 +18,7 @@ import pytest
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.formats.archive import read_properties
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import ParseLimits
 from tests.samples import builders
 
 from .conftest import Parse

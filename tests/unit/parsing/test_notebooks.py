@@ -9,8 +9,8 @@ import pytest
 from ingestion.errors import DamagedFile, NoText, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.files.filetypes import sniff
+from ingestion.parsing.formats.markup import TOO_DEEP_WARNING
 from ingestion.parsing.formats.notebook import OUTPUT_CHARS
-from ingestion.parsing.formats.pandoc import TOO_DEEP_WARNING
 from tests.samples.builders import CODE, TABLE
 from tests.samples.sheets_and_slides import make_notebook
 

@@ -12,8 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.errors import NoText
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, installed
+from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, ParseLimits, installed
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks

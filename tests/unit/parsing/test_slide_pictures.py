@@ -11,10 +11,10 @@ from PIL import Image
 
 from ingestion.errors import ParseFailed, ParseLimitExceeded
 from ingestion.files.filetypes import ODP, PDF, PPT, PPTX
+from ingestion.parsing import page_pictures
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page
-from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.pages import pictures
-from ingestion.parsing.pages.marks import SCALE, places_of
+from ingestion.parsing.page_marks import SCALE, places_of
+from ingestion.parsing.protocol import ParseLimits
 from tests.samples.builders import make_zip
 from tests.samples.sheets_and_slides import make_odp, make_pptx
 from tests.support.programs import needs
@@ -67,10 +67,10 @@ def test_a_deck_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
 
 
 def test_without_libreoffice_slides_have_no_pictures(monkeypatch: Any) -> None:
-    monkeypatch.setattr(pictures, "office_library", lambda: None)
+    monkeypatch.setattr(page_pictures, "office_library", lambda: None)
     decks = (PPTX, ODP, PPT)
-    assert not any(pictures.is_drawn(kind.media_type) for kind in decks)
-    monkeypatch.setattr(pictures, "office_library", lambda: Path("/opt/office"))
-    assert [pictures.is_drawn(kind.media_type) for kind in decks] == [True, True, False]
-    assert pictures.is_drawn(PDF.media_type)
-    assert not pictures.is_recognised(PPTX.media_type)
+    assert not any(page_pictures.is_drawn(kind.media_type) for kind in decks)
+    monkeypatch.setattr(page_pictures, "office_library", lambda: Path("/opt/office"))
+    assert [page_pictures.is_drawn(kind.media_type) for kind in decks] == [True, True, False]
+    assert page_pictures.is_drawn(PDF.media_type)
+    assert not page_pictures.is_recognised(PPTX.media_type)

@@ -28,7 +28,7 @@ from common.jobs import Lease, work_on
 from ingestion.errors import IngestionError, NotStored
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.intake.walking import open_below, shown
-from ingestion.intake.watching.changes import (
+from ingestion.intake.watched import (
     Differences,
     FolderListing,
     FolderTrouble,

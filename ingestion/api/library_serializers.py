@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.api.serializers import CleanSerializer, Strict
-from ingestion.api.serializers.documents import LanguageField
+from ingestion.api.document_serializers import LanguageField
 from ingestion.collections import groups_problem
 from ingestion.models import Chunk, ChunkEdit, Collection, EmbeddingSpace
 from ingestion.models.versions import MAX_QUESTION_CHARS

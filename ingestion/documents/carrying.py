@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.jobs import Lease
-from ingestion.edits.anchoring import Anchor, ChunkPlace, Fit, fits, text_hash
+from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, fits, text_hash
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical.signatures import signature

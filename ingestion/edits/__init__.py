@@ -1,1 +1,0 @@
-"""Hand edits of passages, and their transfer to new versions."""

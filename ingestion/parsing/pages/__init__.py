@@ -1,1 +1,0 @@
-"""Pictures of pages, and the places of a passage on them."""
