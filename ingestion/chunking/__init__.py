@@ -1,7 +1,7 @@
 """Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. docs/adr/0010-chunking.md says why.
 
 Read in this order: `options`, `units` (blocks -> units that are never split), `packing`
-(units -> passages -> drafts), then their helpers: `pieces`, `tables`, `prefix`. `sections`
+(units -> passages -> drafts), then their helper `pieces`. `sections`
 widens a stored chunk to the section around it.
 """
 

@@ -223,3 +223,12 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
     if stripped:
         start += len(piece) - len(piece.lstrip())
         yield start, start + len(stripped)
+
+
+def whole_or_sentences(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
+    """Yield the text as one piece if it fits, else its sentences."""
+    pieces = list(prose_pieces(text, limit, tokenizer))
+    weight = sum(piece.weight for piece in pieces)
+    if pieces and weight <= limit:
+        return iter((Piece(pieces[0].start, pieces[-1].end, weight),))
+    return iter(pieces)

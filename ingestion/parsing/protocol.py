@@ -1,4 +1,4 @@
-"""The protocol of a parser: file in, blocks and metadata out."""
+"""The protocol of a parser: file in, blocks and metadata out. Limits: docs/adr/0008-parsers.md."""
 
 from __future__ import annotations
 

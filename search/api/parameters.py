@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common.api.viewsets import MAX_PAGE
 from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -13,6 +12,7 @@ from rest_framework.views import set_rollback
 from common.accounts.quotas import QuotaExceeded
 from common.api import errors
 from common.api.serializers import ChoiceField, Parameters
+from common.api.viewsets import MAX_PAGE
 from common.errors import UserError
 from ingestion.api.document_serializers import LanguageField
 from ingestion.errors import (

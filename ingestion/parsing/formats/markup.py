@@ -1,4 +1,4 @@
-"""HTML, Markdown, AsciiDoc and Org -> Blocks, by pandoc; what is CommonMark without it."""
+"""HTML, Markdown, AsciiDoc and Org -> Blocks, by pandoc, run as a program: it is GPL."""
 
 from __future__ import annotations
 
