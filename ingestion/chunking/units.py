@@ -21,8 +21,6 @@ from ingestion.chunking.pieces import (
 from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, Block, BlockKind, row_text
 from ingestion.embedding.protocol import Tokenizer
 
-Row = tuple[str, ...]
-
 
 def table_pieces(
     text: str, has_header: bool, size: int, limit: int, tokenizer: Tokenizer
@@ -44,7 +42,7 @@ class _Splitter:
         self.size = size
         self.limit = limit
         self.tokenizer = tokenizer
-        self.names: Row = ()
+        self.names: tuple[str, ...] = ()
         self.header = ""
         self.header_weight = 0
 
@@ -102,7 +100,7 @@ class _Splitter:
         if first < len(spans) and self.text[spans[first][0] : row[1]].strip():
             yield self._cells_piece(spans[first:], names[first:], total)
 
-    def _cells_piece(self, spans: list[Span], names: Row, weight: int) -> Piece:
+    def _cells_piece(self, spans: list[Span], names: tuple[str, ...], weight: int) -> Piece:
         header = row_text(names) if any(names) else ""
         return Piece(spans[0][0], spans[-1][1], weight, Break.ITEM, header)
 

@@ -6,14 +6,12 @@ Tried in this order; an ambiguous match is refused:
 2. between the same two neighbours under the same headings, if enough of the text remains;
 3. the passage with most of the text.
 
-A changed text is merged word by word, as lines are in version control: the words before and after
-each change must be the same in the new text; the rest may differ. So an edit also survives other
-chunk sizes, unless the words that it changes are split between chunks.
+A changed text is merged word by word, as lines are in version control: the words around a change
+must be unchanged. So an edit survives other chunk sizes, unless its words are split between chunks.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -144,11 +142,6 @@ TWICE = "Several passages match it equally well."
 CHANGED = "The words that it changes have also changed in the document."
 SAID = "The document now contains the edited text itself."
 TAKEN = "Another edit already applies to the matching passage."
-
-
-def text_hash(text: str) -> str:
-    """The hash that identifies equal texts, as in ChunkDraft."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def fits(anchors: Sequence[Anchor], places: Sequence[ChunkPlace]) -> list[Fit | Misfit]:

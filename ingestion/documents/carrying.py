@@ -6,13 +6,14 @@ settle -> once it is searchable: update the anchors, list edits without a passag
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.jobs import Lease
-from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, fits, text_hash
+from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, fits
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical.signatures import signature
@@ -165,3 +166,8 @@ def _identify(chunk: Chunk, version: DocumentVersion, all_patterns: Sequence[Pat
         )
         for form, (place, strength) in placed.items()
     )
+
+
+def text_hash(text: str) -> str:
+    """The hash that identifies equal texts, as in ChunkDraft."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

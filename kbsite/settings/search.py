@@ -26,7 +26,7 @@ VECTOR_INDEX = env.bool("VECTOR_INDEX", default=True)
 CONFIDENCE_BASE_RATE = env.float("CONFIDENCE_BASE_RATE", default=0.5)
 
 # The judged collections that ship, by name: the dotted paths of functions that make one.
-JUDGED_COLLECTIONS = {"demo": "kbsite.demo.documents.collection"}
+JUDGED_COLLECTIONS = {"demo": "kbsite.demo.examples.collection"}
 
 # --- reranker ---
 # The server that reads the first results of profiles that give it a share; empty: none. The

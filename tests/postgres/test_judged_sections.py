@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection
-from kbsite.demo import documents
+from kbsite.demo import documents, examples
 from search.engine import configuration
 from search.models import Calibration
 from search.ranking import confidence
@@ -165,7 +165,7 @@ class TestEvaluate:
 
 class TestShipped:
     def test_questions_and_grades_fit_together(self) -> None:
-        found = documents.collection()
+        found = examples.collection()
         assert len(found.queries) >= 60
         assert len(found.without_answer) >= 5
         texts = {**found.queries, **found.without_answer}
@@ -180,12 +180,12 @@ class TestShipped:
                 collection, file.content, file_name=file.file_name, source=file.source
             )
             assert made.current is not None
-        judgements = documents.collection()
-        found = resolve(judgements, [collection.slug], documents.aliases())
+        judgements = examples.collection()
+        found = resolve(judgements, [collection.slug], examples.aliases())
         assert [name for name in found.missing if name.startswith("samples/")] == []
 
         lines: list[str] = []
-        documents.load_golden_queries(lines.append)
+        examples.load_golden_queries(lines.append)
         questions = {each.text: each for each in golden_set()}
         assert len(questions) == GoldenQuery.objects.count() >= 14
         assert f"{len(questions)} golden queries" in lines[0]
@@ -200,7 +200,7 @@ class TestShipped:
         assert right.source == "samples/machinery-underground.docx"
 
         Judgement.objects.filter(query=belt).delete()
-        documents.load_golden_queries(lines.append)
+        examples.load_golden_queries(lines.append)
         assert len(lines) == 1
         assert not Judgement.objects.filter(query=belt).exists()
 
@@ -210,8 +210,8 @@ class TestShipped:
         page = documents.SourceFile("page.rst", "django-9.9/page.txt", b"Page\n====\n\nText.\n")
         monkeypatch.setattr(documents, "django_docs", lambda folder, say: [page])
         monkeypatch.setattr(documents, "samples", list)
-        monkeypatch.setattr(documents, "finish", process)
-        slugs, aliases = documents.load(print, 1)
+        monkeypatch.setattr(examples, "finish", process)
+        slugs, aliases = examples.load(print, 1)
         collection = Collection.objects.get(slug=slugs[0])
         assert collection.name == "judged: demo"
         assert collection.visibility == "groups"

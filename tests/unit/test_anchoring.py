@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, Misfit, fits, rebased, text_hash
+from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, Misfit, fits, rebased
+from ingestion.documents.carrying import text_hash
 
 ROPE = "The rope is ten metres long. It hangs at the second sump. Check it for wear every year."
 PUMP = "The bilge pump is greased at noon by whoever has the watch, whatever the weather may be."

@@ -120,7 +120,7 @@ class Command(PlainCommand):
         documents.wait(received, supervisor.check, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
-        documents.load_golden_queries(self._say)
+        examples.load_golden_queries(self._say)
         searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
         examples.run(url, searches, self._say)
