@@ -262,7 +262,7 @@ def joined_sql(text: str) -> str:
     """SQL for a table of the text's compounds in order: each as written, and joined.
 
     Its columns are `compound`, `joined` and `nth`. `text` is a text expression as `to_tsvector`
-    gets it (`ngrams`). Contains no percent signs.
+    gets it (`spaced`). Contains no percent signs.
     """
     return f"""(
     SELECT token AS compound, replace(token, '-', '') AS joined, nth
