@@ -25,9 +25,9 @@ from ingestion.models import Collection, Document, Visibility
 from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.loading import finish
 from search.tuning.evaluation.sections import SectionCollection, read_sections, source_of
 from search.tuning.golden import exchange
+from search.tuning.management.judged import finish
 from search.tuning.models import GoldenQuery
 
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
