@@ -1,8 +1,8 @@
 """The one list of probes: whether each part of the site works, and what to do if it does not.
 
 Whoever adds something that can fail registers a probe. `manage.py doctor` prints the findings of
-all, `manage.py check` those of a `Scope`, `/health/` asks those that are `alive`, and `/metrics`
-exports their gauges.
+all, `manage.py check` those of an `Occasion`, `/health/` asks those that are `alive`, and
+`/metrics` exports their gauges.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def wrong(text: str, advice: str, check: str = "") -> Finding:
     return Finding(State.WRONG, text, advice, check)
 
 
-class Scope(StrEnum):
+class Occasion(StrEnum):
     """Who runs a probe. All but the doctor's are system checks, which the doctor runs as such."""
 
     DOCTOR = "doctor"
@@ -70,7 +70,7 @@ class Probe:
 
     name: str
     examine: Callable[[], Iterable[Finding]]
-    scope: Scope = Scope.DOCTOR
+    occasion: Occasion = Occasion.DOCTOR
     needs: str = ""
     alive: Callable[[], object] | None = None
     start: str = ""
@@ -101,7 +101,7 @@ Examine = Callable[[], Iterable[Finding]]
 
 def register(
     name: str,
-    scope: Scope = Scope.DOCTOR,
+    occasion: Occasion = Occasion.DOCTOR,
     *,
     needs: str = "",
     alive: Callable[[], object] | None = None,
@@ -112,15 +112,15 @@ def register(
     """Decorate the function that examines: add a probe of this name, in place of an earlier one."""
 
     def add(examine: Examine) -> Examine:
-        PROBES[name] = Probe(name, examine, scope, needs, alive, start, vital, gauges)
+        PROBES[name] = Probe(name, examine, occasion, needs, alive, start, vital, gauges)
         return examine
 
     return add
 
 
-def of(scope: Scope) -> list[Probe]:
-    """Return the probes of this scope, in the order in which they were registered."""
-    return [probe for probe in PROBES.values() if probe.scope is scope]
+def of(occasion: Occasion) -> list[Probe]:
+    """Return the probes of this occasion, in the order in which they were registered."""
+    return [probe for probe in PROBES.values() if probe.occasion is occasion]
 
 
 def can_run(probe: Probe, down: set[str]) -> bool:
@@ -131,7 +131,7 @@ def can_run(probe: Probe, down: set[str]) -> bool:
 def examine() -> Iterator[Finding]:
     """Yield the findings of the doctor's probes; what needs a part that is wrong is left out."""
     down: set[str] = set()
-    for probe in sorted(of(Scope.DOCTOR), key=_depth):
+    for probe in sorted(of(Occasion.DOCTOR), key=_depth):
         if not can_run(probe, down):
             continue
         for finding in probe.run():

@@ -140,7 +140,7 @@ def _prepare(folder: Path) -> Snapshot | None:
 
 
 def _finish(
-    folder: Path, database: dict[str, Any], now: db.Snapshot, copies: Copies,
+    folder: Path, database: dict[str, Any], now: db.ExportedSnapshot, copies: Copies,
     names: set[str], lost: set[str],
 ) -> Snapshot:  # fmt: skip
     made = datetime.now(UTC)

@@ -73,7 +73,7 @@ class BackupError(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ExportedSnapshot:
     """An exported read-only snapshot of the database, valid inside `snapshot()`."""
 
     connection: psycopg.Connection[Any]
@@ -131,16 +131,16 @@ def alone(database: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def snapshot(database: dict[str, Any]) -> Iterator[Snapshot]:
+def snapshot(database: dict[str, Any]) -> Iterator[ExportedSnapshot]:
     with connect(database) as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
-        yield Snapshot(connection, row[0])
+        yield ExportedSnapshot(connection, row[0])
 
 
-def dump(database: dict[str, Any], of: Snapshot, path: Path) -> None:
+def dump(database: dict[str, Any], of: ExportedSnapshot, path: Path) -> None:
     """Write the dump of a snapshot to a file. Raises BackupError if pg_dump fails."""
     command = [postgres_program("pg_dump"), "--format=custom", "--no-owner", "--no-privileges"]
     # By its name: with a schema given, pg_dump leaves out the extensions, which the tables need.

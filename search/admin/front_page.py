@@ -55,7 +55,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """One of the first steps of a new site."""
 
     text: str
@@ -63,7 +63,7 @@ class Step:
     is_done: bool
 
 
-def first_steps(user: Any, context: Mapping[str, Any]) -> list[Step]:
+def first_steps(user: Any, context: Mapping[str, Any]) -> list[FirstStep]:
     """What to do on a new site, of what the user may do; nothing once all of it is done.
 
     At most three queries.
@@ -72,19 +72,19 @@ def first_steps(user: Any, context: Mapping[str, Any]) -> list[Step]:
     if user.has_perm("ingestion.add_document") and "library" in context:
         upload = reverse("admin:ingestion_document_add")
         has_documents = context["library"]["ready"] > 0
-        steps.append(Step(gettext("Upload documents."), upload, has_documents))
+        steps.append(FirstStep(gettext("Upload documents."), upload, has_documents))
     if "searching" in context:
         has_searches = SearchEvent.objects.exists()
-        steps.append(Step(gettext("Search them."), reverse("search:page"), has_searches))
+        steps.append(FirstStep(gettext("Search them."), reverse("search:page"), has_searches))
     if user.has_perm("tuning.add_judgement"):
         bench = reverse("admin:search_workbench")
         judged = Judgement.objects.exists()
         text = gettext("In the workbench, judge the results of questions that matter to you.")
-        steps.append(Step(text, bench, judged))
+        steps.append(FirstStep(text, bench, judged))
     if user.has_perm("search.change_searchprofile"):
         changed = ProfileChange.objects.filter(action__in=PUBLISHING, user__isnull=False).exists()
         text = gettext("Change the weights there, look at the difference, and publish them.")
-        steps.append(Step(text, reverse("admin:search_workbench"), changed))
+        steps.append(FirstStep(text, reverse("admin:search_workbench"), changed))
     return [] if all(step.is_done for step in steps) else steps
 
 

@@ -135,7 +135,7 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
         id: Annotated[  # noqa: A002  # the connectors' name
             str, Field(description="An id from `search`, to explain this result only.")
         ] = "",
-    ) -> shapes.Ranking:
+    ) -> shapes.RankingExplanation:
         """Explain why the results of a query have their order: the query's class, the weights, and
         each result's score by signal."""
         return await _run(lambda caller: tools.explain_ranking(query, id, caller), identify, ctx)

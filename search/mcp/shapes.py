@@ -71,7 +71,7 @@ class SignalShare(BaseModel):
     value: float = Field(description="weight times strength.")
 
 
-class Adjustment(BaseModel):
+class AppliedAdjustment(BaseModel):
     operation: str
     label: str
     value: float
@@ -85,10 +85,12 @@ class RankedItem(BaseModel):
     score: float
     first_because: str = Field(description="Why it precedes all scores; mostly empty.")
     signals: list[SignalShare]
-    adjustments: list[Adjustment] = Field(description="Applied to the sum of the signals in turn.")
+    adjustments: list[AppliedAdjustment] = Field(
+        description="Applied to the sum of the signals in turn."
+    )
 
 
-class Ranking(BaseModel):
+class RankingExplanation(BaseModel):
     query_class: str
     rule: str = Field(description="The rule that decided the class.")
     profile: str

@@ -90,14 +90,14 @@ def list_collections(caller: Caller) -> shapes.Collections:
     )
 
 
-def explain_ranking(query: str, item: str, caller: Caller) -> shapes.Ranking:
+def explain_ranking(query: str, item: str, caller: Caller) -> shapes.RankingExplanation:
     """The ten best results of a query with their scores by signal, or only `item`'s."""
     page = 1
     if item:
         page = _page_of(item, pipeline.search(query, viewer=caller.viewer), caller)
     response = pipeline.search(query, viewer=caller.viewer, page=page)
     document_id = item.partition(":")[0].lower()
-    return shapes.Ranking(
+    return shapes.RankingExplanation(
         query_class=response.classification.query_class.value,
         rule=rule_text(response.classification),
         profile=f"{response.profile.name} version {response.profile.version}",
@@ -229,7 +229,7 @@ def _ranked(result: Result, caller: Caller) -> shapes.RankedItem:
             for part in explanation.contributions
         ],
         adjustments=[
-            shapes.Adjustment(operation=operation.value, label=node.label, value=node.value)
+            shapes.AppliedAdjustment(operation=operation.value, label=node.label, value=node.value)
             for operation, node in explanation.adjustments
         ],
     )

@@ -120,9 +120,9 @@ def test_a_restore_waits_for_nobody_who_still_uses_the_database(
 def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
     library: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, taken = database.Snapshot.originals, []
+    real, taken = database.ExportedSnapshot.originals, []
 
-    def names(self: database.Snapshot) -> set[str]:
+    def names(self: database.ExportedSnapshot) -> set[str]:
         found = real(self)
         taken.append(found)
         if len(taken) == 2:
@@ -131,7 +131,7 @@ def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
             found.add(str(late.version.file.name))
         return found
 
-    monkeypatch.setattr(database.Snapshot, "originals", names)
+    monkeypatch.setattr(database.ExportedSnapshot, "originals", names)
     assert back_up(folder).missing == []
     assert len(taken) == 3
 

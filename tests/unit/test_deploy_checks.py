@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from common.probes import Scope, State, of
+from common.probes import Occasion, State, of
 from kbsite.operations.probes import deployment, machine
 
 SITE: dict[str, Any] = {
@@ -36,7 +36,7 @@ def site(settings: Settings, tmp_path: Path) -> Settings:
 
 def found() -> list[str]:
     """The ids of the warnings that only a site which others reach gets."""
-    return sorted(finding.check for probe in of(Scope.DEPLOYMENT) for finding in probe.examine())
+    return sorted(finding.check for probe in of(Occasion.DEPLOYMENT) for finding in probe.examine())
 
 
 def test_check_with_deploy_runs_them(site: Settings) -> None:
@@ -131,7 +131,7 @@ def test_doctor_and_check_warn_of_readable_secrets(
 
 def test_every_warning_says_what_to_do(site: Settings) -> None:
     site.ALLOWED_HOSTS, site.EMBEDDED_REDIS = ["*"], True
-    findings = [finding for probe in of(Scope.DEPLOYMENT) for finding in probe.examine()]
+    findings = [finding for probe in of(Occasion.DEPLOYMENT) for finding in probe.examine()]
     assert all(finding.advice for finding in findings)
     assert {finding.state for finding in findings} == {State.LOOK}
     assert len(findings) == 2

@@ -14,7 +14,7 @@ from pytest import approx
 from search.parts.experiments.assignment import A, B, arm, preference, takes_part, team_draft
 from search.parts.experiments.conclusion import (
     Difference,
-    Verdict,
+    ExperimentVerdict,
     difference_of_means,
     e_value,
     half_width,
@@ -98,10 +98,10 @@ class TestSequences:
 
     def test_preferences_by_hand(self) -> None:
         # 2^8 / 9 = 28.4 >= 20; seven of seven are 16.
-        assert of_preferences(8, 0, 0.05) is Verdict.B
-        assert of_preferences(0, 8, 0.05) is Verdict.A
-        assert of_preferences(7, 0, 0.05) is Verdict.UNDECIDED
-        assert of_preferences(5_000, 5_000, 0.05) is Verdict.NO_DIFFERENCE
+        assert of_preferences(8, 0, 0.05) is ExperimentVerdict.B
+        assert of_preferences(0, 8, 0.05) is ExperimentVerdict.A
+        assert of_preferences(7, 0, 0.05) is ExperimentVerdict.UNDECIDED
+        assert of_preferences(5_000, 5_000, 0.05) is ExperimentVerdict.NO_DIFFERENCE
 
     @given(st.integers(0, 300), st.integers(0, 300))
     def test_the_interval_and_the_evidence_agree(self, wins: int, losses: int) -> None:
@@ -136,17 +136,20 @@ class TestSequences:
         chance = np.random.default_rng(3)
         a, b = chance.random(3_000) < 0.30, chance.random(3_000) < 0.40
         found = difference_of_means(a.tolist(), b.tolist())
-        assert of_difference(found, 0.02) is Verdict.B
+        assert of_difference(found, 0.02) is ExperimentVerdict.B
         assert found.low < 0.1 < found.high
 
     def test_too_few_visitors_say_nothing(self) -> None:
         found = difference_of_means([0.0] * 49, [1.0] * 49)
         assert (found.low, found.high) == (-math.inf, math.inf)
-        assert of_difference(found, 0.02) is Verdict.UNDECIDED
+        assert of_difference(found, 0.02) is ExperimentVerdict.UNDECIDED
 
     def test_equal_within_the_indifference(self) -> None:
-        assert of_difference(Difference(0.0, -0.01, 0.01, 9_000), 0.02) is Verdict.NO_DIFFERENCE
-        assert of_difference(Difference(0.0, -0.03, 0.01, 900), 0.02) is Verdict.UNDECIDED
+        assert (
+            of_difference(Difference(0.0, -0.01, 0.01, 9_000), 0.02)
+            is ExperimentVerdict.NO_DIFFERENCE
+        )
+        assert of_difference(Difference(0.0, -0.03, 0.01, 900), 0.02) is ExperimentVerdict.UNDECIDED
 
     def test_the_width_by_hand(self) -> None:
         # rho^2 = (2 ln 20 + ln(1 + 2 ln 20)) / 500 = 0.0158706; 500 rho^2 + 1 = 8.9353

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from common.accounts.models import User
 from common.accounts.rights import FACTORS
 from common.accounts.tokens import everlasting
-from common.probes import Finding, Scope, gauge, look, ok, register, wrong
+from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.spaces.index import IndexState, indexes_of
@@ -75,7 +75,7 @@ def database() -> Iterator[Finding]:
         yield from deployment.findings(tags=["database"], databases=["default"])
 
 
-@register("versions", Scope.ROWS)
+@register("versions", Occasion.ROWS)
 def versions() -> Iterator[Finding]:
     """Postgres and pgvector must be recent enough."""
     with connection.cursor() as cursor:
@@ -176,7 +176,7 @@ def clocks() -> Iterator[Finding]:
         yield ok(text)
 
 
-@register("embedding spaces", Scope.ROWS)
+@register("embedding spaces", Occasion.ROWS)
 def spaces() -> Iterator[Finding]:
     """Whether the settings name another model than the active space, or do not allow a space's."""
     rows = list(EmbeddingSpace.objects.all())
@@ -188,7 +188,7 @@ def spaces() -> Iterator[Finding]:
             yield look(f"{space}: {reason}", advice, "W021")
 
 
-@register("expressions", Scope.ROWS)
+@register("expressions", Occasion.ROWS)
 def expressions() -> Iterator[Finding]:
     """Expressions from before RE2 that it lacks: they match nothing."""
     for kind, row, problems in _expressions():
@@ -212,7 +212,7 @@ def _expressions() -> Iterator[tuple[str, object, list[str]]]:
                 yield f"anchor of the boost “{boost.name}” of", profile, [problem]
 
 
-@register("signals", Scope.ROWS)
+@register("signals", Occasion.ROWS)
 def signals() -> Iterator[Finding]:
     """Whether the active profile weighs a signal whose part or data is missing."""
     weights = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
@@ -226,7 +226,7 @@ def signals() -> Iterator[Finding]:
             yield look(text, "Add its part to SEARCH_PARTS, or set its weight to 0.", "W014")
 
 
-@register("tokens", Scope.DEPLOYED_ROWS)
+@register("tokens", Occasion.DEPLOYED_ROWS)
 def tokens() -> Iterator[Finding]:
     """Tokens that may do all, and superusers without a second factor."""
     if count := everlasting().count():

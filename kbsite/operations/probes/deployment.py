@@ -15,14 +15,14 @@ from django.core.checks import register as register_check
 from django.db import DatabaseError
 from django.http.request import validate_host
 
-from common.probes import Finding, Probe, Scope, State, look, of, register, wrong
+from common.probes import Finding, Occasion, Probe, State, look, of, register, wrong
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 # Longer than this, a token of a program is found before it expires: a guess.
 LONG_DAYS = 400
 
 
-@register("hosts", Scope.DEPLOYMENT)
+@register("hosts", Occasion.DEPLOYMENT)
 def hosts() -> Iterator[Finding]:
     """The site must answer to its own names only, and know the one that mails link to."""
     names = settings.ALLOWED_HOSTS
@@ -44,7 +44,7 @@ def hosts() -> Iterator[Finding]:
         yield look(text, advice, "W042")
 
 
-@register("proxies", Scope.DEPLOYMENT)
+@register("proxies", Occasion.DEPLOYMENT)
 def proxies() -> Iterator[Finding]:
     """What the site believes of a proxy's headers must fit the proxies that it has."""
     behind = bool(settings.SECURE_PROXY_SSL_HEADER)
@@ -63,14 +63,14 @@ def proxies() -> Iterator[Finding]:
         yield look(f"{text}chooses the address that limits count by.", advice, "W044")
 
 
-@register("debugging", Scope.DEPLOYMENT)
+@register("debugging", Occasion.DEPLOYMENT)
 def debugging() -> Iterator[Finding]:
     if settings.LOG_LEVEL.upper() == "DEBUG":
         text = "LOG_LEVEL=DEBUG: logs may contain questions and texts of documents."
         yield look(text, "Set it to INFO once the fault is found.", "W046")
 
 
-@register("embedded servers", Scope.DEPLOYMENT)
+@register("embedded servers", Occasion.DEPLOYMENT)
 def embedded_servers() -> Iterator[Finding]:
     """The embedded servers are for one machine and one user."""
     used = {"DATABASE_URL": settings.EMBEDDED_POSTGRES, "REDIS_URL": settings.EMBEDDED_REDIS}
@@ -81,7 +81,7 @@ def embedded_servers() -> Iterator[Finding]:
         yield look(f"{text}backs up, watches or upgrades for you.", advice, "W047")
 
 
-@register("policy", Scope.DEPLOYMENT)
+@register("policy", Occasion.DEPLOYMENT)
 def policy() -> Iterator[Finding]:
     """Pages must name the scripts that a browser may run (docs/adr/0062)."""
     directives: Any = settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]
@@ -93,7 +93,7 @@ def policy() -> Iterator[Finding]:
         yield look(text, f"{advice}kbsite/settings/site.py.", "W050")
 
 
-@register("sign-in", Scope.DEPLOYMENT)
+@register("sign-in", Occasion.DEPLOYMENT)
 def sign_in() -> Iterator[Finding]:
     if settings.STAFF_SECOND_FACTOR == "off":
         advice = "Set STAFF_SECOND_FACTOR to password or all (docs/operations.md)."
@@ -128,37 +128,37 @@ def messages(probe: Probe) -> list[CheckMessage]:
         return []
 
 
-def _messages(scope: Scope) -> list[CheckMessage]:
+def _messages(scope: Occasion) -> list[CheckMessage]:
     return [message for probe in of(scope) for message in messages(probe)]
 
 
 @register_check()
 def check_settings(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return _messages(Scope.SETTINGS)
+    return _messages(Occasion.SETTINGS)
 
 
 @register_check(Tags.security, deploy=True)
 def check_deployment(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return _messages(Scope.DEPLOYMENT)
+    return _messages(Occasion.DEPLOYMENT)
 
 
 @register_check(Tags.database)
 def check_rows(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    return _messages(Scope.ROWS) if "default" in (databases or ()) else []
+    return _messages(Occasion.ROWS) if "default" in (databases or ()) else []
 
 
 @register_check(Tags.database, deploy=True)
 def check_deployed_rows(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    return _messages(Scope.DEPLOYED_ROWS) if "default" in (databases or ()) else []
+    return _messages(Occasion.DEPLOYED_ROWS) if "default" in (databases or ()) else []
 
 
 def check_for_people(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Registered by the command `check` alone: other commands should not list all of this."""
-    return _messages(Scope.CHECK)
+    return _messages(Occasion.CHECK)
 
 
 def findings(also: Sequence[CheckMessage] = (), **options: Any) -> Iterator[Finding]:

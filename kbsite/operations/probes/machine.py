@@ -17,7 +17,7 @@ from django.core.mail import get_connection
 from packaging.requirements import Requirement
 from prometheus_client import Metric
 
-from common.probes import Finding, Scope, State, gauge, look, ok, register, wrong
+from common.probes import Finding, Occasion, State, gauge, look, ok, register, wrong
 from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
@@ -81,7 +81,7 @@ def settings_() -> Iterator[Finding]:
     yield from problems or [ok("nothing to correct")]
 
 
-@register("secrets", Scope.CHECK)
+@register("secrets", Occasion.CHECK)
 def secrets() -> Iterator[Finding]:
     """Files with secrets must be closed to other users of the machine."""
     files = [Path(settings.BASE_DIR) / ".env"]
@@ -99,14 +99,14 @@ def secrets() -> Iterator[Finding]:
             yield look(text, advice, "W045")
 
 
-@register("limits", Scope.CHECK)
+@register("limits", Occasion.CHECK)
 def limits() -> Iterator[Finding]:
     lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
     heading = "Limits of parsing one file (docs/operations.md explains each):"
     yield Finding(State.OK, "\n".join([heading, *lines]), check="I001")
 
 
-@register("isolation", Scope.CHECK)
+@register("isolation", Occasion.CHECK)
 def isolation() -> Iterator[Finding]:
     """What does not isolate a parser on this machine."""
     for works, text in isolation_report():
@@ -187,7 +187,7 @@ def backup_is_recent() -> bool | None:
     return backups.is_recent() if backups.is_configured() else None
 
 
-@register("backup", Scope.DEPLOYMENT, alive=backup_is_recent, vital=False, gauges=backup_gauges)
+@register("backup", Occasion.DEPLOYMENT, alive=backup_is_recent, vital=False, gauges=backup_gauges)
 def backup() -> Iterator[Finding]:
     """There must be backups, and the last must be recent."""
     if not settings.BACKUP_FOLDER:

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from common.probes import Finding, Scope, look, register, wrong
+from common.probes import Finding, Occasion, look, register, wrong
 from ingestion.embedding.local import require_installed
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
@@ -35,7 +35,7 @@ CHOICES = {
 }
 
 
-@register("var", Scope.SETTINGS)
+@register("var", Occasion.SETTINGS)
 def var_dir() -> Iterator[Finding]:
     """The folder of originals, model and embedded servers' data must be writable."""
     folder = existing = Path(settings.VAR_DIR)
@@ -46,7 +46,7 @@ def var_dir() -> Iterator[Finding]:
         yield wrong(f"This user may not write to {folder}.", advice, "E001")
 
 
-@register("numbers", Scope.SETTINGS)
+@register("numbers", Occasion.SETTINGS)
 def numbers() -> Iterator[Finding]:
     """Limits must be above 0, or every file or question would be refused."""
     limits = {
@@ -64,7 +64,7 @@ def numbers() -> Iterator[Finding]:
             yield wrong(f"{name} must be above 0.", advice, "E003")
 
 
-@register("choices", Scope.SETTINGS)
+@register("choices", Occasion.SETTINGS)
 def choices() -> Iterator[Finding]:
     for name, (check, values) in CHOICES.items():
         if (value := getattr(settings, name)) not in values:
@@ -72,7 +72,7 @@ def choices() -> Iterator[Finding]:
             yield wrong(f"{name} is “{value}”, which is unknown.", advice, check)
 
 
-@register("monitoring", Scope.SETTINGS)
+@register("monitoring", Occasion.SETTINGS)
 def monitoring() -> Iterator[Finding]:
     if 0 < len(settings.METRICS_TOKEN) < LEAST_TOKEN:
         text = f"METRICS_TOKEN has fewer than {LEAST_TOKEN} characters."
@@ -84,7 +84,7 @@ def monitoring() -> Iterator[Finding]:
         yield look(text, advice, "W034")
 
 
-@register("retrieval", Scope.SETTINGS)
+@register("retrieval", Occasion.SETTINGS)
 def retrieval() -> Iterator[Finding]:
     """The backend of searches must be an installed one."""
     backend = settings.RETRIEVAL_BACKEND
@@ -96,7 +96,7 @@ def retrieval() -> Iterator[Finding]:
         yield look("VECTOR_INDEX is off: searches by meaning read every vector.", advice, "W062")
 
 
-@register("ocr", Scope.SETTINGS)
+@register("ocr", Occasion.SETTINGS)
 def ocr() -> Iterator[Finding]:
     """The languages of OCR must be installed."""
     available = installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX).languages
@@ -108,7 +108,7 @@ def ocr() -> Iterator[Finding]:
         yield look(text, f"On Debian: sudo apt-get install {packages}", "W010")
 
 
-@register("parse limits", Scope.SETTINGS)
+@register("parse limits", Occasion.SETTINGS)
 def parse_limits() -> Iterator[Finding]:
     """Parse limits must let ordinary files pass and stop hostile ones."""
     memory = settings.PARSE_LIMITS["PARSE_MEMORY_MB"]
@@ -123,7 +123,7 @@ def parse_limits() -> Iterator[Finding]:
         yield wrong(f"{text}more than an hour.", advice, "E006")
 
 
-@register("addresses", Scope.SETTINGS)
+@register("addresses", Occasion.SETTINGS)
 def addresses() -> Iterator[Finding]:
     """Imports, webhooks and embedding need valid hosts, networks and addresses."""
     for name in ("URL_IMPORT_ALLOW", "URL_IMPORT_DENY", "WEBHOOK_ALLOW"):
@@ -141,7 +141,7 @@ def addresses() -> Iterator[Finding]:
             yield wrong(text, advice, "E020")
 
 
-@register("embedder settings", Scope.SETTINGS)
+@register("embedder settings", Occasion.SETTINGS)
 def embedder() -> Iterator[Finding]:
     """The settings must describe an embedder. Nothing is loaded."""
     try:
@@ -153,7 +153,7 @@ def embedder() -> Iterator[Finding]:
         yield wrong(str(error), advice, "E002")
 
 
-@register("questions", Scope.SETTINGS)
+@register("questions", Occasion.SETTINGS)
 def questions() -> Iterator[Finding]:
     if not 0 < settings.CONFIDENCE_BASE_RATE < 1:
         text = f"CONFIDENCE_BASE_RATE is {settings.CONFIDENCE_BASE_RATE}: not between 0 and 1."
@@ -164,7 +164,7 @@ def questions() -> Iterator[Finding]:
         yield wrong(text, f"Set it to {MAX_QUERY_CHARS} or less.", "E011")
 
 
-@register("query classifier", Scope.SETTINGS)
+@register("query classifier", Occasion.SETTINGS)
 def query_classifier() -> Iterator[Finding]:
     """QUERY_CLASSIFIER must name a class with `classify`. It is imported and not called."""
     path = settings.QUERY_CLASSIFIER
@@ -182,7 +182,7 @@ def query_classifier() -> Iterator[Finding]:
         yield wrong(text, advice, "E014")
 
 
-@register("people", Scope.SETTINGS)
+@register("people", Occasion.SETTINGS)
 def people() -> Iterator[Finding]:
     """Settings of sign-on, second factors and quotas must have a meaning."""
     for text in _without_meaning():

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from common.api.viewsets import ReadViewSet
 from search.parts.experiments import running
-from search.parts.experiments.conclusion import Verdict
+from search.parts.experiments.conclusion import ExperimentVerdict
 from search.tuning.api.profile_serializers import ProfileNameSerializer
 from search.tuning.models import Experiment
 
@@ -24,7 +24,7 @@ class AnalysisSerializer(serializers.Serializer[Any]):
     interim analysis.
     """
 
-    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
+    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in ExperimentVerdict])
     sentence = serializers.CharField()
     value = serializers.FloatField()
     low = serializers.FloatField(allow_null=True)

@@ -21,7 +21,7 @@ TIGHTEST_AT = 500
 AT_LEAST = 50
 
 
-class Verdict(StrEnum):
+class ExperimentVerdict(StrEnum):
     """The verdict of an interim analysis."""
 
     A = "a"
@@ -101,28 +101,30 @@ def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float,
     return float(allowed[0]), float(allowed[-1])
 
 
-def of_difference(difference: Difference, indifference: float) -> Verdict:
+def of_difference(difference: Difference, indifference: float) -> ExperimentVerdict:
     """The verdict of an A/B test; differences within ±`indifference` count as none."""
     if difference.low > 0:
-        return Verdict.B
+        return ExperimentVerdict.B
     if difference.high < 0:
-        return Verdict.A
+        return ExperimentVerdict.A
     if -indifference <= difference.low and difference.high <= indifference:
-        return Verdict.NO_DIFFERENCE
-    return Verdict.UNDECIDED
+        return ExperimentVerdict.NO_DIFFERENCE
+    return ExperimentVerdict.UNDECIDED
 
 
-def of_preferences(wins: int, losses: int, indifference: float, alpha: float = ALPHA) -> Verdict:
+def of_preferences(
+    wins: int, losses: int, indifference: float, alpha: float = ALPHA
+) -> ExperimentVerdict:
     """The verdict of an interleaving; `wins` are B's.
 
     A share within ½ ± `indifference` counts as no difference.
     """
     if e_value(wins, losses) >= 1 / alpha:
-        return Verdict.B if wins > losses else Verdict.A
+        return ExperimentVerdict.B if wins > losses else ExperimentVerdict.A
     low, high = share_interval(wins, losses, alpha)
     if low >= 0.5 - indifference and high <= 0.5 + indifference:
-        return Verdict.NO_DIFFERENCE
-    return Verdict.UNDECIDED
+        return ExperimentVerdict.NO_DIFFERENCE
+    return ExperimentVerdict.UNDECIDED
 
 
 # Estimates of more units than this are not reported.
@@ -139,7 +141,7 @@ class Conclusion:
     who took part. `needed` estimates the visitors still needed; None if decided or unknown.
     """
 
-    verdict: Verdict
+    verdict: ExperimentVerdict
     value: float
     low: float | None
     high: float | None
@@ -158,7 +160,7 @@ def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Con
     is_finite = math.isfinite(difference.low)
     rates = (sum(a) / len(a) if a else 0.0, sum(b) / len(b) if b else 0.0)
     needed = None
-    if verdict is Verdict.UNDECIDED and is_finite:
+    if verdict is ExperimentVerdict.UNDECIDED and is_finite:
         spread = (difference.high - difference.low) / 2 / half_width(difference.units)
         needed = _more(difference.mean, spread, difference.units, indifference, 1.0)
     head = (
@@ -167,7 +169,7 @@ def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Con
     )
     if is_finite:
         head += f" (95% interval {100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
-    elif verdict is Verdict.UNDECIDED:
+    elif verdict is ExperimentVerdict.UNDECIDED:
         lacking = max(0, AT_LEAST - min(len(a), len(b)))
         needed = 2 * lacking
     end = _end(verdict, needed, f"larger than ±{100 * indifference:g} points")
@@ -195,7 +197,7 @@ def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) 
         neutral = f"{_visitors(visitors)} took part, none with a preference yet. Undecided."
         return Conclusion(verdict, share, None, None, 0, visitors, neutral if visitors else _NOBODY)
     needed = None
-    if verdict is Verdict.UNDECIDED:
+    if verdict is ExperimentVerdict.UNDECIDED:
         spread = math.sqrt(share * (1 - share)) or 0.5
         needed = _more(share - 0.5, spread, units, indifference, visitors / units)
     team, part = ("B", share) if wins >= losses else ("A", 1 - share)
@@ -213,11 +215,11 @@ def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) 
 _NOBODY = "No visitor has taken part yet."
 
 
-def _end(verdict: Verdict, needed: int | None, difference: str) -> str:
+def _end(verdict: ExperimentVerdict, needed: int | None, difference: str) -> str:
     match verdict:
-        case Verdict.A | Verdict.B:
+        case ExperimentVerdict.A | ExperimentVerdict.B:
             return f"{verdict.value.upper()} is better."
-        case Verdict.NO_DIFFERENCE:
+        case ExperimentVerdict.NO_DIFFERENCE:
             return f"There is no difference {difference}."
         case _ if needed is None:
             return "Undecided."

@@ -21,7 +21,12 @@ from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
 from search.parts.experiments.assignment import A, B, preference
-from search.parts.experiments.conclusion import Conclusion, Verdict, of_interleaving, of_split
+from search.parts.experiments.conclusion import (
+    Conclusion,
+    ExperimentVerdict,
+    of_interleaving,
+    of_split,
+)
 from search.tuning.models import Experiment, ProfileChange
 
 if TYPE_CHECKING:
@@ -82,7 +87,7 @@ def as_json(conclusion: Conclusion) -> dict[str, Any]:
 
 def is_decided(experiment: Experiment) -> bool:
     """True if the last analysis reached a verdict."""
-    undecided = Verdict.UNDECIDED.value
+    undecided = ExperimentVerdict.UNDECIDED.value
     return bool(experiment.verdict.get("verdict", undecided) != undecided)
 
 

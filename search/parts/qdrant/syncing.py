@@ -20,7 +20,7 @@ from prometheus_client import Metric
 
 from common.database import hold_name
 from common.guarded import pause
-from common.probes import Finding, Scope, gauge, look, ok, register, wrong
+from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from search.parts.qdrant import engines, points
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
@@ -147,7 +147,7 @@ def point_gauges() -> Iterator[Metric]:
     yield from (waiting, age, differing)
 
 
-@register("qdrant settings", Scope.SETTINGS)
+@register("qdrant settings", Occasion.SETTINGS)
 def address() -> Iterator[Finding]:
     """The backend needs an address."""
     if settings.RETRIEVAL_BACKEND == "qdrant" and not settings.QDRANT_URL:

@@ -12,7 +12,7 @@ from django.core.cache import cache
 
 from common.guarded import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
-from common.probes import Finding, Scope, ok, register, wrong
+from common.probes import Finding, Occasion, ok, register, wrong
 from search.errors import RerankerUnavailable
 from search.parts.reranker.rerankers import (
     HttpReranker,
@@ -168,7 +168,7 @@ def _made(config: RerankerConfig) -> GuardedReranker:
 SENTENCE = "Does this model read?"
 
 
-@register("reranker settings", Scope.SETTINGS)
+@register("reranker settings", Occasion.SETTINGS)
 def settings_probe() -> Iterator[Finding]:
     """The settings must describe a reranker, or none."""
     try:

@@ -22,7 +22,7 @@ from search.query.expand import query_key
 from search.tuning.api.profile_serializers import CLASSES
 
 
-class DocumentField(serializers.SlugRelatedField[Document]):
+class DocumentIdField(serializers.SlugRelatedField[Document]):
     """A document by its id. One that the user may not read is treated as missing."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -41,7 +41,7 @@ class QuestionsField(serializers.ListField):
 class PinSerializer(CleanSerializer[Pin]):
     """A document that ranks first for exactly this question. `position` counts from 1."""
 
-    document = DocumentField(help_text="Its id.")
+    document = DocumentIdField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
 
     class Meta:
@@ -57,7 +57,7 @@ class PinSerializer(CleanSerializer[Pin]):
 class HideSerializer(CleanSerializer[Hide]):
     """A document that is hidden from exactly this question; with an empty `query`, from all."""
 
-    document = DocumentField(help_text="Its id.")
+    document = DocumentIdField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
 
     class Meta:
