@@ -35,7 +35,7 @@ class Rank(IntEnum):
 
 
 def states(**attributes: Any) -> Callable[[View], View]:
-    """Decorate a view with what it states of itself for the server: `kbsite.serving.views`."""
+    """Decorate a view with what it states of itself for the server: `kbsite.serving.limits`."""
 
     def decorated(view: View) -> View:
         view.__dict__.update(attributes)

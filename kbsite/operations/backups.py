@@ -26,8 +26,8 @@ from django.core.files.base import File
 from django.core.files.storage import Storage
 
 from ingestion.errors import IngestionError
-from kbsite.operations import database as db
-from kbsite.operations.database import BackupError
+from kbsite.operations import dumps
+from kbsite.operations.dumps import BackupError
 
 LIST = "snapshot.json"
 FILES = "files"
@@ -110,12 +110,12 @@ def write(folder: Path, *, database: dict[str, Any], storage: Storage) -> Snapsh
     """
     try:
         before = _prepare(folder)
-        with db.snapshot(database) as now:
+        with dumps.snapshot(database) as now:
             copies = Copies(folder / FILES, storage, before.originals if before else {})
             copies.add(now.originals())
         lost: set[str] = set()
         for _ in range(ATTEMPTS):
-            with db.snapshot(database) as now:
+            with dumps.snapshot(database) as now:
                 names = now.originals()
                 lost, lost_before = copies.add(names), lost
                 # Lost twice is lost; lost once may have been purged since this snapshot.
@@ -140,12 +140,12 @@ def _prepare(folder: Path) -> Snapshot | None:
 
 
 def _finish(
-    folder: Path, database: dict[str, Any], now: db.ExportedSnapshot, copies: Copies,
+    folder: Path, database: dict[str, Any], now: dumps.ExportedSnapshot, copies: Copies,
     names: set[str], lost: set[str],
 ) -> Snapshot:  # fmt: skip
     made = datetime.now(UTC)
     dump = folder / f"database-{made:%Y%m%dT%H%M%S%fZ}.dump"
-    db.dump(database, now, dump)
+    dumps.dump(database, now, dump)
     with dump.open("rb") as file:
         os.fsync(file.fileno())
         dump_sha256 = _digest(file)
@@ -234,7 +234,7 @@ def restore(folder: Path, snapshot: Snapshot, *, database: dict[str, Any], stora
             f"The originals could not be restored: {error}. Make room or mend the rights, then "
             "restore again. The database is unchanged."
         ) from error
-    db.restore(database, folder / snapshot.dump)
+    dumps.restore(database, folder / snapshot.dump)
     return count
 
 

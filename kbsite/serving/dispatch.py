@@ -27,9 +27,9 @@ from django.urls import set_script_prefix
 
 from common.api.requests import Rank
 from kbsite.operations.monitoring import endpoints, instrumentation
-from kbsite.serving import refusals, views
+from kbsite.serving import limits, refusals
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
-from kbsite.serving.views import BodyLimits
+from kbsite.serving.limits import BodyLimits
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -149,17 +149,17 @@ class Pages(ASGIHandler):
         path = scope["path"]
         if self._admission is None or path.startswith(settings.STATIC_URL):
             return None
-        view = views.view_of(path)
-        rank = views.rank_of(view, scope["method"])
+        view = limits.view_of(path)
+        rank = limits.rank_of(view, scope["method"])
         try:
-            return await self._admission.enter(rank, is_measured=views.is_search(view))
+            return await self._admission.enter(rank, is_measured=limits.is_search(view))
         except Busy:
-            if rank is Rank.STAFF or not views.has_session(scope):
+            if rank is Rank.STAFF or not limits.has_session(scope):
                 raise
             # Whose session it is costs a query: only as many as the reserved places let in at once.
             place, is_staff = await self._admission.enter(Rank.STAFF), False
             try:
-                is_staff = await views.is_staff(scope)
+                is_staff = await limits.is_staff(scope)
             finally:
                 if not is_staff:
                     place.leave()

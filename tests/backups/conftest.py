@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 from ingestion.models import Collection
-from kbsite.operations import database
+from kbsite.operations import dumps
 from tests.support.factories import make_collection, upload
 
 
@@ -45,7 +45,7 @@ def empty(transactional_db: None) -> Iterator[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
         cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
-    yield database.parameters() | {"dbname": name}
+    yield dumps.parameters() | {"dbname": name}
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 

@@ -26,9 +26,9 @@ from psycopg.conninfo import make_conninfo
 
 from ingestion.documents import purging
 from ingestion.models import Collection, Document
-from kbsite.operations import backups, database
+from kbsite.operations import backups, dumps
 from kbsite.operations.backups import FILES, LIST, Snapshot
-from kbsite.operations.database import BackupError
+from kbsite.operations.dumps import BackupError
 from search.pipeline import search
 from tests.backups.conftest import contents, rows
 from tests.faults.harness import ROOT, environment
@@ -39,7 +39,7 @@ from tests.upgrades import release
 
 
 def back_up(folder: Path) -> Snapshot:
-    return backups.write(folder, database=database.parameters(), storage=default_storage)
+    return backups.write(folder, database=dumps.parameters(), storage=default_storage)
 
 
 def restore(folder: Path, into: dict[str, Any], storage: FileSystemStorage) -> int:
@@ -57,10 +57,10 @@ def test_a_snapshot_holds_every_row_and_original(
     assert contents(folder / FILES) == contents(files)
     assert restore(folder, empty, elsewhere) == 3
     assert contents(Path(elsewhere.location)) == contents(files)
-    assert rows(empty) == rows(database.parameters())
+    assert rows(empty) == rows(dumps.parameters())
     # Repeated, as after an interruption: no original is written twice.
     assert restore(folder, empty, elsewhere) == 0
-    assert rows(empty) == rows(database.parameters())
+    assert rows(empty) == rows(dumps.parameters())
 
 
 def test_the_next_snapshot_takes_its_place_and_copies_only_what_is_new_or_damaged(
@@ -96,10 +96,10 @@ def test_a_restore_that_is_cut_off_changes_no_row_and_can_be_repeated(
     before, whole = rows(empty), dump.read_bytes()
     dump.write_bytes(whole[: len(whole) * 9 // 10])
     with pytest.raises(BackupError, match="unchanged"):
-        database.restore(empty, dump)
+        dumps.restore(empty, dump)
     assert rows(empty) == before
     dump.write_bytes(whole)
-    database.restore(empty, dump)
+    dumps.restore(empty, dump)
     assert rows(empty) == before
 
 
@@ -109,8 +109,8 @@ def test_a_restore_waits_for_nobody_who_still_uses_the_database(
 ) -> None:  # fmt: skip
     back_up(folder)
     restore(folder, empty, elsewhere)
-    statements = database.EMPTY_SCHEMA.replace("10s", "100ms")
-    monkeypatch.setattr(database, "EMPTY_SCHEMA", statements)
+    statements = dumps.EMPTY_SCHEMA.replace("10s", "100ms")
+    monkeypatch.setattr(dumps, "EMPTY_SCHEMA", statements)
     with psycopg.connect(make_conninfo(**empty)) as reader:
         reader.execute("SELECT count(*) FROM ingestion_document")
         with pytest.raises(BackupError, match="Stop the web servers"):
@@ -120,9 +120,9 @@ def test_a_restore_waits_for_nobody_who_still_uses_the_database(
 def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
     library: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, taken = database.ExportedSnapshot.originals, []
+    real, taken = dumps.ExportedSnapshot.originals, []
 
-    def names(self: database.ExportedSnapshot) -> set[str]:
+    def names(self: dumps.ExportedSnapshot) -> set[str]:
         found = real(self)
         taken.append(found)
         if len(taken) == 2:
@@ -131,7 +131,7 @@ def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
             found.add(str(late.version.file.name))
         return found
 
-    monkeypatch.setattr(database.ExportedSnapshot, "originals", names)
+    monkeypatch.setattr(dumps.ExportedSnapshot, "originals", names)
     assert back_up(folder).missing == []
     assert len(taken) == 3
 
@@ -177,21 +177,21 @@ def test_a_damaged_snapshot_is_noticed_before_anything_is_touched(
 ) -> None:  # fmt: skip
     back_up(folder)
     harm(next(folder.glob(pattern)))
-    before = rows(database.parameters()), contents(files)
+    before = rows(dumps.parameters()), contents(files)
     for option in ({"overwrite": True}, {"verify": True}):
         with pytest.raises(CommandError, match=words):
             call_command("restore", str(folder), **option)
-    assert (rows(database.parameters()), contents(files)) == before
+    assert (rows(dumps.parameters()), contents(files)) == before
 
 
 def test_a_site_with_data_is_overwritten_only_on_request(library: Collection, folder: Path) -> None:
     back_up(folder)
-    before = rows(database.parameters())
+    before = rows(dumps.parameters())
     with pytest.raises(CommandError, match="holds data of a site"):
         call_command("restore", str(folder))
     upload(library, b"# Four\n\nToo late.", file_name="four.md")
     call_command("restore", str(folder), overwrite=True)
-    assert rows(database.parameters()) == before
+    assert rows(dumps.parameters()) == before
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_a_full_disk_is_reported_and_the_former_snapshot_stays(
 
 def test_a_second_backup_at_once_is_refused(library: Collection, folder: Path) -> None:
     with (
-        database.alone(database.parameters()),
+        dumps.alone(dumps.parameters()),
         pytest.raises(CommandError, match="running already"),
     ):
         call_command("backup", str(folder))
@@ -349,7 +349,7 @@ def test_restic_encrypts_the_folder_and_gives_it_back(
     restic("restore", "latest", "--target", str(tmp_path / "back"))
     assert contents(tmp_path / "back") == contents(folder)
     assert restore(tmp_path / "back", empty, elsewhere) == 5
-    assert rows(empty) == rows(database.parameters())
+    assert rows(empty) == rows(dumps.parameters())
 
 
 SEARCHES = """
@@ -388,7 +388,7 @@ def test_a_site_that_was_destroyed_is_restored_as_it_was(
     then = results(questions)
     assert sum(map(bool, then)) > 40
     call_command("backup", str(folder))
-    before = rows(database.parameters())
+    before = rows(dumps.parameters())
 
     def run(*arguments: str) -> str:
         """What a command prints on another machine: no row, no file, only the code."""

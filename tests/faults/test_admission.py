@@ -18,7 +18,7 @@ from common.api.requests import Rank
 from kbsite.serving import admission
 from kbsite.serving.admission import Admission, Busy
 from kbsite.serving.dispatch import Pages, Site
-from kbsite.serving.views import is_search, rank_of, view_of
+from kbsite.serving.limits import is_search, rank_of, view_of
 from tests.faults.asgi import response, scope
 
 

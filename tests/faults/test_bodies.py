@@ -17,8 +17,8 @@ from rest_framework.parsers import MultiPartParser
 
 from common.accounts import tokens
 from common.accounts.models import User
-from kbsite.serving import views
-from kbsite.serving.views import BodyLimits
+from kbsite.serving import limits
+from kbsite.serving.limits import BodyLimits
 from tests.faults.asgi import scope
 
 SMALL = site_settings.DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -125,7 +125,7 @@ LARGE = {
 @pytest.mark.parametrize(("path", "setting"), LARGE.items())
 def test_a_view_that_accepts_files_states_how_large(path: str, setting: str) -> None:
     expected = getattr(site_settings, setting) + 1024 * 1024
-    assert views.most_bytes(views.view_of(path)) == expected
+    assert limits.most_bytes(limits.view_of(path)) == expected
 
 
 def test_every_multipart_parser_of_a_view_states_its_limit() -> None:
@@ -137,6 +137,6 @@ def test_every_multipart_parser_of_a_view_states_its_limit() -> None:
                 yield each.callback
 
     for view in walk(get_resolver().url_patterns):
-        parsers = list(views._parsers(view))
+        parsers = list(limits._parsers(view))
         if any(issubclass(parser, MultiPartParser) for parser in parsers):
-            assert views.most_bytes(view), view
+            assert limits.most_bytes(view), view

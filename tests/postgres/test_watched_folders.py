@@ -11,7 +11,7 @@ import pytest
 from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.intake import watched
-from ingestion.intake.scanning import scan
+from ingestion.intake.watched_scan import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.versions import UNFINISHED
 from tests.support.factories import make_collection, upload

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.intake.importing import runner
-from ingestion.intake.scanning import scan
+from ingestion.intake.watched_scan import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
 from tests.support.admin_client import said, signed_in, staff
 from tests.support.factories import make_collection, upload

@@ -13,8 +13,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q, QuerySet
 
 from ingestion.errors import IngestionError
-from ingestion.intake.scanning import scan
 from ingestion.intake.watched import checked_path, confirm_deletion, line_of
+from ingestion.intake.watched_scan import scan
 from ingestion.management import PlainCommand, language_code
 from ingestion.models import Collection, WatchedFile, WatchedFolder
 

@@ -11,8 +11,7 @@ from django.core.files.storage import default_storage
 from django.core.management.base import CommandError, CommandParser
 
 from ingestion.management import PlainCommand
-from kbsite.operations import backups
-from kbsite.operations import database as db
+from kbsite.operations import backups, dumps
 
 
 def add_folder(parser: CommandParser) -> None:
@@ -37,12 +36,12 @@ class Command(PlainCommand):
         add_folder(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        folder, database = required_folder(options), db.parameters()
+        folder, database = required_folder(options), dumps.parameters()
         previous = os.umask(0o077)  # it holds every document, and the tokens' hashes
         try:
-            with db.alone(database):
+            with dumps.alone(database):
                 snapshot = backups.write(folder, database=database, storage=default_storage)
-        except db.BackupError as error:
+        except dumps.BackupError as error:
             raise CommandError(str(error)) from error
         finally:
             os.umask(previous)

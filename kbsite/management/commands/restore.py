@@ -12,8 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from ingestion.management import PlainCommand
 from kbsite.management.commands.backup import add_folder, required_folder
-from kbsite.operations import backups
-from kbsite.operations import database as db
+from kbsite.operations import backups, dumps
 
 
 class Command(PlainCommand):
@@ -31,7 +30,7 @@ class Command(PlainCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        folder, database = required_folder(options), db.parameters()
+        folder, database = required_folder(options), dumps.parameters()
         try:
             snapshot = backups.Snapshot.read(folder)
             if options["verify"]:
@@ -39,15 +38,15 @@ class Command(PlainCommand):
                 self.stdout.write(f"The snapshot of {snapshot.moment:%Y-%m-%d %H:%M} UTC is whole.")
                 return
             _require_known_migrations(snapshot)
-            with db.alone(database):
+            with dumps.alone(database):
                 if not options["overwrite"]:
-                    db.require_empty(database)
+                    dumps.require_empty(database)
                 backups.verify(folder, snapshot)
                 self.stdout.write("The snapshot is whole. Restoring.")
                 count = backups.restore(
                     folder, snapshot, database=database, storage=default_storage
                 )
-        except db.BackupError as error:
+        except dumps.BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
             f"{count} of {len(snapshot.originals)} originals written, database restored."
@@ -72,7 +71,7 @@ def _require_known_migrations(snapshot: backups.Snapshot) -> None:
         if app in apps and (app, name) not in disk
     ]
     if unknown:
-        raise db.BackupError(
+        raise dumps.BackupError(
             f"The snapshot was made by a newer version of Steelyard: this one lacks "
             f"{', '.join(unknown)}. Install that version, then restore again."
         )

@@ -18,7 +18,7 @@ from ingestion.lexical.languages import spaced
 from search.domain import Profile, Query, Signal
 from search.engine.adjust import Weighing
 from search.parts.concepts import CONCEPTS
-from search.parts.wordnet.database import opened
+from search.parts.wordnet.relatives import opened
 from search.signals.registry import Inputs
 from search.signals.synonym import AddedWords, added_words
 from search.signals.terms import lexemes

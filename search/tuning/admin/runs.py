@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.admin.pages import ActionPages, ReadOnly, actor
 from search.models import SearchProfile
 from search.presentation.labels import measure_label
-from search.tuning.admin.gate import split
+from search.tuning.admin.publications import split
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
 from search.tuning.models import EvaluationRun
