@@ -39,6 +39,8 @@ from common.api.errors import body
 from common.api.requests import Rank
 from kbsite.serving.refusals import refusal
 
+logger = logging.getLogger(__name__)
+
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Accounts are made by administrators; nobody signs up with a password."""
@@ -134,9 +136,6 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     def build_totp_svg(self, url: str) -> str:
         """The QR code as part of a page: without the declaration of an XML file."""
         return str(super().build_totp_svg(url)).partition("?>")[2].strip()
-
-
-logger = logging.getLogger(__name__)
 
 
 class SignIn(LoginView):

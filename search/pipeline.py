@@ -35,6 +35,65 @@ from search.query.expand import corrected
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
 
+__all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "Purpose", "SearchResponse", "search"]
+
+
+def search(
+    text: str,
+    *,
+    viewer: Viewer,
+    filters: Filters | None = None,
+    choices: Choices | None = None,
+    group: bool = True,
+    page: int = 1,
+    page_size: int = DEFAULT_PAGE_SIZE,
+    newest_first: bool = False,
+    mark_folded: bool = False,
+    visitor: str = "",
+    purpose: Purpose = Purpose.READER,
+    configuration: Configuration | None = None,
+) -> SearchResponse:
+    """The results for `text` among the chunks that `viewer` may read, best first.
+
+    `configuration` replaces the saved one. `visitor` is a key by which a part may choose the plan
+    of a search for which nothing is forced, such as an experiment's arm; without it none does.
+    `newest_first` shows the relevant groups by their documents' dates, for one query more; the
+    ranking stays as it is. `mark_folded` marks the query's words in folded passages too, for
+    those who show their texts.
+
+    With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
+    Costs three queries: the configuration's stamp, the candidates, the page shown. One more for the
+    texts that a reranker reads, one for words that no searched text contains, one for a collection
+    of chosen groups that names its own profile, one if nothing is found with the phrases and
+    exclusions of the query, and three more to search its correction. The order never depends on
+    the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
+    NoActiveProfile.
+    """
+    request = Request(
+        viewer,
+        filters or Filters(),
+        choices or Choices(),
+        group=group,
+        page=page,
+        page_size=page_size,
+        newest_first=newest_first,
+        mark_folded=mark_folded,
+        visitor=visitor,
+        purpose=purpose,
+    )
+    with span("search"):
+        return _served(text, request, configuration or current())
+
+
+def _answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
+    question = read(text, request, configuration)
+    candidates = [find(question, breadth) for breadth in breadths_of(question)]
+    ranking = rank(candidates, question)
+    return respond(ranking, question)
+
+
+# --- what wraps the steps: their count in the metrics, and spelling correction ---
+
 Steps = Callable[[str, Request, Configuration], SearchResponse]
 """Answers a text as typed."""
 
@@ -88,60 +147,4 @@ def counted(steps: Steps) -> Steps:
     return answer
 
 
-__all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "Purpose", "SearchResponse", "search"]
-
-
-def search(
-    text: str,
-    *,
-    viewer: Viewer,
-    filters: Filters | None = None,
-    choices: Choices | None = None,
-    group: bool = True,
-    page: int = 1,
-    page_size: int = DEFAULT_PAGE_SIZE,
-    newest_first: bool = False,
-    mark_folded: bool = False,
-    visitor: str = "",
-    purpose: Purpose = Purpose.READER,
-    configuration: Configuration | None = None,
-) -> SearchResponse:
-    """The results for `text` among the chunks that `viewer` may read, best first.
-
-    `configuration` replaces the saved one. `visitor` is a key by which a part may choose the plan
-    of a search for which nothing is forced, such as an experiment's arm; without it none does.
-    `newest_first` shows the relevant groups by their documents' dates, for one query more; the
-    ranking stays as it is. `mark_folded` marks the query's words in folded passages too, for
-    those who show their texts.
-
-    With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
-    Costs three queries: the configuration's stamp, the candidates, the page shown. One more for the
-    texts that a reranker reads, one for words that no searched text contains, one for a collection
-    of chosen groups that names its own profile, one if nothing is found with the phrases and
-    exclusions of the query, and three more to search its correction. The order never depends on
-    the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
-    NoActiveProfile.
-    """
-    request = Request(
-        viewer,
-        filters or Filters(),
-        choices or Choices(),
-        group=group,
-        page=page,
-        page_size=page_size,
-        newest_first=newest_first,
-        mark_folded=mark_folded,
-        visitor=visitor,
-        purpose=purpose,
-    )
-    with span("search"):
-        return _answer(text, request, configuration or current())
-
-
-@counted
-@with_correction
-def _answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
-    question = read(text, request, configuration)
-    candidates = [find(question, breadth) for breadth in breadths_of(question)]
-    ranking = rank(candidates, question)
-    return respond(ranking, question)
+_served = counted(with_correction(_answer))

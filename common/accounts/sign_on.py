@@ -32,6 +32,8 @@ from django.utils import timezone
 
 from common.accounts.models import SignOn, User
 
+logger = logging.getLogger(__name__)
+
 
 def merged(extra: Mapping[str, Any]) -> dict[str, Any]:
     """The claims of an account's stored data: of the ID token, then of the user info."""
@@ -101,8 +103,6 @@ def _as_list(value: Any) -> list[Any]:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
-
-logger = logging.getLogger(__name__)
 
 # For administrators: what to do is in docs/sign-on.md, "Entra ID".
 LEFT_OUT = "The sign-on provider left out claims of %s, who is in too many groups: %s"

@@ -22,6 +22,8 @@ from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, User
 from common.accounts import rights, tokens
 from common.accounts.models import Scope
 
+logger = logging.getLogger(__name__)
+
 
 class MissingScope(PermissionDenied):
     """The token lacks the scope that the request needs, whatever its user may."""
@@ -170,9 +172,6 @@ class ActionPermission(BasePermission):
             self.message = rights.add_a_factor()
             return False
         return bool(request.user.is_authenticated and request.user.has_perm(permission))
-
-
-logger = logging.getLogger(__name__)
 
 
 class Unavailable(APIException):

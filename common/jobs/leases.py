@@ -16,6 +16,8 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+logger = logging.getLogger(__name__)
+
 # The queues of jobs (docs/adr/0023-two-lanes.md).
 INTERACTIVE, DEFAULT, IMPORTS, BULK = "interactive", "celery", "imports", "bulk"
 
@@ -84,8 +86,6 @@ class Job(models.Model):
         """Lock the rows before this one in the lock order; False if one is gone."""
         return True
 
-
-logger = logging.getLogger(__name__)
 
 J = TypeVar("J", bound=Job)
 T = TypeVar("T")

@@ -39,6 +39,8 @@ from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State, Visibility
 from ingestion.models.versions import UNFINISHED
 
+logger = logging.getLogger(__name__)
+
 LOOK_SECONDS = 0.4
 LINE_SECONDS = 5.0  # between two lines if there is no terminal for a bar
 RATE_SECONDS = 15.0  # the window of the rate in chunks per second
@@ -243,8 +245,6 @@ class WorkHere:
         waiting = _kept().filter(pk__in=self._ids, state__in=UNFINISHED)
         return list(waiting.order_by("pk").values_list("pk", flat=True))
 
-
-logger = logging.getLogger(__name__)
 
 KEY = "files-under-way"
 # Seconds; beat counts every ten. A line about files that nobody counts any more would be wrong.

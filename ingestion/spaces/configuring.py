@@ -28,6 +28,8 @@ from ingestion.spaces.metering import (
     require_key,
 )
 
+logger = logging.getLogger(__name__)
+
 
 def active_space() -> EmbeddingSpace | None:
     """The active space; None before the first document."""
@@ -155,8 +157,6 @@ def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
         if name in OF_THE_MODEL.get(kind, ()) and value is not None
     }
 
-
-logger = logging.getLogger(__name__)
 
 # The active, the building and the previous space, and one to test an unused model. The packaged
 # model takes 217 MB.

@@ -30,6 +30,8 @@ from ingestion.intake.fetching.transport import FAILURES, Deadline, pool
 from ingestion.models import Collection
 from ingestion.webhooks.models import SECRET_PREFIX, TEST, Delivery, Webhook, guard
 
+logger = logging.getLogger(__name__)
+
 
 def record_event(
     *, event: str, collection_id: int, data: Callable[[], Mapping[str, Any]], **_signal: Any
@@ -75,8 +77,6 @@ def _queue(webhooks: Iterable[Webhook], event: str, data: Mapping[str, Any]) -> 
             enqueue(Webhook, delivery.webhook_id)
     return len(deliveries)
 
-
-logger = logging.getLogger(__name__)
 
 State = Delivery.State
 # With pauses that double from 10 seconds to an hour, about a day; both are guesses.

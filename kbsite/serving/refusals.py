@@ -27,6 +27,8 @@ from ingestion.errors import StorageUnavailable
 from kbsite.operations.monitoring import endpoints
 from kbsite.serving import middleware
 
+logger = logging.getLogger(__name__)
+
 
 def refusal(
     path: str, *, status: int, code: str, heading: str, sentence: str, retry_after: int = 0
@@ -105,8 +107,6 @@ async def send_busy(scope: Mapping[str, Any], retry_after: int, send: Any) -> No
     """Answer 503 with Retry-After."""
     await send_response(busy(scope["path"], retry_after), scope["method"], send)
 
-
-logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 5  # seconds; a supervisor needs about three to start a dead server again
 PROBE_PAUSE = 0.5

@@ -21,6 +21,8 @@ from common.accounts.models import User
 from common.addresses import address_of, network_of
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 
+logger = logging.getLogger(__name__)
+
 # User agents of crawlers and monitors. A person's own script does not match.
 ROBOT = re.compile(
     r"bot\b|crawl|spider|slurp|scrap|monitor|uptime|pingdom|healthcheck|health-check|kube-probe"
@@ -82,8 +84,6 @@ def is_recorded(request: HttpRequest) -> bool:
 def _hashed(text: str) -> str:
     return str(salted_hmac("search.analytics.visitor", text, algorithm="sha256").hexdigest())
 
-
-logger = logging.getLogger(__name__)
 
 BATCH = 1_000
 

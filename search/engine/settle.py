@@ -37,6 +37,8 @@ from search.query.expand import hidden_from
 from search.query.rule_classifier import FALLBACK_CONFIDENCE, FALLBACK_RULE
 from search.signals import registry
 
+logger = logging.getLogger(__name__)
+
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 
 
@@ -123,8 +125,6 @@ def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Sign
     meaning = {Signal.VECTOR} if by_meaning else set()
     return frozenset((set(NORMALISED) - {Signal.VECTOR}) | optional | meaning)
 
-
-logger = logging.getLogger(__name__)
 
 # After a failure the model is not asked for so long, so that searches do not all wait; a guess.
 MODEL_PAUSE = 30.0

@@ -14,6 +14,8 @@ from typing import Protocol
 from search.domain import Classification, Classifier, ClassifierRule, Query, QueryClass, Weights
 from search.query.rule_classifier import FALLBACK_RULE, classify
 
+__all__ = ["NAMED", "Classify", "classify_by"]
+
 # No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0
 
@@ -252,8 +254,6 @@ def by_physical_ai(query: Query) -> Classification:
     query_class, phrase = phrase_class(typed(query))
     return Classification(query_class, f"“{phrase}”" if phrase else "no phrase", CERTAIN)
 
-
-__all__ = ["NAMED", "Classify", "classify_by"]
 
 Classify = Callable[[Query], Classification]
 

@@ -36,6 +36,8 @@ from search.tuning.evaluation.runner import (
 )
 from search.tuning.models import GoldenQuery, Judgement
 
+logger = logging.getLogger(__name__)
+
 SYNTHETIC = GoldenQuery.Origin.SYNTHETIC
 
 
@@ -206,8 +208,6 @@ def _public_ids(response: SearchResponse) -> tuple[str, ...]:
     public: dict[int, UUID] = dict(rows)
     return tuple(str(public[pk]) for pk in ordered if pk in public)
 
-
-logger = logging.getLogger(__name__)
 
 # The least number of searches for a profile's latency, and the most rounds to reach it: the p95
 # of fewer is noise. A guess that keeps a small set's run within seconds.

@@ -25,6 +25,8 @@ from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
 from search.tuning.evaluation.sheet import DISCOUNTS, Case, Sheet
 
+__all__ = ["Case", "WhatIf", "WhatIfResult"]
+
 NDCG, RECALL, RANK, PRECISION, FIRST = map(str, (nDCG @ 10, R @ 10, RR @ 10, P @ 5, Success @ 1))
 NAMES = (NDCG, RANK, RECALL, PRECISION, FIRST)
 # The ranks at which the precision and recall curves are sampled.
@@ -85,8 +87,6 @@ def _documents(sheet: Sheet, order: Integers) -> tuple[Integers, Integers]:
 def _share(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
-
-__all__ = ["Case", "WhatIf", "WhatIfResult"]
 
 # Entries per cache: the active profile's, the draft's and a spare one.
 KEPT = 3

@@ -86,9 +86,6 @@ def stop(row: Publication | Experiment, **fields: Any) -> None:
     row.refresh_from_db()
 
 
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 FIELDS = (
     "enabled",
     "measure",
