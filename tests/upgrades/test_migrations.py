@@ -34,9 +34,10 @@ SMALL = re.compile(
 # migration of their own, and fill columns in a background task.
 WRITES_WAIT = "searches go on; uploads wait while it is built"
 BORNE: dict[tuple[str, str, str], str] = {
-    ("search.0008_exact_words", "ingestion_chunk", "builds an index"): WRITES_WAIT,
-    ("search.0008_exact_words", "ingestion_document", "builds an index"): WRITES_WAIT,
-    ("analytics.0002_longer_questions", "analytics_searchevent", "rewrites the table"):
+    ("ingestion.0002_since_0_1_0", "ingestion_chunk", "builds an index"): WRITES_WAIT,
+    ("search.0002_since_0_1_0", "ingestion_chunk", "builds an index"): WRITES_WAIT,
+    ("search.0002_since_0_1_0", "ingestion_document", "builds an index"): WRITES_WAIT,
+    ("analytics.0002_since_0_1_0", "analytics_searchevent", "rewrites the table"):
         "a longer varchar: Postgres changes its catalogue alone",
 }  # fmt: skip
 

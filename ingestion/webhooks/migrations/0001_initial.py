@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('ingestion', '0003_concepts'),
+        ('ingestion', '0002_since_0_1_0'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

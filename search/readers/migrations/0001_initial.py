@@ -13,8 +13,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0002_token_grants'),
-        ('ingestion', '0003_concepts'),
+        ('accounts', '0002_since_0_1_0'),
+        ('ingestion', '0002_since_0_1_0'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
