@@ -2,10 +2,10 @@ import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.utils.timezone
-import ingestion.models.library
 from django.conf import settings
 from django.db import migrations, models
 
+import ingestion.models.library
 
 # No search and no upload looks for these alone, or another index begins with the same column. Django
 # itself would drop each foreign key and check it anew, with the table locked meanwhile.

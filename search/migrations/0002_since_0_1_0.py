@@ -1,14 +1,15 @@
+from decimal import Decimal
+
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.expressions
 import django.utils.timezone
-import search.models.rules
-import search.models.scopes
-from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
 
+import search.models.rules
+import search.models.scopes
 
 # The words of a text as a phrase sees them: runs of letters and digits, in lower case, stop words
 # and the parts of dotted, snake and camel names included. Text search configurations drop stop
