@@ -42,7 +42,6 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.
-        from search.tuning.admin import optimisations
         from search.tuning.admin.workbench import pages as workbench
 
         # Unfold answers at this address with an empty page, its search over all models, which is
@@ -51,7 +50,6 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         return [
             path("search/", overview, {"app_label": "search"}),
             *who_sees(self),
-            *optimisations.urls(self),
             *workbench.urls(self),
             *super().get_urls(),
         ]

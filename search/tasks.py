@@ -21,7 +21,7 @@ from search.parts.qdrant.points import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import alerts, golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
-from search.tuning.optimiser import runner
+from search.tuning.optimiser import optimisations
 from search.tuning.publishing import publications
 from search.tuning.workbench import pool_building
 
@@ -54,7 +54,7 @@ def carry_out_publication(publication_id: int) -> str:
 @shared_task
 def run_optimisation(optimisation_id: int) -> str:
     """Run the optimisation; return its final state. The row has its result or error."""
-    return runner.carry_out(optimisation_id)
+    return optimisations.carry_out(optimisation_id)
 
 
 @shared_task

@@ -143,7 +143,7 @@ UNFOLD: dict[str, Any] = {
                 _page(
                     "Find better weights",
                     "auto_awesome",
-                    "search_optimisations",
+                    "tuning_optimisation_changelist",
                     "search",
                     "searchprofile",
                 ),

@@ -201,7 +201,6 @@ SPECTACULAR_SETTINGS = {
         "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
         "AnswerModeEnum": ["instant", "auto", "thinking"],
         "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
-        "OptimisationKindEnum": ["weights", "presets"],
         "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
         "SignalEnum": "search.domain.Signal",
     },

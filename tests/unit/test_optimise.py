@@ -25,7 +25,6 @@ from search.tuning.optimiser.verdict import Optimised
 from search.tuning.optimiser.weight_search import (
     LEANS,
     NothingToLearn,
-    Target,
     _simplex,
     _whole,
     optimise,
@@ -75,9 +74,9 @@ def cases(count: int, telling: Signal | None, query_class: QueryClass) -> list[C
     return [case(seed, telling, query_class) for seed in range(count)]
 
 
-def optimised(*groups: list[Case], wanted: Target | None = None) -> Optimised:
+def optimised(*groups: list[Case]) -> Optimised:
     every = [replace(each, key=str(i)) for i, each in enumerate(chain.from_iterable(groups))]
-    return optimise(WhatIf(every, configuration()), PRESENT, wanted)
+    return optimise(WhatIf(every, configuration()), PRESENT)
 
 
 class TestFinding:
@@ -103,9 +102,6 @@ class TestFinding:
         assert found.profile.short_lean == max(LEANS)
         weights = found.profile.weights[QueryClass.CONCEPT]
         assert weights.keyword > weights.vector
-        kept = optimised(short, long, wanted=Target(normalisers=False))
-        assert kept.profile.short_lean == PRESENT.short_lean
-        assert found.fitted > kept.fitted
 
     def test_the_same_seed_finds_the_same(self) -> None:
         group = cases(20, Signal.VECTOR, QueryClass.CONCEPT)
@@ -115,26 +111,6 @@ class TestFinding:
         found = optimised(cases(60, None, QueryClass.CONCEPT))
         assert not found.is_reliable
         assert found.verdict.startswith("No reliable gain")
-
-    def test_only_the_classes_asked_for_change(self) -> None:
-        found = optimised(
-            cases(20, Signal.VECTOR, QueryClass.CONCEPT),
-            cases(20, Signal.KEYWORD, QueryClass.LOOKUP),
-            wanted=Target(classes=(QueryClass.LOOKUP,), normalisers=False),
-        )
-        assert found.profile.weights[QueryClass.CONCEPT] == EQUAL
-        assert found.profile.weights[QueryClass.LOOKUP].keyword > 0.5
-        assert {each.query_class: each.gain is None for each in found.by_class} == {
-            QueryClass.CONCEPT: True,
-            QueryClass.LOOKUP: False,
-        }
-
-    def test_a_signal_left_out_gets_nothing(self) -> None:
-        found = optimised(
-            cases(20, Signal.KEYWORD, QueryClass.CONCEPT),
-            wanted=Target(signals=(Signal.VECTOR, Signal.KEYWORD)),
-        )
-        assert found.profile.weights[QueryClass.CONCEPT].title == 0
 
     def test_too_few_queries_teach_nothing(self) -> None:
         with pytest.raises(NothingToLearn, match="at most 9"):
@@ -168,7 +144,6 @@ class TestVerdict:
     def told(self, changes: list[float]) -> Optimised:
         return Optimised(
             PRESENT,
-            "nDCG@10",
             len(changes),
             0.5,
             0.6,

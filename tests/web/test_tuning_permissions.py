@@ -111,13 +111,11 @@ ADMIN: dict[tuple[str, str], str] = {
     ("post", "goldenquery/{query}/judge/"): JUDGE,
     ("post", "goldenquery/undo/"): JUDGE,
     ("get", "judgement/"): VIEWER,
-    ("get", "optimisations/"): VIEWER,
-    ("post", "optimisations/"): TUNER,
-    ("get", "optimisations/{optimisation}/"): VIEWER,
-    ("post", "optimisations/{optimisation}/cancel/"): TUNER,
-    ("post", "optimisations/{optimisation}/draft/"): TUNER,
-    ("post", "optimisations/synthetic/"): JUDGE,
-    ("post", "optimisations/clicks/"): TUNER,
+    ("get", "optimisation/"): VIEWER,
+    ("get", "optimisation/start/"): TUNER,
+    ("get", "optimisation/{optimisation}/change/"): VIEWER,
+    ("post", "optimisation/{optimisation}/cancel/"): TUNER,
+    ("post", "optimisation/{optimisation}/draft/"): TUNER,
     ("get", "experiment/"): VIEWER,
     ("get", "experiment/add/"): TUNER,
     ("get", "experiment/{experiment}/change/"): VIEWER,
@@ -200,7 +198,7 @@ def test_the_admin_asks_each_group_for_its_permission(group: str, names: dict[st
 
 def admin_address(route: str) -> str:
     """The address of a page by its model: profiles and curated rows are those of `search`."""
-    of_search = ("searchprofile/", "optimisations/", "hide/", "scopeprofile/")
+    of_search = ("searchprofile/", "hide/", "scopeprofile/")
     return f"/admin/{'search' if route.startswith(of_search) else 'tuning'}/{route}"
 
 

@@ -1,18 +1,5 @@
 """Tuning in the admin: profiles, workbench, golden queries, runs, publishing."""
 
-from search.tuning.admin.golden import GoldenQueryAdmin
-from search.tuning.admin.golden_pages import JudgementAdmin
-from search.tuning.admin.profiles import ScopeProfileAdmin, SearchProfileAdmin
-from search.tuning.admin.publications import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
-from search.tuning.admin.runs import EvaluationRunAdmin
+from search.tuning.admin import golden, optimisations, profiles, publications, runs
 
-__all__ = [
-    "EvaluationRunAdmin",
-    "GoldenQueryAdmin",
-    "JudgementAdmin",
-    "ProfileChangeAdmin",
-    "PublicationAdmin",
-    "PublishGateAdmin",
-    "ScopeProfileAdmin",
-    "SearchProfileAdmin",
-]
+__all__ = ["golden", "optimisations", "profiles", "publications", "runs"]

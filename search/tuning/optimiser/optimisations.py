@@ -1,187 +1,213 @@
-"""Searches for better weights: start, cancel and turn into drafts.
+"""Searches for better weights: start, carry out, cancel and turn into drafts.
 
-    start -> Optimisation -> a worker: `runner.carry_out` -> verdict -> draft -> gate
+    start -> Optimisation -> a worker: `carry_out` -> verdict -> draft -> gate
 
 A reliable gain on people's judgements becomes a draft automatically; any other result only on
-request. Nothing here publishes.
+request. Nothing here publishes. A search whose worker died starts again; as it is deterministic,
+the result is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
-from common.jobs import enqueue, revoke
-from search.domain import QueryClass, Signal, Weights
-from search.errors import NotPermitted, ProfileError, RunConflict, SearchError
+from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
+from ingestion.errors import IngestionError
+from search.domain import Profile, QueryClass, Weights
+from search.errors import NotPermitted, PoolError, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
-from search.tuning.evaluation import whatif
-from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
 from search.tuning.models import GoldenQuery, Optimisation
-from search.tuning.optimiser.weight_search import FOLDS, Target
+from search.tuning.optimiser.verdict import as_json
+from search.tuning.optimiser.weight_search import ENOUGH, NothingToLearn, optimise
 from search.tuning.publishing import activation, drafts
+from search.tuning.workbench import pool_building
+from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Pooled, pooled
 
 if TYPE_CHECKING:
     from common.accounts.models import User
 
 State = Optimisation.State
+Origin = GoldenQuery.Origin
+ShareProgress = Callable[[float], None]
+"""The progress callback: gets the share of the work done, in [0, 1]."""
+
 NEEDED = "search.change_searchprofile"
-MAX_FOLDS = 10
-MEASURES = whatif.NAMES
-WEIGHTS, PRESETS = "weights", "presets"
+POOLS = 0.3  # share of the progress for building pools, if they must be built
+WAIT_SECONDS = 300.0  # for another worker that builds the same pools
+LOOK_SECONDS = 1.0  # between two checks of its progress
+# The origins to use: the first of these with enough judgements. Synthetic ones come last.
+PEOPLE = (Origin.PERSON, Origin.IMPORTED)
+USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
+SYNTHETIC_NOTE = gettext_lazy(
+    "This was measured on synthetic queries only, which are easier than people's questions: judge "
+    "some real ones before you rely on it."
+)
 
 
-class OptimisationError(SearchError):
-    """A search for better weights cannot start with these options. Says why."""
-
-    code = "optimisation_error"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The target of the search, and the golden queries it uses.
-
-    `origins` None: people's and imported ones, or the next best available. `kind` is WEIGHTS, or
-    PRESETS to measure the shipped profiles instead of new weights.
-    """
-
-    wanted: Target = field(default_factory=Target)
-    origins: tuple[str, ...] | None = None
-    kind: str = WEIGHTS
-
-    def as_json(self) -> dict[str, Any]:
-        target = self.wanted
-        return {
-            "kind": self.kind,
-            "measure": target.measure,
-            "seed": target.seed,
-            "folds": target.folds,
-            "normalisers": target.normalisers,
-            "signals": _plain(target.signals),
-            "classes": _plain(target.classes),
-            "origins": _plain(self.origins),
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """The inverse of `as_json`; missing keys have their defaults.
-
-        Raises OptimisationError for invalid options.
-        """
-        usual = Target()
-        try:
-            target = Target(
-                seed=int(value.get("seed", usual.seed)),
-                folds=int(value.get("folds", FOLDS)),
-                signals=_each(Signal, value.get("signals")),
-                classes=_each(QueryClass, value.get("classes")),
-                measure=str(value.get("measure", usual.measure)),
-                normalisers=bool(value.get("normalisers", True)),
-            )
-            origins = _each(GoldenQuery.Origin, value.get("origins"))
-        except ValueError as error:
-            raise OptimisationError(
-                gettext("These options are not valid: %(error)s.") % {"error": error}
-            ) from error
-        options = cls(
-            target,
-            tuple(map(str, origins)) if origins else None,
-            str(value.get("kind", WEIGHTS)),
-        )
-        options.check()
-        return options
-
-    def check(self) -> None:
-        """Raise OptimisationError for invalid options."""
-        target = self.wanted
-        if self.kind not in (WEIGHTS, PRESETS):
-            raise OptimisationError(
-                gettext("The kind must be %(weights)s or %(presets)s.")
-                % {"weights": WEIGHTS, "presets": PRESETS}
-            )
-        if not 2 <= target.folds <= MAX_FOLDS:
-            raise OptimisationError(
-                gettext("The number of folds must be between 2 and %(max_folds)s.")
-                % {"max_folds": MAX_FOLDS}
-            )
-        if target.seed < 0:
-            raise OptimisationError(gettext("The seed must be 0 or more."))
-        if target.measure not in MEASURES:
-            raise OptimisationError(
-                gettext("The measure must be one of %(measures)s.")
-                % {"measures": ", ".join(MEASURES)}
-            )
-        if target.signals is not None and len(set(target.signals)) < 2:
-            raise OptimisationError(
-                gettext("Choose at least two signals: a single one always has all the weight.")
-            )
-
-
-def start(
-    profile: SearchProfile, options: Options | None = None, *, acting_user: User | None
-) -> Optimisation:
+def start(profile: SearchProfile, *, acting_user: User | None) -> Optimisation:
     """Queue a search for better weights than the profile's. A worker carries it out.
 
-    Raises NotPermitted, OptimisationError, and RunConflict while another one for the profile runs.
+    Raises NotPermitted, and RunConflict while another one for the profile runs.
     """
-    check_permitted(acting_user)
-    asked = options or Options()
-    asked.check()
+    _check_permitted(acting_user)
     with transaction.atomic():
         locked = SearchProfile.objects.select_for_update().get(pk=profile.pk)
         if Optimisation.objects.filter(profile=locked, state__in=Optimisation.OPEN).exists():
             raise RunConflict(
                 gettext(
-                    "A search for better weights than those of %(held)s is already running. "
+                    "A search for better weights than those of %(profile)s is already running. "
                     "Wait for it, or cancel it."
                 )
-                % {"held": locked}
+                % {"profile": locked}
             )
         activation.check_complete(locked)
-        row = Optimisation.objects.create(profile=locked, options=asked.as_json(), user=acting_user)
+        row = Optimisation.objects.create(profile=locked, user=acting_user)
         enqueue(Optimisation, row.pk)
     return row
 
 
 def cancel(row: Optimisation, *, acting_user: User | None) -> None:
     """End a queued or running search. Raises RunConflict for one that has ended."""
-    check_permitted(acting_user)
+    _check_permitted(acting_user)
     ours = Optimisation.open_jobs().filter(pk=row.pk)
     if not revoke(ours, state=State.CANCELLED, finished=timezone.now()):
         raise RunConflict(gettext("It has already ended. Start a new one instead."))
     row.refresh_from_db()
 
 
+# --- carried out by a worker ---------------------------------------------------------------------
+
+
+def carry_out(pk: int) -> str:
+    """Run the optimisation and return the state in which it ended. Safe to repeat."""
+    lease = claim(Optimisation, pk, state=State.RUNNING, progress=0)
+    if lease is None:
+        return ""
+    with lease:
+        _carry_out(lease)
+    return str(Optimisation.objects.values_list("state", flat=True).get(pk=pk))
+
+
+def _carry_out(lease: Lease[Optimisation]) -> None:
+    try:
+        if lease.keeps_crashing:
+            raise RunFailed(
+                gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
+                % {"max_attempts": MAX_ATTEMPTS}
+            )
+        _finish(lease, _result(lease.row.profile.as_profile(), lease.report))
+    except LeaseLost:
+        raise
+    except (SearchError, IngestionError, NothingToLearn) as error:
+        lease.finish(State.FAILED, error=str(error), finished=timezone.now())
+    except Exception as error:
+        message = gettext("It stopped with an error (%(error)s). Start it again.") % {
+            "error": error
+        }
+        lease.finish(State.FAILED, error=message, finished=timezone.now())
+        raise
+
+
+def usable(goldens: Sequence[Golden]) -> tuple[Golden, ...]:
+    """The measured golden queries that people judged, or the next best if these are too few."""
+    measured = [golden for golden in goldens if golden.is_measured]
+    for origins in USUAL:
+        selection = tuple(golden for golden in measured if golden.origin in origins)
+        if len(selection) >= ENOUGH:
+            return selection
+    return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
+
+
+def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
+    goldens = usable(golden_set())
+    started = time.monotonic()
+    pools = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
+    optimised = optimise(
+        pools.whatif,
+        profile,
+        progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
+    )
+    result = as_json(profile, optimised)
+    origins = Counter(golden.origin for golden in goldens)
+    is_synthetic = set(origins) == {Origin.SYNTHETIC}
+    return {
+        **result,
+        "verdict": f"{result['verdict']} {SYNTHETIC_NOTE}" if is_synthetic else result["verdict"],
+        "fingerprint": fingerprint(profile),
+        "origins": dict(origins),
+        "synthetic": is_synthetic,
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
+    """The golden queries in fresh pools; missing ones are built now.
+
+    Raises PoolError, also if another worker does not finish them in time.
+    """
+    width = Width.of(profile)
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        pool_building.build(width, lambda done, of: progress(done / max(of, 1)))
+        pools = pooled(profile, goldens)
+        # A library that changes all the time is never wholly fresh, so stale pools are accepted.
+        if pools.coverage.pooled == len(goldens):
+            return pools
+        progress(0.0)
+        time.sleep(LOOK_SECONDS)
+    raise PoolError(
+        gettext(
+            "The candidates of the golden queries could not be found in time, because "
+            "another worker is still retrieving them. Start again in a few minutes."
+        )
+    )
+
+
+def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:
+    """Store the result, and make a draft of it if it is reliable."""
+    with lease.writing() as row:
+        lease.finish(State.DONE, progress=1.0, found=result, finished=timezone.now())
+        if not (result["reliable"] and result["changed"]) or result["synthetic"]:
+            return
+        try:
+            with transaction.atomic():
+                make_draft(row, acting_user=row.user)
+        except SearchError as error:
+            # The result stands; the page says why there is no draft of it.
+            row.error = gettext("No draft was created. %(error)s") % {"error": error}
+            row.save(update_fields=["error"])
+
+
+# --- its draft -----------------------------------------------------------------------------------
+
+
 @transaction.atomic
-def make_draft(
-    row: Optimisation, *, acting_user: User | None, preset: SearchProfile | None = None
-) -> SearchProfile:
-    """Return the optimisation's draft, creating it if needed; `preset`: a draft of that profile.
+def make_draft(row: Optimisation, *, acting_user: User | None) -> SearchProfile:
+    """Return the optimisation's draft, creating it if needed.
 
     Raises NotPermitted, RunConflict if the profile was edited since, and ProfileError if the
     result has nothing better.
     """
-    check_permitted(acting_user)
+    _check_permitted(acting_user)
     locked = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if locked.state != State.DONE:
         raise RunConflict(gettext("It has no result yet."))
-    is_presets = locked.options.get("kind") == PRESETS
-    if locked.draft is not None and not (is_presets and _is_other(locked.draft, preset)):
-        return locked.draft
-    draft = (_of_preset if is_presets else _of_weights)(locked, preset, acting_user)
-    locked.draft = draft
-    locked.save(update_fields=["draft"])
-    return draft
+    if locked.draft is None:
+        locked.draft = _draft_of(locked, acting_user)
+        locked.save(update_fields=["draft"])
+    return locked.draft
 
 
-def _of_weights(
-    row: Optimisation, _preset: SearchProfile | None, acting_user: User | None
-) -> SearchProfile:
+def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
     base, result = row.profile, row.found
     if not result.get("changed"):
         raise ProfileError(
@@ -213,39 +239,16 @@ def _of_weights(
     return done.profile
 
 
-def _of_preset(
-    row: Optimisation, preset: SearchProfile | None, acting_user: User | None
-) -> SearchProfile:
-    compared = {each["profile"] for each in row.found.get("presets", ())}
-    if preset is None or preset.pk not in compared:
-        raise ProfileError(gettext("Choose one of the profiles that were compared."))
-    reason = f"Compared with {row.profile} (comparison {row.pk}): {row.found['verdict']}"
-    return activation.draft_from(preset, acting_user=acting_user, reason=reason)
-
-
-def _is_other(draft: SearchProfile, preset: SearchProfile | None) -> bool:
-    return preset is not None and draft.based_on_id != preset.pk
-
-
 def _reason(row: Optimisation) -> str:
     result = row.found
-    began = f"Better weights (search {row.pk}, seed {row.options.get('seed')})"
+    began = f"Better weights (search {row.pk})"
     if result["reliable"] and not result["synthetic"]:
         return f"{began}: {result['verdict']}"
     why = "synthetic queries only" if result["reliable"] else "no reliable gain"
     return f"{began}, drafted on request ({why}): {result['verdict']}"
 
 
-def check_permitted(user: User | None) -> None:
+def _check_permitted(user: User | None) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perm(NEEDED):
         raise NotPermitted(gettext("You do not have permission to change search profiles."))
-
-
-def _plain(values: Sequence[Any] | None) -> list[str] | None:
-    return None if values is None else [str(value) for value in values]
-
-
-def _each(kind: Any, values: Sequence[Any] | None) -> Any:
-    """The values as members of the enumeration; None for none."""
-    return tuple(dict.fromkeys(kind(value) for value in values)) if values else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from search.domain import Profile, QueryClass, Weights
-from search.tuning.evaluation.measures import CONFIDENCE, Interval
+from search.tuning.evaluation.measures import CONFIDENCE, LEADING, Interval
 
 Z = 1.96  # standard errors that a 95% interval reaches to either side
 
@@ -32,13 +32,12 @@ class ClassFound:
 class Optimised:
     """The best weights over all queries, and the gain of such weights on held-out queries.
 
-    `profile` is the given one with them. `measured` is the measure's mean before; `fitted` that of
+    `profile` is the given one with them. `measured` is LEADING's mean before; `fitted` that of
     `profile` on the queries it was fitted to, which overestimates it. `differences` are the gains
     of the held-out queries, by query key.
     """
 
     profile: Profile
-    measure: str
     queries: int
     measured: float
     fitted: float
@@ -57,8 +56,8 @@ class Optimised:
         on = f"on {self.queries} queries"
         span = f"{CONFIDENCE:.0%} interval {self.gain.low:+.3f} to {self.gain.high:+.3f}"
         if self.is_reliable:
-            return f"{self.gain.mean:+.3f} {self.measure}, {span}, {on}."
-        sentence = f"No reliable gain ({self.gain.mean:+.3f} {self.measure}, {span}, {on})"
+            return f"{self.gain.mean:+.3f} {LEADING}, {span}, {on}."
+        sentence = f"No reliable gain ({self.gain.mean:+.3f} {LEADING}, {span}, {on})"
         if self.more_queries is None:
             return f"{sentence}: keep the current weights; no others were reliably better."
         return (
@@ -94,7 +93,7 @@ def as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
         "changed": bool(changed)
         or result.profile.short_lean != profile.short_lean
         or any(each["before"] != each["after"] for each in classes),
-        "measure": result.measure,
+        "measure": LEADING,
         "queries": result.queries,
         "measured": result.measured,
         "fitted": result.fitted,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ ClassShares = dict[QueryClass, Shares | None]
 
 STEPS = 50  # shares of 2%: rankings nearer than that seldom differ (a guess)
 FOLDS = 5  # Hastie, Tibshirani & Friedman 2009, 7.10: five or ten
+SEED = 1  # deals the queries to the folds: the same seed, the same result
 EVALUATIONS = 100  # of DIRECT, per fit; more led to the same weights on the judged collections
 # With fewer queries in a class, the best weights are chance: a guess.
 ENOUGH = 10
@@ -50,23 +51,6 @@ Progress = Callable[[int, int], None]
 """Called with the steps done and their total."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What to optimise. `seed` deals the queries to the folds: the same seed, the same result.
-
-    `signals` are those that may have a share; None: meaning, keywords, title, and those with a
-    share in the profile. `classes`: the classes to optimise; None: all. `measure` is maximised.
-    `normalisers`: try other normalisers, and other leans of short questions, too.
-    """
-
-    seed: int = 1
-    folds: int = FOLDS
-    signals: tuple[Signal, ...] | None = None
-    classes: tuple[QueryClass, ...] | None = None
-    measure: str = LEADING
-    normalisers: bool = True
-
-
 class NothingToLearn(ValueError):
     """Too few queries are judged, or no class has weights to optimise. Says which."""
 
@@ -74,7 +58,6 @@ class NothingToLearn(ValueError):
 def optimise(
     cases: WhatIf,
     profile: Profile,
-    wanted: Target | None = None,
     progress: Progress = lambda done, of: None,
 ) -> Optimised:
     """Better weights for the profile, by class, with the normalisers and the lean that suit them.
@@ -82,36 +65,36 @@ def optimise(
     `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
     """
-    return _Search(cases, profile, wanted or Target(), progress).run()
+    return _Search(cases, profile, progress).run()
 
 
 class _Search:
     """One search for weights. Every weighting is measured once and cached."""
 
-    def __init__(self, cases: WhatIf, profile: Profile, target: Target, progress: Progress) -> None:
-        self.cases, self.profile, self.wanted = cases, profile, target
-        self.signals = target.signals or _signals(profile)
+    def __init__(self, cases: WhatIf, profile: Profile, progress: Progress) -> None:
+        self.cases, self.profile = cases, profile
+        self.signals = _signals(profile)
         self.places = _places(cases, profile)
-        self.learned = _learned(self.places, target)
-        self.choices = _choices(profile, target)
+        self.learned = _learned(self.places)
+        self.choices = _choices(profile)
         self._measured: dict[tuple[QueryClass, int, Shares | None], Floats] = {}
         self._progress, self._done = progress, 0
-        self._work = (target.folds + 1) * len(self.choices) * len(self.places)
+        self._work = (FOLDS + 1) * len(self.choices) * len(self.places)
 
     def run(self) -> Optimised:
         folds = {
-            each: _deal(len(places), self.wanted.folds, self.wanted.seed + number)
+            each: _deal(len(places), SEED + number)
             for number, (each, places) in enumerate(self.places.items())
         }
         aside = {each: np.zeros(len(places)) for each, places in self.places.items()}
-        for fold in range(self.wanted.folds):
+        for fold in range(FOLDS):
             training = {each: dealt != fold for each, dealt in folds.items()}
             choice, weights = self._fit(training)
             for each, shares in weights.items():
                 held_out = ~training[each]
                 aside[each][held_out] = self._measure(each, choice, shares)[held_out]
         every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
-        return self._told(*self._fit(every), aside)
+        return self._outcome(*self._fit(every), aside)
 
     def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, ClassShares]:
         """The index of the best choice, and the best weights with it, in training."""
@@ -164,10 +147,10 @@ class _Search:
             knobs = {**self.choices[choice], "confidence_threshold": 0.0}
             profile = replace(self.profile, weights=by_class, **knobs)
             outcome = self.cases.under(profile, self.places[query_class])
-            self._measured[key] = outcome.values[self.wanted.measure]
+            self._measured[key] = outcome.values[LEADING]
         return self._measured[key]
 
-    def _told(
+    def _outcome(
         self, choice: int, weights: ClassShares, aside: Mapping[QueryClass, Floats]
     ) -> Optimised:
         present = {each: self._measure(each, 0, None) for each in self.places}
@@ -191,7 +174,6 @@ class _Search:
         keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
         return Optimised(
             profile=replace(self.profile, weights=by_class, **self.choices[choice]),
-            measure=self.wanted.measure,
             queries=len(keys),
             measured=float(np.concatenate(list(present.values())).mean()),
             fitted=float(np.concatenate(fitted).mean()),
@@ -224,11 +206,9 @@ def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]
     return {each: tuple(places[each]) for each in QueryClass if each in places}
 
 
-def _learned(places: Mapping[QueryClass, Sequence[int]], target: Target) -> frozenset[QueryClass]:
+def _learned(places: Mapping[QueryClass, Sequence[int]]) -> frozenset[QueryClass]:
     """The classes with enough queries to learn weights from. Raises NothingToLearn."""
-    counts = {
-        each: len(of) for each, of in places.items() if each in (target.classes or QueryClass)
-    }
+    counts = {each: len(of) for each, of in places.items()}
     enough = frozenset(each for each, count in counts.items() if count >= ENOUGH)
     if not enough:
         raise NothingToLearn(
@@ -242,7 +222,7 @@ def _learned(places: Mapping[QueryClass, Sequence[int]], target: Target) -> froz
     return enough
 
 
-def _choices(profile: Profile, target: Target) -> list[dict[str, Any]]:
+def _choices(profile: Profile) -> list[dict[str, Any]]:
     """The choices of knobs besides the weights, the present one first.
 
     Fusion by rank needs no normalisers; a lean needs no other normalisers than the present ones.
@@ -251,8 +231,6 @@ def _choices(profile: Profile, target: Target) -> list[dict[str, Any]]:
         "normalisers": dict(profile.normalisers),
         "short_lean": profile.short_lean,
     }
-    if not target.normalisers:
-        return [present]
     scales = [] if profile.fusion is Fusion.RRF else NORMALISERS
     others = [
         *({**present, "normalisers": {**profile.normalisers, **each}} for each in scales),
@@ -261,9 +239,9 @@ def _choices(profile: Profile, target: Target) -> list[dict[str, Any]]:
     return [present, *(each for each in others if each != present)]
 
 
-def _deal(count: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
+def _deal(count: int, seed: int) -> npt.NDArray[np.int64]:
     """The fold of each of `count` queries, as even as possible."""
-    dealt = np.arange(count) % folds
+    dealt = np.arange(count) % FOLDS
     return np.random.default_rng(seed).permutation(dealt)
 
 
