@@ -55,7 +55,7 @@ class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
     Subclasses define `start` and `cancel`, the permissions for both, and the words of the pages.
     """
 
-    list_select_related = ("profile", "user")
+    list_select_related: tuple[str, ...] = ("profile", "user")
     change_list_template = "admin/tuning/evaluationrun/list.html"
     start_permission: str
     cancel_permission: str
