@@ -15,11 +15,12 @@ from search.answers import answering
 from search.answers.domain import Answered, AnswerParameters, Citation, Context, Mode, State
 from search.answers.extracting.answer_types import AnswerType
 from search.answers.extracting.quotes import Extract
-from search.answers.extracting.scoring import question_weights, says, tokens
+from search.answers.extracting.scoring import question_weights, says
 from search.answers.making.searching import context_of_all
 from search.answers.making.writing import extracted
 from search.answers.request import AnswerRequest
 from search.answers.wire import supported_share
+from search.answers.words import words
 from search.domain import TermStatistic
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import Choices, SearchResponse
@@ -254,7 +255,7 @@ def bm25(question: str, context: Context, terms: Sequence[TermStatistic]) -> lis
         for text in _sentences_of(passage.text, passage.language)
     ]
     weights = question_weights(question, terms, texts)
-    counts = [Counter(tokens(text)) for text in texts]
+    counts = [Counter(words(text)) for text in texts]
     usual = sum(held.total() for held in counts) / max(len(counts), 1)
     points = [_bm25(weights, held, usual) for held in counts]
     order = sorted(range(len(texts)), key=lambda place: -points[place])

@@ -29,8 +29,8 @@ MODEL_FAILED = frozenset({"model", "budget"})
 class Verdict(StrEnum):
     """What the cited passages say of a sentence. UNCHECKED: it claims nothing to check.
 
-    UNSUPPORTED: it cites none, or they lack its figures, identifiers, names or quoted words, or
-    have others in their place. UNVERIFIED: those are there, but too few of its other words.
+    UNSUPPORTED: they lack one of its figures, identifiers, names or quoted words. UNVERIFIED: it
+    cites none, or they have those but too few of its other words.
     """
 
     SUPPORTED = "supported"

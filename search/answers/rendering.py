@@ -269,8 +269,9 @@ def _chip(citation: Citation, answered: Answered, prefix: str) -> str:
 def _reason(sentence: Sentence) -> str:
     if sentence.verdict is Verdict.UNVERIFIED:
         return format_html(
-            ' <span class="unverified" role="note">{}</span>', gettext("not verified")
-        )
+            ' <span class="unverified" role="note" tabindex="0" title="{}">{}</span>',
+            " ".join(sentence.reasons), gettext("not verified"),
+        )  # fmt: skip
     reasons = sentence.reasons or (gettext("The cited passages do not say this."),)
     return format_html(
         ' <span class="doubt" role="note" title="{}"><b>{}</b> {}</span>',

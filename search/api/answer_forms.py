@@ -66,8 +66,9 @@ class SentenceSerializer(serializers.Serializer[Any]):
     citations = CitationSerializer(many=True)
     verdict = serializers.ChoiceField(
         choices=VERDICTS,
-        help_text="`unsupported`: its sources lack what it states. `unverified`: too few of its "
-        "words are in them. `unchecked`: it claims nothing to check.",
+        help_text="`unsupported`: its sources lack a figure, name, identifier or quotation of it. "
+        "`unverified`: it cites none, or they have too few of its words. `unchecked`: it claims "
+        "nothing to check.",
     )
     reasons = serializers.ListField(
         child=serializers.CharField(), help_text="Why it is not supported; otherwise empty."

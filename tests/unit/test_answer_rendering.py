@@ -201,9 +201,9 @@ def test_an_unsupported_sentence_is_marked_with_its_reason(text: str, piece: str
 
 def test_a_sentence_that_is_not_verified_is_marked_quietly() -> None:
     text = "All good [1]. It may take longer [1]."
-    unverified = replace(doubted(text, "It may take longer [1]."), verdict=Verdict.UNVERIFIED)
-    html = html_of(text, unverified)
-    assert '<span class="unverified" role="note">not verified</span>' in html
+    sentence = doubted(text, "It may take longer [1].")
+    html = html_of(text, replace(sentence, verdict=Verdict.UNVERIFIED, reasons=("Too few.",)))
+    assert 'class="unverified" role="note" tabindex="0" title="Too few.">not verified<' in html
     assert "doubt" not in html
 
 

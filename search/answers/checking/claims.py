@@ -1,31 +1,28 @@
-"""A sentence of an answer as a claim, and the passages that it cites as evidence. Pure."""
+"""A sentence of an answer as a claim, its passages as evidence, and what they lack of it. Pure."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from search.answers.checking.figures import Figure, figures
-from search.answers.checking.quantities import mentioned
-from search.answers.checking.splitting import MARKER, Span, split
-from search.answers.checking.words import (
+from search.answers.checking.figures import Figure, same, units_in
+from search.answers.checking.names import (
     Identifier,
     Name,
-    alike,
     bare,
-    content,
     identifiers,
     names,
     plain,
     quotations,
-    stem,
-    words,
+    quoted_in,
+    same_name,
 )
-from search.answers.domain import Context, Passage
+from search.answers.checking.spellings import figures
+from search.answers.checking.splitting import MARKER, Span, split
+from search.answers.domain import Passage
+from search.answers.words import alike, content, words
 
 LONGEST = 4_000  # characters of a sentence that are checked; a longer one is a table or a dump
 _MARKED = re.compile(rf"[ \t]*{MARKER.pattern}")
@@ -35,7 +32,6 @@ _FENCE = re.compile(r"\A\s*(?:`{3,}|~{3,})[^\n]*\n(.*?)(?:\n\s*(?:`{3,}|~{3,})\s
 _HEADING = re.compile(r"\A\s*#{1,6}(?:\s|\Z)|\A\s*(?:[-*_]\s*){3,}\Z|\A\s*\*\*[^*]+\*\*\Z")
 _SEPARATOR = re.compile(r"\A\s*\|?[\s:|-]+\|?\s*\Z")
 _NEXT_SEPARATOR = re.compile(r"\s*\n[ \t]*\|[ \t:|-]*-[ \t:|-]*(?:\n|\Z)")
-_CLAUSE_END = re.compile(r"[;:()—]|[,.](?=\s)|\s–\s")
 _QUESTION = re.compile(r"[?？][\"”’*)]*\Z")
 # Sentences about the sources or the answer itself, and courtesies: they claim nothing of the topic.
 _COURTESY = (
@@ -95,56 +91,45 @@ class Claim:
         """The stems of its figures' words, which are proven on their own: "5 ms" by "0.005 s"."""
         return frozenset(each for figure in self.figures for each in content(figure.text))
 
-    @cached_property
-    def clauses(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """The parts between its stops, commas and dashes, each with its stems."""
-        return tuple((text, frozenset(content(text))) for text in _CLAUSE_END.split(self.text))
-
     @staticmethod
     def bare(text: str) -> str:
         """The text for comparing it with a source's sentence."""
         return plain(_ITEM.sub("", text)).strip(" .,;:!?\"'")
-
-    def words_of(self, stems: Iterable[str]) -> list[str]:
-        """The first word of the claim with each stem."""
-        by_stem = {stem(word): word for word in reversed(list(words(self.text)))}
-        return [by_stem.get(each, each) for each in stems]
 
 
 def claim_of(text: str, span: Span) -> Claim:
     """The claim that the sentence at `span` of an answer makes."""
     written = text[slice(*span)][:LONGEST]
     unmarked = _MARKED.sub("", written)
-    shown = " ".join(unmarked.split())
     fence = _FENCE.match(unmarked)
-    bare = _LINK.sub(r"\1", _ITEM.sub("", unmarked))
-    bare = re.sub(r"\*\*|__(?!\w)|(?<!\w)__", "", bare).replace("\\_", "_").strip()
-    quoted = quotations(bare)
-    measures = [each for each in figures(bare) if each.unit is not None]
-    literals = tuple(
+    own = _LINK.sub(r"\1", _ITEM.sub("", unmarked))
+    own = re.sub(r"\*\*|__(?!\w)|(?<!\w)__", "", own).replace("\\_", "_").strip()
+    quoted = quotations(own)
+    all_figures = figures(own)
+    measures = [(each.start, each.end) for each in all_figures if each.unit is not None]
+    literals = [
         each
-        for each in identifiers(bare)
-        if not any(f.start < each.start and each.end <= f.end for f in measures)  # 9 m3
-    )
+        for each in identifiers(own)
+        if not any(start <= each.start and each.end <= end for start, end in measures)  # 9 m²
+    ]
     taken = [(each.start, each.end) for each in literals]
     numbers = tuple(
         each
-        for each in figures(bare)
+        for each in all_figures
         if each.is_sure and not _inside(each.start, each.end, [*taken, *quoted])
     )
     spans = [*taken, *quoted, *((each.start, each.end) for each in numbers)]
-    lead_in = bare.endswith((":", ":*", "："))
     claim = Claim(
-        shown=shown,
-        text=bare,
+        shown=" ".join(unmarked.split()),
+        text=own,
         is_empty=False,
-        is_lead_in=lead_in,
+        is_lead_in=own.endswith((":", ":*", "：")),
         code=fence[1] if fence else "",
-        stems=tuple(content(bare)),
+        stems=tuple(content(own)),
         figures=numbers,
         identifiers=tuple(each for each in literals if not _inside(each.start, each.end, quoted)),
-        names=tuple(names(bare, spans)),
-        quotations=tuple(bare[start:end] for start, end in quoted),
+        names=tuple(names(own, spans)),
+        quotations=tuple(own[start:end] for start, end in quoted),
     )
     empty = fence is None and _claims_nothing(text, span, unmarked.strip(), claim)
     return replace(claim, is_empty=empty)
@@ -185,37 +170,42 @@ class Line:
         )
 
     @cached_property
-    def figures(self) -> tuple[Figure, ...]:
-        return tuple(figures(self.text))
-
-    @cached_property
-    def identifiers(self) -> tuple[Identifier, ...]:
-        return tuple(identifiers(self.text))
-
-    @cached_property
     def names(self) -> tuple[Name, ...]:
         return tuple(names(self.text))
 
 
 @dataclass(frozen=True)
 class CitedPassage:
-    """A passage's lines, and `head`: its title and heading path."""
+    """A passage as evidence: the lines of its text, and of its title and headings."""
 
     number: int
     lines: tuple[Line, ...]
     head: Line
-    units: frozenset[str]
     plain: str
+
+    @property
+    def all_lines(self) -> tuple[Line, ...]:
+        return self.head, *self.lines
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        return frozenset().union(*(units_in(line.text) for line in self.lines))
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(each for line in self.all_lines for each in figures(line.text))
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The forms of its identifiers."""
+        found = (each.forms for line in self.all_lines for each in identifiers(line.text))
+        return frozenset().union(*found)
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        return frozenset().union(self.head.stems, *(line.stems for line in self.lines))
+        return frozenset().union(*(line.stems for line in self.all_lines))
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset().union(self.head.words, *(line.words for line in self.lines))
-
-    def matching(self, stems: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    def forms_of(self, stems: Iterable[str]) -> Mapping[str, frozenset[str]]:
         """For each stem of a claim, the passage's stems that look like forms of it."""
         return {
             stem: frozenset(each for each in self.stems if alike(stem, each))
@@ -231,64 +221,63 @@ def source_of(passage: Passage) -> CitedPassage:
         passage.number,
         tuple(Line(start, end, passage.text[start:end]) for start, end in split(passage.text)),
         Line(0, 0, head),
-        mentioned(passage.text),
         plain(f"{passage.text}\n{head}"),
     )
 
 
-@lru_cache(maxsize=16)
-def rarity(context: Context) -> Mapping[str, float]:
-    """The idf of each stem over the sentences of the context; `""`: that of an unknown one."""
-    lines = [line for each in context.passages for line in source_of(each).lines]
-    counts = Counter(stem for line in lines for stem in line.stems)
-    weights = {stem: math.log(1 + len(lines) / count) for stem, count in counts.items()}
-    return {**weights, "": math.log(2 + len(lines))}
+def lacking(claim: Claim, sources: Sequence[CitedPassage]) -> Iterator[str]:
+    """Why the sources do not bear out the claim's quotations, figures, identifiers and names."""
+    for quotation in claim.quotations:
+        if not any(quoted_in(quotation, source.plain) for source in sources):
+            yield f"The quoted words “{quotation}” are not in a cited passage."
+    for figure in claim.figures:
+        if not any(_has_figure(source, figure) for source in sources):
+            yield f"No cited passage says “{figure.text}”."
+    for each in claim.identifiers:
+        if not any(each.canonical in s.forms or quoted_in(each.text, s.plain) for s in sources):
+            yield f"No cited passage says “{each.text}”."
+    for name in claim.names:
+        if not _is_named(name, sources):
+            yield f"No cited passage names “{name.text}”."
 
 
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """The shares, by weight, of a claim's words that a passage's lines contain.
-
-    `whole`: all its lines and its headings together; `best`: the line that contains the most;
-    `missing`: the claim's stems that are nowhere, heaviest first. `worth`: each stem's weight.
-    """
-
-    whole: float
-    best: float
-    missing: tuple[str, ...]
-    worth: Mapping[str, float]
-    lines: tuple[tuple[float, CitedPassage, Line], ...]
-
-
-def cover(
-    stems: Sequence[str],
-    measures: Collection[str],
-    sources: Sequence[CitedPassage],
-    weights: Mapping[str, float],
-) -> Cover:
-    """How far the sources' words cover a claim's; its lines are in the order of their shares.
-
-    Of the claim's stems, `measures` count only where a source has them.
-    """
-    heaviest = weights.get("", 1.0)
-    in_sources = {stem for source in sources for stem in source.stems}
-    worth = {
-        stem: weights.get(stem, heaviest)
-        for stem in dict.fromkeys(stems)
-        if stem in in_sources or stem not in measures
-    }
-    total = sum(worth.values()) or 1.0
-    covered: set[str] = set()
-    lines: list[tuple[float, CitedPassage, Line]] = []
-    for source in sources:
-        matching = source.matching(worth)
-        covered |= {stem for stem, alikes in matching.items() if alikes}
-        for line in source.lines:
-            share = sum(worth[stem] for stem, alikes in matching.items() if alikes & line.stems)
-            lines.append((share / total, source, line))
-    lines.sort(key=lambda each: -each[0])
-    missing = sorted((stem for stem in worth if stem not in covered), key=lambda each: -worth[each])
-    whole = sum(worth[stem] for stem in covered) / total if worth else 1.0
-    return Cover(
-        whole, lines[0][0] if lines and worth else 1.0, tuple(missing), worth, tuple(lines)
+def _has_figure(source: CitedPassage, figure: Figure) -> bool:
+    if any(same(figure, given, source.units) for given in source.figures):
+        return True
+    # A whole date of which the passage has day and month, and elsewhere the year.
+    return any(
+        any(str(year) in each.text for each in source.figures)
+        and any((None, month, day) in each.dates for each in source.figures)
+        for year, month, day in figure.dates
+        if year and day
     )
+
+
+def _is_named(name: Name, sources: Sequence[CitedPassage]) -> bool:
+    """True if a line of a source, with its headings, has all parts of the name, or its initials.
+
+    Not for one of two words each of which belongs to another name there.
+    """
+    given = [each for source in sources for line in source.all_lines for each in line.names]
+    if any(_abbreviates(name, each) or _abbreviates(each, name) for each in given):
+        return True
+    if name.text.isupper() and any(name.parts[0] in source.plain for source in sources):
+        return True  # MIME in "mimetype"
+    lines = [line.words | source.head.words for source in sources for line in source.all_lines]
+    if not any(all(_is_in(part, each) for part in name.parts) for each in lines):
+        return False
+    if len(name.parts) != 2:
+        return True
+    longer = [each.parts for each in given if len(each.parts) > 1]
+    shared = [sum(_is_in(part, each) for part in name.parts) for each in longer]
+    return 2 in shared or 1 not in shared
+
+
+def _is_in(part: str, words_: Iterable[str]) -> bool:
+    return any(same_name(part, word) for word in words_)
+
+
+def _abbreviates(short: Name, long: Name) -> bool:
+    """True for WHO and World Health Organization."""
+    initials = "".join(part[0] for part in long.parts)
+    return len(initials) > 1 and short.parts == (initials,)

@@ -1,221 +1,169 @@
-"""The figures of a text in all their spellings: numbers with units, dates and times. Pure."""
+"""Figures: numbers with their units, dates and times of day; which of them say the same. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 
-from search.answers.checking.numerals import SCALES, Numeral, numerals, readings
-from search.answers.checking.quantities import (
-    Date,
-    Unit,
-    currency_before,
-    moments,
-    unit_after,
-)
-from search.answers.checking.words import STOP
+Date = tuple[int | None, int | None, int | None]  # year, month, day
 
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?:(?<=[\d%])[-–—]|(?<!\w)[-−](?=\d))?(?P<n>"
-    r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?(?![\d])|\d{1,3}(?:,\d{3})+(?:\.\d+)?|"
-    r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:[.,]\d+)?|(?<!\d)\.\d+)(?![.,]?\d)"
-)
-_IN_RANGE = re.compile(r"(?<=\d)[-–—](?P<n>\d+(?:[.,]\d+)?)(?![.,]?\d)")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_DECADE = re.compile(r"[12]\d\d0s\b")
-_SCALE = re.compile(r"[ \u00a0-]?([^\W\d_]+)\b\.?")
-_SHORT_SCALE = re.compile(r"(k|K|M|bn|mn|m)\b")
-_RANGE = re.compile(r"[ \u00a0]?(?:-|–|—|to|bis|and|und|or|oder|until)[ \u00a0]?", re.IGNORECASE)
-_EXCLUSIVE = frozenset({"%", "pp", "x"})
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`factor`: its size in the dimension's base unit. Units of one dimension can be compared."""
+
+    name: str
+    dimension: str
+    factor: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure at [start, end) of a text, as `text` writes it.
 
-    `kind` is number, ordinal, date or time. A number has its possible `values` and a unit or none.
-    `written`: the digits after a decimal point, which tell 2.1 from 2.10 where there is no unit.
-    `following`: the word after it. `is_sure` is False where it can bear out a claim but is none.
+    A number has its possible `values`, and a unit or none; a date its possible `dates`; a time its
+    possible `minutes` of the day. `decimals`: the digits after its point, which tell 2.1 from 2.10.
+    `is_alone`: no word follows it, as in a table. `is_sure` is False where it can bear out a claim
+    but is none: "one of them", "first".
     """
 
     start: int
     end: int
     text: str
-    kind: str
     values: frozenset[Decimal] = frozenset()
     unit: Unit | None = None
-    written: str = ""
-    following: str = ""
+    decimals: str = ""
+    dates: frozenset[Date] = frozenset()
+    minutes: frozenset[int] = frozenset()
+    is_alone: bool = False
     is_sure: bool = True
-    readings: frozenset[Date] | frozenset[int] = field(default_factory=frozenset)
 
 
-def figures(text: str) -> list[Figure]:
-    """The figures of a text in order, without overlaps."""
-    results = [
-        Figure(m.start, m.end, text[m.start : m.end], m.kind, readings=m.readings)
-        for m in moments(text)
-    ]
-    taken = [(each.start, each.end) for each in results]
-    numbers = [
-        number
-        for number in (*_digits(text), *(_from_words(text, each) for each in numerals(text)))
-        if not any(start < number.end and number.start < end for start, end in taken)
-    ]
-    numbers.sort(key=lambda each: each.start)
-    results += _without_overlaps(_shared_units(text, numbers))
-    return sorted(results, key=lambda each: each.start)
+# Of each dimension its units: name, factor, further spellings. A name or spelling with a capital or
+# of up to three letters is read with its case: MB is not Mb; others in any case, with a plural.
+_UNITS = """
+time: ms .001 millisecond millisekunde msec; s 1 sec second sekunde seconde; min 60 minute;
+    h 3600 hr hrs hour stunde heure; day 86400 d tag jour; week 604800 woche semaine
+months: month 1 monat mois; year 12 jahr année yr yrs
+length: nm .000000001 nanometer; µm .000001 μm micrometer; mm .001 millimeter millimetre;
+    cm .01 centimeter centimetre zentimeter; m 1 meter metre; km 1000 kilometer kilometre;
+    inch .0254 inches zoll; foot .3048 ft feet; mile 1609.344 meile
+area: m² 1 m2; ha 10000 hectare hektar; km² 1000000 km2
+volume: ml .001 millilitre milliliter; l 1 litre liter
+mass: mg .001 milligram milligramm; g 1 gram gramm; kg 1000 kilogram kilogramm kilo;
+    t 1000000 ton tonne; lb 453.59237 lbs pound
+bytes: B 1 byte; KB 1000 kB kilobyte; MB 1000000 megabyte; GB 1000000000 gigabyte;
+    TB 1000000000000 terabyte; KiB 1024 kibibyte; MiB 1048576 mebibyte; GiB 1073741824 gibibyte
+bits: bit 1; Mbit 1000000 megabit Mb; Gbit 1000000000 gigabit Gb
+frequency: Hz 1 hertz; MHz 1000000 megahertz; GHz 1000000000 gigahertz
+power: W 1 watt; kW 1000 kilowatt; MW 1000000 megawatt
+energy: kWh 1
+voltage: V 1 volt; kV 1000 kilovolt
+current: A 1 ampere; mA .001 milliampere
+celsius: °C 1 ℃ celsius
+fahrenheit: °F 1 fahrenheit
+pressure: Pa 1 pascal; bar 100000
+speed: km/h 1 kph; mph 1.609344
+share: % 1 percent prozent percentage pct
+points: pp 1
+usd: $ 1 US$ USD dollar
+eur: € 1 EUR euro
+gbp: £ 1 GBP
+jpy: ¥ 1 JPY yen
+"""
+_PHRASES = {
+    "percentage points": "pp", "percentage point": "pp", "prozentpunkte": "pp",
+    "prozentpunkten": "pp", "prozentpunkt": "pp", "per cent": "%", "us dollars": "$",
+    "degrees celsius": "°C", "grad celsius": "°C", "degrees fahrenheit": "°F",
+    "square metres": "m²", "square meters": "m²", "square kilometres": "km²",
+    "square kilometers": "km²", "miles per hour": "mph", "kilometres per hour": "km/h",
+    "kilometers per hour": "km/h",
+}  # fmt: skip
+_ENDINGS = ("", "s", "es", "n", "en", "e")
 
 
-def _digits(text: str) -> Iterator[Figure]:
-    for pattern in (_NUMBER, _IN_RANGE):
-        for match in pattern.finditer(text):
-            written = match["n"]
-            sign = "-" if match.group()[0] in "-−" and pattern is _NUMBER else ""
-            start = match.start() if sign else match.start("n")
-            yield _number(text, start, match.end(), readings(sign + written), _decimals(written))
+def _units() -> tuple[dict[str, Unit], dict[str, Unit]]:
+    symbols: dict[str, Unit] = {}
+    words: dict[str, Unit] = {}
+    by_name: dict[str, Unit] = {}
+    for line in _UNITS.strip().replace(";\n", ";").splitlines():
+        dimension, units = line.split(": ")
+        for each in units.split(";"):
+            name, factor, *others = each.split()
+            by_name[name] = unit = Unit(name, dimension, Decimal(factor))
+            for spelling in (name, *others):
+                if not spelling.islower() or len(spelling) <= 3:
+                    symbols[spelling] = unit
+                if spelling.islower() and len(spelling) >= 3:
+                    words |= {spelling + ending: unit for ending in _ENDINGS}
+    words |= {phrase: by_name[name] for phrase, name in _PHRASES.items()}
+    return symbols, words
 
 
-def _decimals(written: str) -> str:
-    parts = re.split(r"[.,]", written)
-    return parts[-1] if len(parts) == 2 else ""
+SYMBOLS, UNIT_WORDS = _units()
 
 
-def _number(text: str, start: int, end: int, values: frozenset[Decimal], written: str) -> Figure:
-    if suffix := _ORDINAL.match(text, end):
-        following = _word_after(text, suffix.end())
-        return Figure(start, suffix.end(), text[start : suffix.end()], "ordinal", values,
-                      following=following)  # fmt: skip
-    if _DECADE.match(text, start):
-        return Figure(start, end + 1, text[start : end + 1], "number", values, written="s")
-    scale = _SCALE.match(text, end)
-    if scale and (factor := SCALES.get(scale[1].casefold())):
-        values, end = frozenset(value * factor for value in values), scale.end()
-    elif (short := _SHORT_SCALE.match(text, end)) and short[1] != "m":
-        factor = {"k": 1000, "K": 1000, "M": 10**6, "bn": 10**9, "mn": 10**6}[short[1]]
-        values, end = frozenset(value * factor for value in values), short.end()
-    return _measured(text, start, end, values, written, is_sure=True)
+def one_of(words: Iterable[str]) -> str:
+    """A pattern of one of the words, the longest that fits."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-def _from_words(text: str, numeral: Numeral) -> Figure:
-    start, end, values = numeral.start, numeral.end, frozenset({numeral.value})
-    if numeral.kind == "times":
-        unit, _ = unit_after("×", 0)
-        return Figure(start, end, text[start:end], "number", values, unit)
-    if numeral.kind == "ordinal":
-        return Figure(start, end, text[start:end], "ordinal", values,
-                      following=_word_after(text, end), is_sure=numeral.is_sure)  # fmt: skip
-    return _measured(text, start, end, values, "", is_sure=numeral.is_sure)
+_WORD = re.compile(r"[^\W\d_]+")
+_BRACKETED = re.compile(r"[(\[|]\s*([^\s()\[\]|]{1,6})\s*[)\]|]")  # "Size (MB)", "| MB |"
 
 
-def _measured(
-    text: str, start: int, end: int, values: frozenset[Decimal], written: str, *, is_sure: bool
-) -> Figure:
-    """The number with the unit around it. A unit makes a number of "one"."""
-    unit, unit_end = unit_after(text, end)
-    if unit is None:
-        unit, start = currency_before(text, start)
-    return Figure(
-        start, unit_end, text[start:unit_end], "number", values, unit, written,
-        _word_after(text, unit_end), is_sure or unit is not None,
-    )  # fmt: skip
+def units_in(text: str) -> frozenset[str]:
+    """The names of the units that a text names, also without a number: the heads of tables."""
+    words = {u.name for each in _WORD.findall(text) if (u := UNIT_WORDS.get(each.casefold()))}
+    signs = {SYMBOLS[each].name for each in _BRACKETED.findall(text) if each in SYMBOLS}
+    return frozenset(words | signs | ({"%"} if "%" in text else set()))
 
 
-def _word_after(text: str, end: int) -> str:
-    match = re.compile(r"[ \u00a0-]([^\W\d_]{3,})").match(text, end)
-    word = match[1].casefold() if match else ""
-    return "" if word in STOP else word
-
-
-def _shared_units(text: str, numbers: list[Figure]) -> list[Figure]:
-    """The numbers, the first of a range with the unit of the second: 5 to 10 seconds."""
-    shared = list(numbers)
-    for place in range(len(shared) - 2, -1, -1):
-        one, two = shared[place], shared[place + 1]
-        between = text[one.end : two.start]
-        if one.unit is None and two.unit is not None and _RANGE.fullmatch(between):
-            shared[place] = Figure(
-                one.start, one.end, one.text, one.kind, one.values, two.unit, one.written,
-                two.following, one.is_sure,
-            )  # fmt: skip
-    return shared
-
-
-def _without_overlaps(numbers: list[Figure]) -> list[Figure]:
-    kept: list[Figure] = []
-    for each in numbers:
-        if not kept or each.start >= kept[-1].end:
-            kept.append(each)
-    return kept
-
-
-def same(claimed: Figure, given: Figure, mentioned: frozenset[str] = frozenset()) -> bool:
+def same(claimed: Figure, given: Figure, named: frozenset[str] = frozenset()) -> bool:
     """True if the given figure bears out the claimed one.
 
-    `mentioned`: the units that the given figure's text names, for numbers in a table.
+    `named`: the units that the given figure's text names, for numbers in a table.
     """
-    if claimed.kind == "date":
-        return given.kind == "date" and any(
-            _has_parts(want, have)
-            for want in claimed.readings
-            for have in given.readings
-            if isinstance(want, tuple) and isinstance(have, tuple)
+    if claimed.dates:
+        return any(
+            all(want is None or want == have for want, have in zip(one, two, strict=True))
+            for one in claimed.dates
+            for two in given.dates
         )
-    if claimed.kind == "time":
-        return given.kind == "time" and bool(set(claimed.readings) & set(given.readings))
-    if given.kind == "date":
-        return claimed.unit is None and any(
-            Decimal(year) in claimed.values
-            for have in given.readings
-            if isinstance(have, tuple) and (year := have[0])
-        )
-    return claimed.kind == given.kind and _same_number(claimed, given, mentioned)
+    if claimed.minutes:
+        return bool(claimed.minutes & given.minutes)
+    if given.dates:
+        years = {Decimal(each[0]) for each in given.dates if each[0]}
+        return claimed.unit is None and bool(claimed.values & years)
+    return _same_number(claimed, given, named)
 
 
-def _has_parts(claimed: Date, given: Date) -> bool:
-    """True if the given date has every part that is claimed."""
-    return all(want is None or want == have for want, have in zip(claimed, given, strict=True))
-
-
-def _same_number(claimed: Figure, given: Figure, mentioned: frozenset[str]) -> bool:
+def _same_number(claimed: Figure, given: Figure, named: frozenset[str]) -> bool:
     want, have = claimed.unit, given.unit
-    if want is None or have is None:
-        in_a_table = want is not None and want.name in mentioned and not given.following
-        if want is not None and not in_a_table:
-            return _is_half(claimed, given)
-        if have is not None and have.name in _EXCLUSIVE:
-            return _is_half(given, claimed)
-        told_apart = claimed.written and given.written and want is have
-        if told_apart and len(claimed.written) != len(given.written):
-            return False
-        return bool(claimed.values & given.values)
-    if want.name == have.name:
-        return bool(claimed.values & given.values)
-    if want.dimension != have.dimension:
-        return False
-    sizes = {value * have.factor for value in given.values}
-    return any(value * want.factor in sizes for value in claimed.values)
+    if want and have:
+        sizes = {value * have.factor for value in given.values}
+        is_same = any(value * want.factor in sizes for value in claimed.values)
+        return want.dimension == have.dimension and is_same
+    if want and not (want.name in named and given.is_alone):
+        return _is_share(claimed, given)
+    if have and have.name in ("%", "pp"):
+        return _is_share(given, claimed)
+    if want is have and claimed.decimals and given.decimals:
+        return claimed.decimals == given.decimals and bool(claimed.values & given.values)
+    return bool(claimed.values & given.values)
 
 
-def _is_half(one: Figure, other: Figure) -> bool:
+def _is_share(percent: Figure, fraction: Figure) -> bool:
     """True for 50% and "half"."""
-    is_share = one.unit is not None and one.unit.name == "%"
-    return is_share and any(
-        abs(value - 100 * share) < 1
-        for value in one.values
-        for share in other.values
-        if 0 < share < 1
+    return (
+        percent.unit is not None
+        and percent.unit.name == "%"
+        and any(
+            abs(value - 100 * share) < 1
+            for value in percent.values
+            for share in fraction.values
+            if 0 < share < 1
+        )
     )
-
-
-def comparable(claimed: Figure, given: Figure, mentioned: frozenset[str]) -> bool:
-    """True if two figures measure alike, so that one could stand in the other's place."""
-    if claimed.kind != given.kind:
-        return False
-    if claimed.unit is None or given.unit is None:
-        named = claimed.unit is not None and claimed.unit.name in mentioned
-        in_a_table = named and given.unit is None and not given.following
-        return claimed.unit is given.unit or in_a_table
-    return claimed.unit.dimension == given.unit.dimension

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.embedding import Vectors
-from ingestion.lexical.languages import primary_code
 from ingestion.lexical.sentences import Kind, sentences
 from search.answers.domain import Context, Passage
 from search.answers.extracting.answer_types import (
@@ -27,6 +26,7 @@ from search.answers.extracting.answer_types import (
     limits,
     offers,
 )
+from search.answers.words import STOP, words
 from search.domain import TermStatistic
 
 # Fitted on the answerable questions of half of squad20_dev's articles (414 of 900 evenly spread
@@ -114,8 +114,7 @@ def compared_question(
 ) -> ComparedQuestion:
     """The question with the weights of its words: the search's, or those in the context."""
     texts = [passage.text for passage in context.passages]
-    language = context.passages[0].language if context.passages else ""
-    weights = question_weights(question, terms, texts, language=language)
+    weights = question_weights(question, terms, texts)
     return ComparedQuestion(question, answer_type(question), QuestionWords(weights))
 
 
@@ -127,25 +126,25 @@ def offers_of(question: ComparedQuestion, context: Context) -> list[Offer]:
 
 
 def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterable[Offer]:
-    around = set(tokens(" ".join((passage.title, *passage.heading_path))))
-    in_passage = question.words.share(around | set(tokens(passage.text)))
+    around = set(words(" ".join((passage.title, *passage.heading_path))))
+    in_passage = question.words.share(around | set(words(passage.text)))
     before: set[str] = set()
     for span in sentences(passage.text, language=passage.language):
         sentence = passage.text[span.start : span.end]
-        words = set(tokens(sentence))
-        if words and span.kind is not Kind.HEADING and not _is_opening(span.kind, sentence):
+        own = set(words(sentence))
+        if own and span.kind is not Kind.HEADING and not _is_opening(span.kind, sentence):
             yield Offer(
                 passage,
                 span.start,
                 span.end,
-                frozenset(words),
-                question.words.share(words),
-                question.words.share(words | before | around),
+                frozenset(own),
+                question.words.share(own),
+                question.words.share(own | before | around),
                 in_passage,
                 offers(question.kind, sentence, question.text),
                 question.kind,
             )
-        before = words
+        before = own
 
 
 def _is_opening(kind: Kind, line: str) -> bool:
@@ -168,53 +167,16 @@ def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
     return meaning
 
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Scripts without spaces: pairs of characters stand for words, as in `ingestion.lexical.languages`.
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 # A suffix of at most so many letters is an inflection of the same stem. A guess.
 SUFFIX = 4
 SHORTEST_STEM = 3
 NUMBERED = re.compile(r"\d")
-
-_EMPTY = {
-    "en": "a an the this that these those of in on at to for from by with as about into than and "
-    "or but not is are was were be been being it its he she they them his her their i me my we us "
-    "our you your do does did done has have had can could may might will would shall should must "
-    "what which who whom whose when where why how many much there here also if then so such no "
-    "any some",
-    "de": "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war "
-    "waren wird werden wurde wurden hat haben hatte hatten in im an am auf von vom zu zum zur für "
-    "mit bei aus nach über unter um als wie was wer wen wem wann wo warum welche welcher welches "
-    "viele viel nicht es er sie sich man auch ich wir",
-    "es": "el la los las un una unos unas y o pero es son fue fueron era ser ha han había en de "
-    "del al a por para con sin sobre como que qué quién cuándo dónde cuál cuánto cuántos cuánta "
-    "cuántas su sus se lo le no más",
-    "fr": "le la les l un une des du de d et ou mais est sont était étaient être a ont avait en "
-    "dans sur par pour avec sans comme que qu qui quoi quand où quel quelle quels quelles combien "
-    "pourquoi ce cette ces son sa ses leur il elle ils elles se ne pas plus au aux",
-}
-_STOP = {code: frozenset(words.split()) for code, words in _EMPTY.items()}
-
-
-def tokens(text: str) -> list[str]:
-    """The words of a text in lower case; of Chinese, Japanese and Korean, pairs of characters."""
-    words: list[str] = []
-    for match in _WORD.finditer(text.lower()):
-        word = match.group()
-        runs = _CJK.findall(word)
-        if not runs:
-            words.append(word)
-        for run in runs:
-            words += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-    return words
 
 
 def question_weights(
     question: str,
     terms: Sequence[TermStatistic],
     texts: Sequence[str],
-    *,
-    language: str = "",
 ) -> dict[str, float]:
     """The weight of each lexeme of a question: the search's idf, or one of `texts` without terms.
 
@@ -222,13 +184,12 @@ def question_weights(
     """
     if terms:
         return {term.lexeme: term.idf for term in terms if term.idf > 0}
-    stop = _STOP.get(primary_code(language) or "en", _STOP["en"])
-    counts = Counter(word for text in texts for word in set(tokens(text)))
-    words = [word for word in dict.fromkeys(tokens(question)) if word not in stop]
+    counts = Counter(word for text in texts for word in set(words(text)))
+    rare = [word for word in dict.fromkeys(words(question)) if word not in STOP]
     # BM25's idf over the sentences (Robertson & Zaragoza 2009).
     count = len(texts)
     return {
-        word: math.log(1 + (count - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words
+        word: math.log(1 + (count - counts[word] + 0.5) / (counts[word] + 0.5)) for word in rare
     }
 
 
@@ -239,11 +200,11 @@ class QuestionWords:
     weights: Mapping[str, float]
     _said: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def share(self, words: Iterable[str]) -> float:
+    def share(self, said_words: Iterable[str]) -> float:
         """The share, in [0, 1], of the weights that these words say; 0 without weights."""
         total = sum(self.weights.values())
         said: set[str] = set()
-        for word in words:
+        for word in said_words:
             said |= self._lexemes(word)
         return sum(w for each, w in self.weights.items() if each in said) / total if total else 0.0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from search.answers.words import STOP
 from search.domain import Query
 
 # The most words that a follow-up takes along. A guess: more would outweigh its own.
@@ -17,7 +18,7 @@ MOST_WORDS = 3
 # A shorter question says too little to stand alone: "How long?", "Since when?".
 FEWEST_WORDS = 2
 # So many content words make a question of its own, although it opens with "and".
-MOST_WORDS_ELLIPTIC = 4
+MOST_WORDS_ELLIPTIC = 3
 
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[-'’.](?=[^\W_]))*")
 # Pronouns that point back wherever they stand.
@@ -44,24 +45,6 @@ _OPENING = re.compile(
     r"und|aber|oder|auch|was ist mit|wie ist es mit|wie sieht es mit|warum nicht|"
     r"et|mais|ou|qu'en est-il|y|pero|e|ma|en|maar)\b",
     re.IGNORECASE,
-)
-# Words without content: of questions, articles, prepositions, forms of "to be". Of the languages
-# that most libraries hold.
-_EMPTY = frozenset(
-    """
-    a an the in on at to for from by with without as about and or but so also then is are was were
-    be been do does did has have had can could should would will may must not no any some there
-    what which who whom whose where when why how much many long often far old big i you we me my
-    our us your please tell explain show give of if than
-    der die den dem des ein eine einen einem einer im am auf von vom zu zum zur für mit ohne und
-    oder aber auch ist sind war waren wird werden kann können muss müssen darf hat haben was
-    welche welcher welches wer wen wem wo wann warum wieso wie viel viele lange oft ich du wir mir
-    uns bitte nicht kein keine wenn
-    le la les l' un une des du de d' est sont que qui quel quelle quels quelles où quand comment
-    pourquoi combien sur dans pour avec et ou mais ne pas
-    el los las una del son en sobre para con y o qué cuál cuáles quién dónde cuándo cómo cuánto
-    il lo gli i uno di da su per che chi cosa quale quali dove quando come quanto
-    """.split()  # noqa: SIM905
 )
 
 
@@ -113,7 +96,7 @@ def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) ->
 
 
 def _has_content(word: str) -> bool:
-    if word in _EMPTY or word in _POINTING or word in _PERHAPS:
+    if word in STOP or word in _POINTING or word in _PERHAPS:
         return False
     return len(word) > 1 or not word.isascii() or word.isdigit()
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.answers.checking.figures import Figure, figures, same
+from search.answers.checking.figures import Figure, same
+from search.answers.checking.spellings import figures
 
 SAME = [
     ("1,000", "1000"), ("1 000", "1000"), ("1.000", "1000"), ("1'000", "1,000"), ("two", "2"),
@@ -30,7 +31,7 @@ OTHER = [
     ("5 seconds", "5 minutes"), ("5 percentage points", "5 percent"), ("50", "50%"),
     ("2.1", "2.10"), ("12 March 2024", "12 March 2023"), ("12 March", "12 May"),
     ("March 12", "March"),
-    ("12 March 2024", "March 2024"), ("3 pm", "3 am"), ("the third", "3 of them"),
+    ("12 March 2024", "March 2024"), ("3 pm", "3 am"),
     ("-5 °C", "5 °C"),
     ("$5", "5 euros"), ("5 °C", "5 °F"), ("5 kg", "5 km"), ("1965", "65"), ("206", "26"),
     ("one second", "one of them"), ("1.5 million", "1.5 billion"), ("5 GiB", "5 GB"),

@@ -9,17 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.answers.checking.splitting import completed, split
-from search.answers.checking.verdicts import NOT_VERIFIED, check
+from search.answers.checking.verdicts import FEW_WORDS, check
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
-from tests.support.claims.by_hand import FREE, GERMAN, HARD, POOL, SITE, TABLE, by_hand
-from tests.support.claims.labelled import Labelled, is_flagged, passage
+from tests.support.claims import (
+    GERMAN,
+    OTHER,
+    POOL,
+    RIGHT,
+    SITE,
+    TABLE,
+    WRONG,
+    context_of,
+    passage,
+)
 
 CODE = "```py\ndef pool_size():\n    return 10\n```"
 CONTEXT = Context(
     tuple(passage(n, f"Text {n}", t) for n, t in enumerate((POOL, SITE, TABLE, GERMAN, CODE), 1))
 )
 SUPPORTED, UNSUPPORTED, UNCHECKED = Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNCHECKED
+UNVERIFIED = Verdict.UNVERIFIED
 
 
 def checked(text: str, context: Context = CONTEXT) -> list[Sentence]:
@@ -33,25 +43,31 @@ def verdicts(text: str) -> list[Verdict]:
 def test_a_list_of_numbers_is_not_checked_figure_by_figure() -> None:
     """Each figure is compared with each line of the sources: a model could write thousands."""
     (dump,) = checked(f"It takes {' m, '.join(map(str, range(50)))} m [1].")
-    assert dump.verdict is UNSUPPORTED
+    assert dump.verdict is UNVERIFIED
     assert any("too many to check" in each for each in dump.reasons)
 
 
-# What rules without a dictionary of meanings do not see: another noun after a right number, who did
-# what to whom, and the order in time of two true dates.
-BEYOND = {
-    "The WHO sent 14 nurses.", "Prussia annexed the town in 1815.",
-    "The town was annexed before 1795.", "Connections are shared between all processes.",
-    "Der Urlaub kann telefonisch beantragt werden.", "Most of the children refused the vaccine.",
-}  # fmt: skip
+def marked(cases: dict[str, tuple[str, ...]], *verdicts: Verdict) -> list[str]:
+    """The sentences of the hand-written set that get one of the verdicts."""
+    return [
+        text
+        for source, texts in cases.items()
+        for text in texts
+        if checked(f"{text} [1]", context_of(source))[0].verdict in verdicts
+    ]
 
 
-@pytest.mark.parametrize("case", by_hand((*HARD, *FREE)), ids=lambda case: case.text)
-def test_by_hand(case: Labelled) -> None:
-    """S4-21."""
-    if case.text in BEYOND:
-        pytest.xfail("beyond rules")
-    assert is_flagged(case) is not case.is_true
+def test_hard_marks_are_right() -> None:
+    """S4-21, issue 27: on at most 3% of the right ones, on 85% of the wrong ones."""
+    right, wrong, other = (sum(map(len, each.values())) for each in (RIGHT, WRONG, OTHER))
+    assert right + wrong + other == 120
+    assert len(marked(RIGHT, UNSUPPORTED)) <= 0.03 * right
+    assert len(marked(WRONG, UNSUPPORTED)) >= 0.85 * wrong
+
+
+def test_quiet_marks_are_on_few_right_sentences_and_on_some_others() -> None:
+    assert len(marked(RIGHT, UNVERIFIED)) <= 0.1 * sum(map(len, RIGHT.values()))
+    assert len(marked(OTHER, UNVERIFIED, UNSUPPORTED)) >= 5
 
 
 @pytest.mark.parametrize(
@@ -60,8 +76,6 @@ def test_by_hand(case: Labelled) -> None:
         ("Set the timeout to 47 seconds. [1]", "No cited passage says “47 seconds”."),
         ("Set the timeout to ten seconds. [1]",
          "No cited passage says “ten seconds”."),
-        ("Each process keeps its own pool.", "It cites no passage."),
-        ("Set the timeout to five seconds. [9]", "It cites no passage."),
         ("Anna Weiss wrote the driver. [1]", "No cited passage names “Anna Weiss”."),
         ("The driver reads `pool_name`. [1]", "No cited passage says “pool_name”."),
         ("The report calls it “bold and late”. [2]",
@@ -77,8 +91,14 @@ def test_the_reasons_name_the_words(text: str, reason: str) -> None:
 def test_other_words_are_quietly_not_verified() -> None:
     """Neither a contradiction nor support is read out of words without figures and names."""
     (unknown,) = checked("Vendors recommend a grey cabinet. [1]")
-    assert (unknown.verdict, unknown.reasons) == (Verdict.UNVERIFIED, (NOT_VERIFIED,))
+    assert (unknown.verdict, unknown.reasons) == (Verdict.UNVERIFIED, (FEW_WORDS,))
     assert verdicts("The server supports IPv6. [2]") == [SUPPORTED]
+
+
+@pytest.mark.parametrize("marker", ["", " [9]"])
+def test_a_sentence_without_a_passage_is_quietly_not_verified(marker: str) -> None:
+    (sentence,) = checked(f"Set the timeout to five seconds.{marker}")
+    assert (sentence.verdict, sentence.reasons) == (UNVERIFIED, ("It cites no passage.",))
 
 
 @pytest.mark.parametrize(
@@ -114,14 +134,14 @@ def test_code_needs_half_of_its_lines() -> None:
     """F4-08."""
     assert verdicts(f"{CODE}\n[5]") == [SUPPORTED]
     assert verdicts("```py\ndef pool_size():\n    return 99\n```\n[5]") == [SUPPORTED]
-    assert verdicts("```py\nimport os\nos.abort()\nreturn 10\n```\n[5]") == [UNSUPPORTED]
+    assert verdicts("```py\nimport os\nos.abort()\nreturn 10\n```\n[5]") == [UNVERIFIED]
 
 
 def test_a_sentence_without_a_marker_takes_the_blocks_next_one() -> None:
     text = "The timeout is five seconds. The pool holds ten connections. [1]\n\nIt holds ten."
     first, second, third = checked(text)
     assert [each.passage for each in first.citations] == [1]
-    assert (first.verdict, second.verdict, third.verdict) == (SUPPORTED, SUPPORTED, UNSUPPORTED)
+    assert (first.verdict, second.verdict, third.verdict) == (SUPPORTED, SUPPORTED, UNVERIFIED)
     assert third.citations == ()
 
 
@@ -215,20 +235,20 @@ def test_a_stream_without_markers_or_blank_lines_is_released_after_a_while() -> 
     text = "The pool holds ten connections. " * 400
     held = completed(text, 0)
     assert 0 < len(held) < 400
-    assert check(text, held[0], LONG_CONTEXT).verdict is Verdict.UNSUPPORTED
+    assert check(text, held[0], LONG_CONTEXT).verdict is UNVERIFIED
 
 
 def test_a_marker_too_far_away_counts_for_nothing() -> None:
     text = "The pool holds ten connections. " * 400 + "[1]"
     first = check(text, split(text)[0], LONG_CONTEXT)
     last = check(text, split(text)[-1], LONG_CONTEXT)
-    assert (first.verdict, last.verdict) == (Verdict.UNSUPPORTED, Verdict.SUPPORTED)
+    assert (first.verdict, last.verdict) == (UNVERIFIED, Verdict.SUPPORTED)
 
 
 def test_one_sentence_of_a_megabyte_is_checked() -> None:
     text = "value 17, 3 May 2021, D-40 and Anna Weiss " * 25_000 + "[1]"
     (span,) = split(text)
-    assert check(text, span, LONG_CONTEXT).verdict is Verdict.UNSUPPORTED
+    assert check(text, span, LONG_CONTEXT).verdict is UNVERIFIED
 
 
 def test_backticks_and_brackets_alone_are_no_trap() -> None:
