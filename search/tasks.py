@@ -19,7 +19,7 @@ from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.readers import history, news
-from search.tuning.evaluation import alerts, golden_runs, nightly
+from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
 from search.tuning.optimiser import optimisations
 from search.tuning.publishing import publications
@@ -113,7 +113,7 @@ def run_nightly() -> bool:
 def watch_quality() -> int:
     """Judge the finished quality runs and return how many; resend undelivered warnings."""
     judged = nightly.judge()
-    alerts.deliver()
+    nightly.deliver()
     return judged
 
 

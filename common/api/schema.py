@@ -43,7 +43,6 @@ TAGS = {
     "classifier-rules": "Rules that classify questions",
     "scope-profiles": "Profiles of collections and document types",
     "profiles": "Search profiles: weights and settings",
-    "gate": "What a profile must pass to be published",
     "publications": "Attempts to publish a profile",
     "rollback": "Return to an earlier profile",
     "profile-changes": "The audit of profiles",

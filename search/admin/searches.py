@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.views import ChangeList
 
-from common.admin.pages import OwnPages, ReadOnly, VisibleOnly, actor
+from common.admin.pages import ReadOnly, VisibleOnly
 from search.analytics.models import Interaction, SearchEvent
-from search.tuning.golden import from_clicks
 
 
 class SearchEventList(ChangeList):  # type: ignore[misc]
@@ -35,7 +32,7 @@ class SearchEventList(ChangeList):  # type: ignore[misc]
 
 
 @admin.register(SearchEvent)
-class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin):  # type: ignore[misc]
+class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
     """The searches without their searchers: the list never names a user."""
 
     empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
@@ -50,38 +47,8 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin)
     show_full_result_count = False
     list_before_template = "admin/steelyard/events_note.html"
 
-    def get_urls(self) -> list[URLPattern]:
-        learn = self.own_page("learn/", require_POST(self.learn_view), "learn")
-        return [learn, *super().get_urls()]
-
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return SearchEventList
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        context = {"may_learn": request.user.has_perm("tuning.add_judgement")}
-        return super().changelist_view(request, extra_context={**context, **(extra_context or {})})
-
-    def learn_view(self, request: HttpRequest) -> HttpResponse:
-        """Derive judgements from the interactions of many searchers, or withdraw all of them."""
-        may_learn = request.user.has_perm("tuning.add_judgement")
-        if not may_learn or not self.has_view_permission(request):
-            raise PermissionDenied
-        if "take_back" in request.POST:
-            count = from_clicks.take_back()
-            message = ngettext(
-                "%(count)d judgement derived from searches was withdrawn.",
-                "%(count)d judgements derived from searches were withdrawn.",
-                count,
-            )
-        else:
-            count = from_clicks.learn(acting_user=actor(request))
-            message = ngettext(
-                "%(count)d judgement is derived from searches.",
-                "%(count)d judgements are derived from searches.",
-                count,
-            )
-        self.message_user(request, message % {"count": count})
-        return HttpResponseRedirect(reverse("admin:analytics_searchevent_changelist"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
         queryset: QuerySet[SearchEvent] = super().get_queryset(request)

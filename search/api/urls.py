@@ -29,11 +29,10 @@ from search.tuning.api.curated import (
     ScopeProfileViewSet,
     SynonymViewSet,
 )
-from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
+from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
 from search.tuning.api.publishing import (
     ChangeViewSet,
-    GateViewSet,
     PublicationViewSet,
     RollbackViewSet,
     RunViewSet,
@@ -74,7 +73,6 @@ tuning.register("profile-changes", ChangeViewSet, "profile-change")
 tuning.register("publications", PublicationViewSet, "publication")
 tuning.register("runs", RunViewSet, "run")
 tuning.register("golden-queries", GoldenQueryViewSet, "golden-query")
-tuning.register("golden-queries/<uuid:golden>/judgements", OwnJudgementViewSet, "own-judgement")
 tuning.register("judgements", JudgementViewSet, "judgement")
 tuning.register("pins", PinViewSet, "pin")
 tuning.register("hides", HideViewSet, "hide")
@@ -93,7 +91,6 @@ v1 = [
     *library.urls,
     *tuning.urls,
     path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
-    path("gate/", GateViewSet.as_view({"get": "retrieve"}), name="gate"),
 ]
 
 urlpatterns = [

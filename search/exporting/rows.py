@@ -89,7 +89,6 @@ class GoldenQueries:
                 # Either all collections or this one: the others are not exported.
                 "everywhere": not query.collections,
                 "query_class": query.query_class,
-                "origin": query.origin,
                 "must_be_first": str(first.public_id) if first is not None and own else None,
                 "enabled": query.enabled,
                 "note": query.note,
@@ -107,7 +106,7 @@ class GoldenQueries:
             text=text,
             collections=where,
             query_class=row["query_class"],
-            origin=row["origin"],
+            origin=GoldenQuery.Origin.IMPORTED,
             must_be_first=first.first() if row["must_be_first"] else None,
             enabled=bool(row["enabled"]),
             note=str(row["note"]),

@@ -46,7 +46,8 @@ class TestGoldenSet:
             judging.judge(CROSSING, [], documents["river"], grade, acting_user=user)
         judging.judge(CROSSING, [], documents["ferry"], 2, acting_user=member)
         query = judging.set_must_be_first(CROSSING, [], documents["ferry"], acting_user=member)
-        held = golden.golden_set(pks=[query.pk])
+        GoldenQuery.objects.exclude(pk=query.pk).update(enabled=False)
+        held = golden.golden_set()
         # ferry: (3 + 2) / 2 = 2.5 -> 2; river: 0, 2, 3 -> 2
         ids = {name: str(document.public_id) for name, document in documents.items()}
         assert held[0].qrels == {ids["ferry"]: 2, ids["river"]: 2}
@@ -54,7 +55,7 @@ class TestGoldenSet:
         assert held[0].is_measured
 
         Document.objects.filter(pk=documents["ferry"].pk).update(deleted_at="2026-01-01T00:00Z")
-        (without,) = golden.golden_set(pks=[query.pk])
+        (without,) = golden.golden_set()
         assert without.qrels == {ids["river"]: 2}
         assert without.must_be_first == ""
 
@@ -234,20 +235,6 @@ class TestPublishing:
         gate.save()
         done = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
         assert (done.state, done.findings) == (State.PUBLISHED, [measuring.SWITCHED_OFF])
-
-    def test_synthetic_queries_count_only_where_it_is_wanted(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
-        GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
-        draft = draft_with(TITLE_ONLY)
-        gate = measuring.gate_row()
-        gate.count_synthetic = True
-        gate.save()
-        assert publications.publish(draft, acting_user=administrator).state == State.REFUSED
-        gate.count_synthetic = False
-        gate.save()
-        done = publications.publish(draft, acting_user=administrator)
-        assert done.findings == [measuring.NOTHING_MEASURED]
 
     def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
         draft = draft_with()

@@ -1,4 +1,4 @@
-"""Judged sections: the collection that ships, its figures, golden queries and confidence."""
+"""Judged sections: the collection that ships, its figures, golden queries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection
 from kbsite.demo import documents, examples
-from search.engine import configuration
-from search.models import Calibration
-from search.ranking import confidence
-from search.tuning.evaluation import own_calibration
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.golden import golden_set
 from search.tuning.evaluation.sections import (
@@ -217,62 +213,3 @@ class TestShipped:
         assert collection.visibility == "groups"
         assert Chunk.objects.filter(searchable=True, collection=collection).exists()
         assert set(aliases) == {"django/"}
-
-
-class TestConfidenceOfGoldenQueries:
-    ANSWERS = (
-        ("Cranes", "The harbour crane lifts forty tonnes.", "How much does the crane lift?"),
-        ("Ferry", "The ferry crosses the river twice an hour.", "How often does the ferry cross?"),
-        ("Lamp", "The lighthouse lamp turns in nine seconds.", "How fast does the lamp turn?"),
-        ("Pilot", "Ships over ninety metres take a pilot.", "Which ships take a pilot?"),
-        ("Tide", "The tide rises four metres at new moon.", "How far does the tide rise?"),
-        ("Rope", "A mooring rope is renewed after two winters.", "When is a rope renewed?"),
-    )
-
-    @pytest.fixture(autouse=True)
-    def golden(self) -> None:
-        collection = make_collection("Harbour")
-        made = {
-            title: make_document(collection, text, title=title) for title, text, _ in self.ANSWERS
-        }
-        for title, _, text in self.ANSWERS:
-            self.judge(GoldenQuery.objects.create(text=text), made[title], 3)
-            self.judge(GoldenQuery.objects.get(text=text), made["Lamp"], 1)
-        self.judge(GoldenQuery.objects.create(text="Who painted the harbour?"), made["Tide"], 0)
-
-    def judge(self, query: GoldenQuery, document: object, grade: int) -> None:
-        public_id = document.public_id  # type: ignore[attr-defined]
-        Judgement.objects.get_or_create(
-            query=query,
-            reference=public_id,
-            judge_name="ada",
-            defaults={"document": document, "grade": grade},
-        )
-
-    def calibrate(self, *arguments: str) -> str:
-        out = StringIO()
-        call_command("calibrate", *arguments, stdout=out)
-        return out.getvalue()
-
-    def test_too_few_are_refused_with_the_number(self) -> None:
-        with pytest.raises(CommandError, match=r"6 golden queries .* needs 60.*--collection"):
-            self.calibrate()
-        assert not Calibration.objects.exists()
-
-    def test_enough_are_fitted_cross_validated_and_used(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(own_calibration, "FEWEST", 6)
-        printed = self.calibrate("--dry-run")
-        assert "cross-validated questions" in printed
-        assert "The calibration until now, on the same questions" in printed
-        assert "Nothing was stored" in printed
-        assert not Calibration.objects.exists()
-
-        self.calibrate()
-        row = Calibration.objects.get()
-        assert "7 golden queries" in row.trained_on
-        kinds = row.measures["both"]["questions"]
-        assert kinds == {"answerable": 6, "unanswerable": 1, "withheld": 3, "foreign": 2}
-        found = confidence.CalibrationModels.from_json(row.coefficients)
-        assert configuration.current().calibration == found

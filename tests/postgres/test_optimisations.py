@@ -138,18 +138,6 @@ class TestFinding:
         assert "judged golden queries" in row.error
         assert row.draft is None
 
-    def test_synthetic_queries_count_only_where_nobody_has_judged(
-        self, misled: SearchProfile, administrator: User
-    ) -> None:
-        GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
-        row = finished(started(misled, administrator))
-        assert "measured on synthetic queries only" in row.found["verdict"]
-        assert row.found["reliable"]
-        assert row.draft is None  # nobody has said so yet
-        draft = optimisations.make_draft(row, acting_user=administrator)
-        assert "drafted on request (synthetic queries only)" in draft.description
-        assert optimisations.make_draft(row, acting_user=administrator) == draft
-
     def test_no_gain_stays_no_draft(self, misled: SearchProfile, administrator: User) -> None:
         weights = dict.fromkeys(QueryClass, Weights(0.1, 0.9, 0))
         drafts.edit(misled, {}, weights, acting_user=administrator)

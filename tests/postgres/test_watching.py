@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -18,7 +15,7 @@ from ingestion.models import Visibility
 from search.analytics import gaps, gathering, privacy, reporting
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
-from search.tuning.evaluation import alerts, nightly
+from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
 from tests.support.events import make_event, say
 from tests.support.factories import make_collection
@@ -191,7 +188,7 @@ class TestNights:
         assert (night.status, night.fall) == ("fell", pytest.approx(0.12))
         alert = Alert.objects.get()
         assert [row["query"] for row in alert.findings["queries"]] == ["anchor", "pump"]
-        assert "0.800 -> 0.500  anchor" in alerts.text_of(alert)
+        assert "0.800 -> 0.500  anchor" in nightly.text_of(alert)
 
     def test_only_what_both_nights_asked_is_compared(self) -> None:
         make_night("2026-03-08", {"pump": 0.9, "gone": 1.0}, verdict="good")
@@ -230,89 +227,51 @@ class TestNights:
         assert not Alert.objects.exists()
 
 
-class Hook(HTTPServer):
-    """A web address that takes warnings, after refusing the first `refusals`."""
-
-    def __init__(self, refusals: int = 0) -> None:
-        super().__init__(("127.0.0.1", 0), _Taker)
-        self.refusals = refusals
-        self.taken: list[tuple[str, dict[str, Any]]] = []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/hook?key=k"
-
-
-class _Taker(BaseHTTPRequestHandler):
-    server: Hook
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.server.refusals:
-            self.server.refusals -= 1
-            self.send_error(503)
-            return
-        self.server.taken.append((self.headers["Content-Type"], json.loads(body)))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *args: Any) -> None:
-        """Says nothing."""
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    server = Hook()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 class TestAlerts:
     @pytest.fixture(autouse=True)
-    def fallen(self, settings: Any, hook: Hook) -> None:
+    def fallen(self, settings: Any) -> None:
         settings.ALERT_EMAILS = ["ops@example.org"]
-        settings.ALERT_WEBHOOK_URL = hook.address
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.4})
+
+    def test_is_logged_and_mailed_once(self, caplog: pytest.LogCaptureFixture) -> None:
         nightly.judge()
-
-    def test_goes_all_its_ways(self, hook: Hook, caplog: pytest.LogCaptureFixture) -> None:
-        assert alerts.deliver() == 1
-
+        assert nightly.deliver() == 1
         (sent,) = mail.outbox
         assert sent.to == ["ops@example.org"]
         assert sent.subject == "[Steelyard] Search got worse: nDCG@10 fell from 0.900 to 0.400"
         assert "0.900 -> 0.400  pump" in sent.body
-        ((content_type, body),) = hook.taken
-        assert content_type == "application/json"
-        assert (body["event"], body["measure"], body["fall"]) == (
-            "search_quality_fell", "nDCG@10", 0.5,
-        )  # fmt: skip
-        assert body["queries"] == [{"query": "pump", "before": 0.9, "now": 0.4}]
         assert "Search got worse" in caplog.text
-        assert alerts.deliver() == 0
-        assert len(hook.taken) == len(mail.outbox) == 1
+        assert nightly.deliver() == 0
+        assert len(mail.outbox) == 1
 
-    def test_only_what_did_not_arrive_goes_again(self, hook: Hook) -> None:
-        hook.refusals = 1
-        assert alerts.deliver() == 0
-        alert = Alert.objects.get()
-        assert (alert.delivered, alert.attempts) == (["log", "mail"], 1)
-        assert "503" in alert.error
-
-        assert alerts.deliver() == 0  # not so soon
-        assert alerts.deliver(now=timezone.now() + alerts.PAUSE * 1.1) == 1
-        assert len(hook.taken) == len(mail.outbox) == 1
+    def test_a_mail_that_fails_is_sent_later(self, settings: Any) -> None:
+        nightly.judge()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(EmailMessage, "send", refuse)
+            assert nightly.deliver() == 0
+            alert = Alert.objects.get()
+            assert (alert.delivered, alert.attempts, alert.error) == ([], 1, "no route")
+        assert nightly.deliver() == 0  # not so soon
+        assert nightly.deliver(now=timezone.now() + nightly.PAUSE * 1.1) == 1
         assert Alert.objects.get().error == ""
+        assert len(mail.outbox) == 1
 
-    def test_an_address_that_nobody_answers_gives_up_in_the_end(
-        self, settings: Any, hook: Hook
+    def test_a_server_that_never_answers_is_given_up_in_the_end(
+        self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings.ALERT_WEBHOOK_URL = "http://127.0.0.1:9/"
-        for hours in range(alerts.MAX_ATTEMPTS + 3):
-            alerts.deliver(now=timezone.now() + timedelta(hours=3 * hours))
-        assert Alert.objects.get().attempts == alerts.MAX_ATTEMPTS
+        nightly.judge()
+        monkeypatch.setattr(EmailMessage, "send", refuse)
+        for hours in range(nightly.MAX_ATTEMPTS + 3):
+            nightly.deliver(now=timezone.now() + timedelta(hours=3 * hours))
+        assert Alert.objects.get().attempts == nightly.MAX_ATTEMPTS
+
+    def test_without_addresses_nothing_is_mailed(self, settings: Any) -> None:
+        settings.ALERT_EMAILS = []
+        nightly.judge()
+        assert Alert.objects.get().wanted == []
+        assert nightly.deliver() == 0
+
+
+def refuse(message: EmailMessage) -> int:
+    raise OSError("no route")

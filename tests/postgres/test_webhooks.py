@@ -22,7 +22,7 @@ from ingestion import services
 from ingestion.models import Collection, Document, Visibility
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Webhook
-from search.tuning.evaluation import alerts, golden_runs
+from search.tuning.evaluation import golden_runs, nightly
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
 from tests.support.local_site import Answer, Site, redirect
@@ -275,7 +275,7 @@ class TestEvents:
         }  # fmt: skip
 
         for _ in range(2):  # the second is the same alert
-            alerts.raise_alert(run, subject="Search got worse", findings=findings)
+            nightly.raise_alert(run, subject="Search got worse", findings=findings)
 
         ((event, data),) = told(hook)
         assert (event, data["before"], data["now"]) == ("search.quality_fell", 0.75, 0.69)

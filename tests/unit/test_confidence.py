@@ -334,7 +334,7 @@ class TestFit:
     def test_is_calibrated_on_questions_never_seen(self) -> None:
         kept, aside = samples(4_000, 1, TRUTH), samples(4_000, 3, TRUTH)
         found = fit(kept + samples(500, 2, TRUTH, ran=Ran.KEYWORD))
-        figures = measure([(found, aside)])["both"]
+        figures = measure(found, aside)["both"]
         assert figures["ECE"] < 0.04
         assert figures["AUROC"] == figures["AUROC_foreign"] > 0.75
         assert figures["below"]["0.5"]["answerable"] < 0.5 < figures["below"]["0.5"]["foreign"]

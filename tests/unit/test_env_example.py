@@ -13,7 +13,6 @@ LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 # Where the default is no address of a server, a line shows how one is written.
 EXAMPLES = {
     "ALERT_EMAILS",
-    "ALERT_WEBHOOK_URL",
     "CSRF_TRUSTED_ORIGINS",
     "DATABASE_URL",
     "REDIS_URL",

@@ -47,7 +47,6 @@ def found(db: None) -> Optimisation:
             "verdict": "No reliable gain (+0.020 nDCG@10): keep the current weights.",
             "reliable": False,
             "changed": True,
-            "synthetic": False,
             "measure": "nDCG@10",
             "queries": 40,
             "measured": 0.7,

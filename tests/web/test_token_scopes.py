@@ -55,7 +55,6 @@ REQUESTS = [
     ("get", f"{V1}/pins/", "tune"),
     ("post", f"{V1}/synonyms/", "tune"),
     ("post", f"{V1}/rollback/", "tune"),
-    ("get", f"{V1}/gate/", "tune"),
     ("post", f"{V1}/collections/", "administer"),
     ("delete", f"{V1}/collections/nothing/", "administer"),
     ("post", f"{V1}/embedding-spaces/1/activate/", "administer"),

@@ -36,7 +36,7 @@ STATE_LABELS = {
 class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
-        (_("Measure"), {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
+        (_("Measure"), {"fields": ("measure", "margin", "min_queries")}),
         (_("Must be first"), {"fields": ("first_required",)}),
         (_("Latency"), {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
     )

@@ -1,8 +1,10 @@
-"""Golden queries and judgements over HTTP: create, change, compare, import and export."""
+"""Golden queries and judgements over HTTP: read, change, import and export."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -10,40 +12,133 @@ from django.utils.translation import gettext
 from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, status
+from rest_framework import mixins, serializers
 from rest_framework.decorators import action
-from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body, read_query
-from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
+from common.api.serializers import ChoiceField, CleanSerializer, Parameters, Strict
+from common.api.viewsets import ApiViewSet, ChoicesFilter, EditableViewSet, FilterSet
 from ingestion.api.documents import UploadParser
-from ingestion.models import Document
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
-from search.query.expand import fold_query
-from search.tuning.api.golden_serializers import (
-    AgreementSerializer,
-    ExportParameters,
-    GoldenQueryEditSerializer,
-    GoldenQuerySerializer,
-    GradeSerializer,
-    ImportedSerializer,
-    JudgementFileSerializer,
-    JudgementSerializer,
-    NewJudgementSerializer,
-    UndoneSerializer,
-    shown_queries,
-)
+from search.query import MAX_QUERY_CHARS
+from search.query.expand import fold_query, query_key
+from search.tuning.api.curated import DocumentIdField
+from search.tuning.api.profile_serializers import CLASSES
 from search.tuning.golden import exchange, judging, queries
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 
-JUDGE = "tuning.add_judgement"
 MEDIA_TYPES = {(200, each.media_type): OpenApiTypes.BINARY for each in FORMATS.values()}
-ADD, VIEW = "tuning.add_goldenquery", "tuning.view_judgement"
+
+
+class SlugsField(serializers.ListField):
+    """Slugs of collections."""
+
+    child = serializers.CharField(max_length=120)
+
+
+class FirstDocumentField(DocumentIdField):
+    """The must-be-first document; null, too, where the reader may not see it."""
+
+    def get_attribute(self, instance: Any) -> UUID | None:  # type: ignore[override]
+        first: UUID | None = instance.first_visible
+        return first
+
+    def to_representation(self, value: Any) -> str:
+        return str(value)
+
+
+class GoldenQuerySerializer(CleanSerializer[GoldenQuery]):
+    """A question with judged documents."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    collections = SlugsField(
+        required=False, max_length=50, help_text="Slugs of the collections to search; empty: all."
+    )
+    query_class = ChoiceField(CLASSES, required=False, allow_blank=True)
+    must_be_first = FirstDocumentField(
+        required=False, allow_null=True, help_text="A document, or null for none."
+    )
+    judged = serializers.IntegerField(read_only=True, help_text="Documents that anyone has judged.")
+    judges = serializers.IntegerField(read_only=True)
+    spread = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="The largest difference between grades of one document: 0 to 3.",
+    )
+
+    class Meta:
+        model = GoldenQuery
+        fields = (
+            "id", "text", "collections", "query_class", "origin", "must_be_first", "enabled",
+            "note", "judged", "judges", "spread", "created",
+        )  # fmt: skip
+        read_only_fields = ("origin", "created")
+
+    def prepare(self, row: GoldenQuery) -> None:
+        row.folded, row.collections = query_key(row.text), judging.sorted_slugs(row.collections)
+
+
+class JudgementSerializer(serializers.ModelSerializer[Judgement]):
+    """One person's grade of a document as an answer to a golden query."""
+
+    query = serializers.UUIDField(source="query.public_id")
+    query_text = serializers.CharField(source="query.text")
+    document = serializers.UUIDField(source="reference")
+    judge = serializers.CharField(source="judge_name")
+
+    class Meta:
+        model = Judgement
+        fields = (
+            "query", "query_text", "document", "title", "grade", "judge", "note", "updated",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class NewJudgementSerializer(Parameters):
+    """A grade of a document for a query, which need not be a golden query yet."""
+
+    query = serializers.CharField(max_length=MAX_QUERY_CHARS)
+    collections = SlugsField(default=list, max_length=50)
+    document = DocumentIdField(help_text="Its id.")
+    grade = serializers.IntegerField(
+        min_value=0,
+        max_value=3,
+        help_text="0 no answer, 1 related, 2 answers, 3 answers in full.",
+    )
+    note = serializers.CharField(required=False, allow_blank=True)
+
+
+class ExportParameters(Parameters):
+    """The file format."""
+
+    to = ChoiceField(list(FORMATS), default="csv")
+
+
+class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
+    """A file of judgements."""
+
+    file = serializers.FileField()
+    queries = serializers.FileField(
+        required=False, help_text="BEIR's queries.jsonl, if `file` is not a ZIP."
+    )
+    file_format = ChoiceField(list(FORMATS), default="csv")
+    judge = serializers.CharField(
+        required=False, default="", max_length=150, help_text="Where the file does not say."
+    )
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    """The results of importing a file's lines."""
+
+    judgements = serializers.IntegerField()
+    queries = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    problems = serializers.ListField(child=serializers.CharField())
 
 
 class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
@@ -57,8 +152,8 @@ class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
         return rows.filter(folded__contains=fold_query(value))
 
 
-class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
-    """The golden queries of collections that you may read."""
+class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
+    """The golden queries of collections that you may read. Judged ones cannot be deleted."""
 
     serializer_class = GoldenQuerySerializer
     error_statuses = (404,)
@@ -71,94 +166,29 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
     def get_queryset(self) -> QuerySet[GoldenQuery]:
         return queries.listed(self.request.user)
 
-    def list(self, request: Request) -> Response:
-        rows: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        return self.get_paginated_response(shown_queries(rows, request))
+    def save(self, form: Any) -> Iterable[str]:
+        fields, user = form.validated_data, actor(self.request)
+        if form.instance is None:
+            text, collections = fields.get("text", ""), fields.get("collections", [])
+            form.row = queries.create(text, collections, fields, acting_user=user)
+        else:
+            queries.edit(form.instance, fields, acting_user=user)
+        return ()
 
-    def retrieve(self, request: Request, golden: str) -> Response:
-        return self._one(self.get_object())
-
-    @extend_schema(request=GoldenQueryEditSerializer, responses={201: GoldenQuerySerializer})
-    def create(self, request: Request) -> Response:
-        fields = self._fields(read_body(request, GoldenQueryEditSerializer))
-        text, collections = fields.get("text", ""), fields.get("collections", [])
-        golden = queries.create(text, collections, fields, acting_user=actor(request))
-        return self._one(golden, status.HTTP_201_CREATED)
-
-    @extend_schema(request=GoldenQueryEditSerializer)
-    def partial_update(self, request: Request, golden: str) -> Response:
-        query = self.get_object()
-        fields = self._fields(read_body(request, GoldenQueryEditSerializer))
-        return self._one(queries.edit(query, fields, acting_user=actor(request)))
-
-    def destroy(self, request: Request, golden: str) -> Response:
-        """Delete a golden query that nobody has judged."""
-        query = self.get_object()
-        if query.judgements.exists():
+    def remove(self, row: GoldenQuery) -> None:
+        if row.judgements.exists():
             raise RunConflict(
                 gettext(
                     "It has judgements, which are never deleted. Set `enabled` to false instead."
                 )
             )
-        queries.delete(query)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _fields(self, form: GoldenQueryEditSerializer) -> dict[str, Any]:
-        fields = dict(form.validated_data)
-        if fields.get("must_be_first") is not None:
-            readable = Document.objects.visible_to(self.request.user)
-            fields["must_be_first"] = get_object_or_404(readable, public_id=fields["must_be_first"])
-        return fields
-
-    def _one(self, query: GoldenQuery, code: int = status.HTTP_200_OK) -> Response:
-        row = self.get_queryset().get(pk=query.pk)
-        return Response(shown_queries([row], self.request)[0], code)
+        queries.delete(row)
 
 
-class OwnJudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
-    """The judgements of one golden query. You can add and withdraw your own."""
+class JudgementFilter(FilterSet):  # type: ignore[misc]
+    """Filters of judgements."""
 
-    serializer_class = JudgementSerializer
-    lookup_url_kwarg = "public_id"
-    lookup_value_converter = "uuid"
-    queryset = Judgement.objects.none()
-
-    def query(self) -> GoldenQuery:
-        rows = queries.listed(self.request.user)
-        return get_object_or_404(rows, public_id=self.kwargs["golden"])
-
-    def document(self) -> Document:
-        readable = Document.objects.visible_to(self.request.user)
-        return get_object_or_404(readable, public_id=self.kwargs["public_id"])
-
-    def get_queryset(self) -> QuerySet[Judgement]:
-        rows = Judgement.objects.visible_to(self.request.user).filter(query=self.query())
-        return rows.select_related("query")
-
-    @extend_schema(request=GradeSerializer)
-    @requires(JUDGE)
-    def update(self, request: Request, golden: str, public_id: str) -> Response:
-        """Judge a document.
-
-        Creates or changes your own judgement of it.
-        """
-        query, document = self.query(), self.document()
-        given = read_body(request, GradeSerializer).validated_data
-        judgement = judging.judge(
-            query.text,
-            query.collections,
-            document,
-            given["grade"],
-            note=given.get("note"),
-            acting_user=actor(request),
-        )
-        return self.shown(judgement)
-
-    @requires(JUDGE)
-    def destroy(self, request: Request, golden: str, public_id: str) -> Response:
-        """Withdraw your judgement of a document."""
-        judging.clear(self.query(), self.document(), acting_user=actor(request))
-        return Response(status=status.HTTP_204_NO_CONTENT)
+    query = filters.UUIDFilter(field_name="query__public_id", help_text="A golden query's id.")
 
 
 class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
@@ -166,6 +196,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
     serializer_class = JudgementSerializer
     error_statuses = (404,)
+    filterset_class = JudgementFilter
     queryset = Judgement.objects.none()
 
     def get_queryset(self) -> QuerySet[Judgement]:
@@ -176,45 +207,24 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def create(self, request: Request) -> Response:
         """Judge a document for any query.
 
-        The query becomes a golden query if it is not one yet.
+        Creates or changes your own judgement; the query becomes a golden query if it is not one.
         """
-        given = read_body(request, NewJudgementSerializer).validated_data
-        documents = Document.objects.visible_to(request.user)
+        form = NewJudgementSerializer(data=request.data, context=self.get_serializer_context())
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
         judgement = judging.judge(
             given["query"],
             given["collections"],
-            get_object_or_404(documents, public_id=given["document"]),
+            given["document"],
             given["grade"],
             note=given.get("note"),
             acting_user=actor(request),
         )
         return self.shown(judgement)
 
-    @extend_schema(responses=UndoneSerializer)
-    @action(detail=False, methods=["post"])
-    @requires(JUDGE)
-    def undo(self, request: Request) -> Response:
-        """Undo your last action."""
-        done = judging.undo(acting_user=actor(request))
-        message = done.message if done else gettext("There is nothing to undo.")
-        return Response({"undone": done is not None, "message": message})
-
-    @extend_schema(responses=AgreementSerializer)
+    @extend_schema(parameters=[ExportParameters], responses=MEDIA_TYPES)
     @action(detail=False)
-    @requires(VIEW)
-    def agreement(self, request: Request) -> Response:
-        """Show the agreement of judges."""
-        differing: Any = queries.listed(request.user)
-        differing = differing.filter(spread__gt=0).order_by("-spread", "folded")
-        shown = shown_queries(list(differing[:100]), request)
-        return Response({"alpha": judging.agreement(request.user), "queries": shown})
-
-    @extend_schema(
-        parameters=[ExportParameters],
-        responses=MEDIA_TYPES,
-    )
-    @action(detail=False)
-    @requires(VIEW)
+    @requires("tuning.view_judgement")
     def export(self, request: Request) -> HttpResponse:
         """Download judgements as a file."""
         to = read_query(request, ExportParameters).validated_data["to"]
@@ -227,7 +237,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
     @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)
     @action(detail=False, methods=["post"], url_path="import", parser_classes=[UploadParser])
-    @requires(ADD)
+    @requires("tuning.add_goldenquery")
     def import_file(self, request: Request) -> Response:
         """Import judgements from a file."""
         given = read_body(request, JudgementFileSerializer).validated_data

@@ -1,4 +1,4 @@
-"""Profiles in the API: read, edit, targets."""
+"""Profiles in the API: read, edit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from search.models.profiles import in_force_first
 from search.models.versions import NAME
 from search.signals import registry
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.evaluation.targets import NAMES as TARGETS
-from search.tuning.models import ProfileTargets
 from search.tuning.publishing import activation
 
 SEE_DRAFTS = "search.view_searchprofile"
@@ -199,39 +197,3 @@ class NewProfileSerializer(ProfileEditSerializer):
 
     class Meta(ProfileEditSerializer.Meta):
         fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)
-
-
-class TargetsEditSerializer(Strict, serializers.ModelSerializer[ProfileTargets]):
-    """Targets to set; omitted ones are unchanged, null removes one."""
-
-    reason = serializers.CharField(
-        required=False, allow_blank=True, default="", help_text="Kept with the change."
-    )
-
-    class Meta:
-        model = ProfileTargets
-        fields = (*TARGETS, "reason")
-
-
-class OutcomeSerializer(serializers.Serializer[Any]):
-    """A target with its measured value; `met` and `measured` are null if not measured."""
-
-    name = serializers.ChoiceField(choices=TARGETS)
-    sentence = serializers.CharField()
-    wanted = serializers.FloatField()
-    measured = serializers.FloatField(allow_null=True)
-    met = serializers.BooleanField(allow_null=True)
-
-
-class TargetsSerializer(serializers.Serializer[Any]):
-    """A profile's targets, held against its last run over the golden queries."""
-
-    p95_ms = serializers.IntegerField(allow_null=True)
-    p_at_5 = serializers.FloatField(allow_null=True)
-    hit_at_5 = serializers.FloatField(allow_null=True)
-    confidence = serializers.FloatField(allow_null=True)
-    confident_share = serializers.FloatField(allow_null=True)
-    run = serializers.IntegerField(
-        allow_null=True, help_text="The run; null if the profile has not been measured as it is."
-    )
-    outcomes = OutcomeSerializer(many=True)

@@ -29,8 +29,6 @@ from search.tuning.api.profile_serializers import (
     NewProfileSerializer,
     ProfileEditSerializer,
     ProfileSerializer,
-    TargetsEditSerializer,
-    TargetsSerializer,
     named_profile,
     visible_profiles,
 )
@@ -73,7 +71,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     @property
     def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
         """A name without a version can only be read."""
-        writes = ("partial_update", "destroy", "publish", "set_targets")
+        writes = ("partial_update", "destroy", "publish")
         return (405,) if getattr(self, "action", "") in writes else ()
 
     def get_queryset(self) -> QuerySet[SearchProfile]:
@@ -188,39 +186,6 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             expected=given["fingerprint"],
         )
         return outcome(publication)
-
-    @extend_schema(responses=TargetsSerializer)
-    @action(detail=True)
-    @requires(SEE_DRAFTS)
-    def targets(self, request: Request, profile: str) -> Response:
-        """Show the targets of a profile.
-
-        And whether its last run over the golden queries met them.
-        """
-        return self._targets(self.get_object())
-
-    @extend_schema(request=TargetsEditSerializer, responses=TargetsSerializer)
-    @targets.mapping.patch
-    @requires(CHANGE_PROFILE)
-    def set_targets(self, request: Request, profile: str) -> Response:
-        """Set the targets of a profile.
-
-        Of a published version, too: targets change no ranking. Omitted ones are unchanged, null
-        removes one.
-        """
-        row, given = (
-            self.get_object(),
-            dict(read_body(request, TargetsEditSerializer).validated_data),
-        )
-        reason = given.pop("reason", "")
-        drafts.set_targets(row, given, acting_user=actor(request), reason=reason)
-        return self._targets(row)
-
-    def _targets(self, profile: SearchProfile) -> Response:
-        row, run = targets.held_by(profile), targets.last_run(profile)
-        values = {name: getattr(row, name) for name in targets.NAMES}
-        answer = {**values, "run": run.pk if run else None, "outcomes": targets.outcomes(row, run)}
-        return Response(TargetsSerializer(answer).data)
 
     def _fresh(self, profile: SearchProfile, code: int) -> Response:
         return self.shown(self.get_queryset().get(pk=profile.pk), code)

@@ -25,7 +25,7 @@ from search.tuning.api.profile_serializers import (
 )
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
-from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
+from search.tuning.models import EvaluationRun, ProfileChange, Publication
 from search.tuning.publishing import activation, measuring, publications
 
 
@@ -43,12 +43,6 @@ class PublishSerializer(ReasonSerializer):
         default="",
         help_text="The fingerprint that you read: if it has changed since, nothing is published.",
     )
-
-
-class OverrideSerializer(Parameters):
-    """The reason for overriding the gate."""
-
-    reason = serializers.CharField(max_length=2_000)
 
 
 class RollbackSerializer(ReasonSerializer):
@@ -98,15 +92,6 @@ class ChangeSerializer(serializers.ModelSerializer[ProfileChange]):
         read_only_fields = fields
 
 
-class GateSerializer(serializers.ModelSerializer[PublishGate]):
-    """The requirements for publishing a profile, measured on the golden queries."""
-
-    class Meta:
-        model = PublishGate
-        fields = measuring.FIELDS
-        read_only_fields = fields
-
-
 class PublicationViewSet(ReadViewSet[Publication]):
     """Attempts to publish, newest first."""
 
@@ -122,15 +107,6 @@ class PublicationViewSet(ReadViewSet[Publication]):
     def cancel(self, request: Request, publication: int) -> Response:
         """Stop measuring, and do not publish."""
         return self.shown(publications.cancel(self.get_object(), acting_user=actor(request)))
-
-    @extend_schema(request=OverrideSerializer)
-    @action(detail=True, methods=["post"])
-    @requires(measuring.OVERRIDE)
-    def override(self, request: Request, publication: int) -> Response:
-        """Publish a profile that the gate refused."""
-        reason = read_body(request, OverrideSerializer).validated_data["reason"]
-        done = publications.override(self.get_object(), acting_user=actor(request), reason=reason)
-        return self.shown(done)
 
 
 class ChangeFilter(FilterSet):  # type: ignore[misc]
@@ -165,17 +141,6 @@ class RollbackViewSet(ApiViewSet[Any]):
             leaving=published_profile(given["leaving"]) if "leaving" in given else None,
         )
         return Response({"name": profile.name, "version": profile.version})
-
-
-class GateViewSet(ApiViewSet[PublishGate]):
-    """The gate's settings."""
-
-    serializer_class = GateSerializer
-    queryset = PublishGate.objects.all()
-
-    def retrieve(self, request: Request) -> Response:
-        """Show the gate's settings."""
-        return self.shown(measuring.gate_row())
 
 
 def outcome(publication: Publication) -> Response:
@@ -287,12 +252,3 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
         found = self.get_object()
         golden_runs.cancel(found)
         return self.shown(found)
-
-    @extend_schema(responses={202: RunSerializer})
-    @action(detail=True, methods=["post"])
-    @requires("tuning.change_evaluationrun")
-    def restart(self, request: Request, run: int) -> Response:
-        """Start a run that failed or was cancelled again."""
-        found = self.get_object()
-        golden_runs.restart(found)
-        return self.shown(found, status.HTTP_202_ACCEPTED)

@@ -1,8 +1,7 @@
 """Judged and unanswerable questions -> the calibration of the active space's confidences.
 
 Questions run through the search's own pipeline, as readers' do. Half of them have an answer in
-the collection that they are asked of; see `QuestionKind` for the others. `own_calibration` asks the
-site's own golden queries.
+the collection that they are asked of; see `QuestionKind` for the others.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-from django.db import transaction
+from typing import TypeVar
 
 from search.domain import Candidates, Profile, Signal
 from search.engine import configuration
 from search.models import Calibration
 from search.pipeline import Choices, SearchResponse
 from search.ranking import Batch, prepare, rank
-from search.ranking.confidence import FIRST_PAGE, CalibrationModels, Evidence
+from search.ranking.confidence import FIRST_PAGE, Evidence
 from search.ranking.rank import grouped, leaders
 from search.tuning.evaluation.collections import (
     Corpus,
@@ -65,52 +62,32 @@ def calibrate(
     others about the same document or of the same title; about half are. `profile` is a name as in
     `Configuration.profile`. Raises EvaluationError when nothing can be fitted.
     """
-    ranking = profile_to_calibrate(profile)
-    samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
-    training = [sample for sample in samples if not is_held_out(sample.group, seed)]
-    held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
-    fitted = fitted_to(training, ranking)
-    names = ", ".join(judged.name for judged, _ in loaded)
-    return store(
-        fitted,
-        measure([(fitted, held_out)]),
-        f"{names}; {len(training)} rankings by {ranking.name} v{ranking.version}"
-        f", {len(held_out)} set aside; seed {seed}",
-    )
-
-
-def profile_to_calibrate(name: str) -> Profile:
-    """The profile of this name. Raises EvaluationError without an active embedding space."""
     configured = configuration.current()
     if configured.space is None:
         raise EvaluationError(
             "There is no active embedding space to calibrate. Upload a document first."
         )
-    return configured.profile(name)
-
-
-def fitted_to(samples: Sequence[Sample], ranking: Profile) -> CalibrationModels:
-    """The models fitted to the samples. Raises EvaluationError when nothing can be fitted."""
+    ranking = configured.profile(profile)
+    samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
+    training = [sample for sample in samples if not is_held_out(sample.group, seed)]
+    held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
     try:
-        return fit(samples)
+        fitted = fit(training)
     except ValueError as error:
         raise EvaluationError(
             f"{error} {ranking.name} must weigh vectors and score keywords by BM25; or take more "
             "questions."
         ) from error
-
-
-def store(fitted: CalibrationModels, measures: dict[str, Any], trained_on: str) -> Calibration:
-    """Store the calibration of the active space, replacing an earlier one."""
-    with transaction.atomic():
-        row, _ = Calibration.objects.update_or_create(
-            space=configuration.current().space,
-            defaults={
-                "coefficients": fitted.as_json(),
-                "measures": measures,
-                "trained_on": trained_on,
-            },
-        )
+    names = ", ".join(judged.name for judged, _ in loaded)
+    row, _ = Calibration.objects.update_or_create(
+        space=configured.space,
+        defaults={
+            "coefficients": fitted.as_json(),
+            "measures": measure(fitted, held_out),
+            "trained_on": f"{names}; {len(training)} rankings by {ranking.name} "
+            f"v{ranking.version}, {len(held_out)} set aside; seed {seed}",
+        },
+    )
     return row
 
 

@@ -38,8 +38,6 @@ from search.tuning.models import GoldenQuery, Judgement
 
 logger = logging.getLogger(__name__)
 
-SYNTHETIC = GoldenQuery.Origin.SYNTHETIC
-
 
 @dataclass(frozen=True, slots=True)
 class Golden:
@@ -93,19 +91,12 @@ class GoldenRanking:
         return self.ranking[0] if self.ranking else ""
 
 
-def golden_set(
-    *, pks: Container[int] | None = None, origins: Container[str] | None = None
-) -> tuple[Golden, ...]:
+def golden_set() -> tuple[Golden, ...]:
     """The enabled golden queries, in a stable order, in three database queries.
 
-    `pks` and `origins` restrict them; a query with neither judgements nor a must-be-first
-    document is left out.
+    A query with neither judgements nor a must-be-first document is left out.
     """
     rows = GoldenQuery.objects.filter(enabled=True).order_by("folded", "pk")
-    if pks is not None:
-        rows = rows.filter(pk__in=list(pks))
-    if origins is not None:
-        rows = rows.filter(origin__in=list(origins))
     queries = list(
         rows.select_related("must_be_first").only(
             "public_id", "text", "collections", "query_class", "origin",

@@ -1,22 +1,28 @@
-"""Scheduled quality runs: measure the golden set once a day, and alert when it gets worse."""
+"""Scheduled quality runs: measure the golden set once a day, and alert when it gets worse.
+
+An alert goes to the log, to webhooks, and by mail, which is retried.
+"""
 
 from __future__ import annotations
 
 import logging
+import smtplib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from ingestion.webhooks.sending import record_fall
 from search.models import SearchProfile
 from search.presentation.labels import measure_label
-from search.tuning.evaluation import alerts, golden_runs
-from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate, QualityRun
+from search.tuning.evaluation import golden_runs
+from search.tuning.models import Alert, EvaluationRun, GoldenQuery, PublishGate, QualityRun
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +30,11 @@ Status, RunState = QualityRun.Status, EvaluationRun.State
 
 # A run that is later than this is skipped: the next one is near.
 LATE = timedelta(hours=6)
+MAIL = "mail"
+MAX_ATTEMPTS = 8
+# The delay after the first failed attempt; it doubles each time, about two hours in all.
+PAUSE = timedelta(minutes=1)
+SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ def _judge(quality: QualityRun) -> None:
     quality.save(update_fields=["status", "fall"])
     if fall and good and quality.status == Status.FELL and _is_news(fall, good):
         findings = _findings(fall, quality, good)
-        alerts.raise_alert(quality.run, subject=_subject(fall), findings=findings)
+        raise_alert(quality.run, subject=_subject(fall), findings=findings)
 
 
 def _is_bad(fall: Fall) -> bool:
@@ -200,3 +211,92 @@ def _findings(fall: Fall, quality: QualityRun, good: QualityRun) -> dict[str, An
         ],
         "no_longer_first": list(fall.broken),
     }
+
+
+def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]) -> Alert:
+    """Log and announce the alert of a run, and queue its mail; or return the existing one."""
+    alert, is_new = Alert.objects.get_or_create(
+        run=run,
+        defaults={
+            "subject": subject,
+            "findings": dict(findings),
+            "wanted": [MAIL] if settings.ALERT_EMAILS else [],
+        },
+    )
+    if is_new:
+        logger.error("%s. The admin shows the queries that fell.", alert.subject)
+        # Without the queries: not everybody may read the questions of others.
+        names = ("measure", "before", "now", "fall", "date", "compared_with", "profile", "run")
+        record_fall(
+            {name: findings[name] for name in names if name in findings},
+            permission="tuning.view_evaluationrun",
+        )
+    return alert
+
+
+def deliver(*, now: datetime | None = None) -> int:
+    """Mail the alerts that are due; return how many were sent. Others are retried later."""
+    now = now or timezone.now()
+    waiting = Alert.objects.filter(wanted__contains=[MAIL], attempts__lt=MAX_ATTEMPTS)
+    unsent = waiting.exclude(delivered__contains=[MAIL]).order_by("pk")
+    due = [
+        alert.pk
+        for alert in unsent
+        if not alert.attempts or now >= alert.created + PAUSE * (2**alert.attempts - 1)
+    ]
+    return sum(_mail(pk) for pk in due)
+
+
+@transaction.atomic
+def _mail(pk: int) -> bool:
+    alert = Alert.objects.select_for_update(skip_locked=True).filter(pk=pk).first()
+    if alert is None:
+        return False
+    subject = f"[Steelyard] {alert.subject}"
+    alert.attempts, alert.error = alert.attempts + 1, ""
+    try:
+        EmailMessage(subject, text_of(alert), to=settings.ALERT_EMAILS).send()
+        alert.delivered = [*alert.delivered, MAIL]
+    except (OSError, smtplib.SMTPException) as error:
+        alert.error = str(error)
+        logger.warning("An alert was not mailed: %s", error)
+    alert.save(update_fields=["delivered", "attempts", "error"])
+    return not alert.error
+
+
+def text_of(alert: Alert) -> str:
+    """The message of an alert: the measure that fell, and the queries that got worse."""
+    findings = alert.findings
+    lines = [
+        f"{alert.subject}.",
+        "",
+        gettext(
+            "Quality run of %(date)s, compared with %(compared_with)s; profile %(profile)s, "
+            "run %(run)s."
+        )
+        % {name: findings[name] for name in ("date", "compared_with", "profile", "run")},
+    ]
+    if findings["queries"]:
+        lines += [
+            "",
+            gettext("Queries whose %(measure)s fell:")
+            % {"measure": measure_label(findings["measure"])},
+        ]
+        lines += [
+            f"  {row['before']:.3f} -> {row['now']:.3f}  {row['query']}"
+            for row in findings["queries"][:SHOWN]
+        ]
+        more = len(findings["queries"]) - SHOWN
+        if more > 0:
+            lines.append("  " + gettext("and %(count)d more") % {"count": more})
+    if findings["no_longer_first"]:
+        lines += ["", gettext("The must-be-first document is no longer first for:")]
+        lines += [f"  {query}" for query in findings["no_longer_first"][:SHOWN]]
+    lines += [
+        "",
+        gettext(
+            "The profile is unchanged or has passed the gate. Check the documents that were "
+            "uploaded, replaced or deleted since."
+        ),
+    ]
+    return "\n".join(lines)

@@ -23,7 +23,6 @@ from search.ranking.confidence import FEATURES, CalibrationModels, Evidence, Log
 BINS = 15
 # In units of standardised slopes: keeps them finite where a feature separates the classes.
 RIDGE = 1.0
-FOLDS = 5  # as the optimiser's
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 Numbers = npt.NDArray[np.float64]
@@ -58,12 +57,7 @@ class Sample:
 
 def is_held_out(group: str, seed: int) -> bool:
     """True for about half of all groups, the same ones for the same seed."""
-    return _digest(group, seed) % 2 == 1
-
-
-def _digest(group: str, seed: int) -> int:
-    """A number from 0 to 255 that is the same for the same group and seed."""
-    return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0]
+    return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0] % 2 == 1
 
 
 def fit(samples: Sequence[Sample]) -> CalibrationModels:
@@ -80,27 +74,8 @@ def fit(samples: Sequence[Sample]) -> CalibrationModels:
     )
 
 
-Fold = tuple[CalibrationModels, Sequence[Sample]]
-"""Models, and samples that they were not fitted to."""
-
-
-def cross_validated(samples: Sequence[Sample], seed: int, parts: int = FOLDS) -> list[Fold]:
-    """Models fitted without each part of the samples, with that part. Groups are not divided.
-
-    Raises ValueError if the samples of one combination of signals, without a part, are all
-    answered, or all unanswered.
-    """
-    places = [_digest(sample.group, seed) % parts for sample in samples]
-    folds: list[Fold] = []
-    for part in sorted(set(places)):
-        own = [each for each, place in zip(samples, places, strict=True) if place == part]
-        rest = [each for each, place in zip(samples, places, strict=True) if place != part]
-        folds.append((fit(rest), own))
-    return folds
-
-
-def measure(folds: Sequence[Fold]) -> dict[str, Any]:
-    """AUROC, calibration error and related figures of all samples, by the signals that ran.
+def measure(fitted: CalibrationModels, samples: Sequence[Sample]) -> dict[str, Any]:
+    """AUROC, calibration error and related figures of the samples, by the signals that ran.
 
     `AUROC_<kind>` compares the answered with one other kind; `below` gives the share of each
     kind whose confidence is below a threshold.
@@ -108,8 +83,7 @@ def measure(folds: Sequence[Fold]) -> dict[str, Any]:
     figures = {}
     for ran in (Ran.BOTH, Ran.KEYWORD):
         judged = [
-            (sample, models.models[ran].probability(sample.evidence))
-            for models, samples in folds
+            (sample, fitted.models[ran].probability(sample.evidence))
             for sample in _that_ran(samples, ran)
         ]
         if judged:

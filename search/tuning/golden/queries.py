@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 
+from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
 from search.query.expand import query_key
@@ -74,8 +75,10 @@ def listed(viewer: Viewer) -> QuerySet[GoldenQuery]:
     """The golden queries that `viewer` may see, with `judged` (documents), `judges` and `spread`.
 
     `spread` is the largest difference between grades of one document, 0 to 3; None without any.
-    Only judgements that the viewer may see count.
+    Only judgements that the viewer may see count. `first_visible` is the public id of the
+    must-be-first document, if the viewer may see it.
     """
+    firsts = Document.objects.visible_to(viewer).filter(pk=OuterRef("must_be_first"))
     visible = Judgement.objects.visible_to(viewer).filter(query=OuterRef("pk")).order_by()
     by_query = visible.values("query")
     by_document = visible.values("query", "reference")
@@ -88,4 +91,5 @@ def listed(viewer: Viewer) -> QuerySet[GoldenQuery]:
             Subquery(by_query.annotate(n=Count("judge_name", distinct=True)).values("n")), 0
         ),
         spread=Subquery(spread.values("spread")[:1]),
+        first_visible=Subquery(firsts.values("public_id")[:1]),
     )

@@ -54,8 +54,6 @@ class GoldenQuery(models.Model):
     class Origin(models.TextChoices):
         PERSON = "person", _("Judged by a person")
         IMPORTED = "imported", _("Imported")
-        SYNTHETIC = "synthetic", _("Generated from headings and first sentences")
-        CLICKS = "clicks", _("From clicks and thumbs")
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     text = models.CharField(max_length=MAX_QUERY_CHARS)
@@ -129,7 +127,7 @@ class Judgement(models.Model):
     title = models.CharField(max_length=500, blank=True, help_text=_("The title when judged."))
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
     judge = user_or_none()
-    # Imported and synthetic judgements have no user, only a name.
+    # Imported judgements have no user, only a name.
     judge_name = models.CharField(max_length=150)
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)

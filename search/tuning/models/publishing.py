@@ -71,11 +71,6 @@ class PublishGate(models.Model):
             "either. Otherwise only queries that it satisfies now may not break."
         ),
     )
-    count_synthetic = models.BooleanField(
-        _("count synthetic queries"),
-        default=False,
-        help_text=_("Also measure queries generated from headings and first sentences."),
-    )
     background_above = models.PositiveSmallIntegerField(
         _("measure in the background above"),
         default=60,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
 from ingestion.errors import IngestionError
@@ -24,9 +24,9 @@ from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, PoolError, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
-from search.tuning.models import GoldenQuery, Optimisation
+from search.tuning.models import Optimisation
 from search.tuning.optimiser.verdict import as_json
-from search.tuning.optimiser.weight_search import ENOUGH, NothingToLearn, optimise
+from search.tuning.optimiser.weight_search import NothingToLearn, optimise
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pool_building
 from search.tuning.workbench.pool_spec import Width
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 State = Optimisation.State
-Origin = GoldenQuery.Origin
 ShareProgress = Callable[[float], None]
 """The progress callback: gets the share of the work done, in [0, 1]."""
 
@@ -44,13 +43,6 @@ NEEDED = "search.change_searchprofile"
 POOLS = 0.3  # share of the progress for building pools, if they must be built
 WAIT_SECONDS = 300.0  # for another worker that builds the same pools
 LOOK_SECONDS = 1.0  # between two checks of its progress
-# The origins to use: the first of these with enough judgements. Synthetic ones come last.
-PEOPLE = (Origin.PERSON, Origin.IMPORTED)
-USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
-SYNTHETIC_NOTE = gettext_lazy(
-    "This was measured on synthetic queries only, which are easier than people's questions: judge "
-    "some real ones before you rely on it."
-)
 
 
 def start(profile: SearchProfile, *, acting_user: User | None) -> Optimisation:
@@ -117,18 +109,8 @@ def _carry_out(lease: Lease[Optimisation]) -> None:
         raise
 
 
-def usable(goldens: Sequence[Golden]) -> tuple[Golden, ...]:
-    """The measured golden queries that people judged, or the next best if these are too few."""
-    measured = [golden for golden in goldens if golden.is_measured]
-    for origins in USUAL:
-        selection = tuple(golden for golden in measured if golden.origin in origins)
-        if len(selection) >= ENOUGH:
-            return selection
-    return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
-
-
 def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
-    goldens = usable(golden_set())
+    goldens = [golden for golden in golden_set() if golden.is_measured]
     started = time.monotonic()
     pools = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
     optimised = optimise(
@@ -136,15 +118,10 @@ def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
         profile,
         progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
-    result = as_json(profile, optimised)
-    origins = Counter(golden.origin for golden in goldens)
-    is_synthetic = set(origins) == {Origin.SYNTHETIC}
     return {
-        **result,
-        "verdict": f"{result['verdict']} {SYNTHETIC_NOTE}" if is_synthetic else result["verdict"],
+        **as_json(profile, optimised),
         "fingerprint": fingerprint(profile),
-        "origins": dict(origins),
-        "synthetic": is_synthetic,
+        "origins": dict(Counter(golden.origin for golden in goldens)),
         "seconds": round(time.monotonic() - started, 1),
     }
 
@@ -176,7 +153,7 @@ def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:
     """Store the result, and make a draft of it if it is reliable."""
     with lease.writing() as row:
         lease.finish(State.DONE, progress=1.0, found=result, finished=timezone.now())
-        if not (result["reliable"] and result["changed"]) or result["synthetic"]:
+        if not (result["reliable"] and result["changed"]):
             return
         try:
             with transaction.atomic():
@@ -242,10 +219,9 @@ def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
 def _reason(row: Optimisation) -> str:
     result = row.found
     began = f"Better weights (search {row.pk})"
-    if result["reliable"] and not result["synthetic"]:
+    if result["reliable"]:
         return f"{began}: {result['verdict']}"
-    why = "synthetic queries only" if result["reliable"] else "no reliable gain"
-    return f"{began}, drafted on request ({why}): {result['verdict']}"
+    return f"{began}, drafted on request (no reliable gain): {result['verdict']}"
 
 
 def _check_permitted(user: User | None) -> None:

@@ -214,8 +214,7 @@ def _learned(places: Mapping[QueryClass, Sequence[int]]) -> frozenset[QueryClass
         raise NothingToLearn(
             gettext(
                 "No query class has %(enough)s judged golden queries (at most %(max)s). "
-                "Judge more results, import judgements, or generate synthetic queries to "
-                "start with."
+                "Judge more results, or import judgements."
             )
             % {"enough": ENOUGH, "max": max(counts.values(), default=0)}
         )

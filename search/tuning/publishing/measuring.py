@@ -24,7 +24,7 @@ from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.golden import SYNTHETIC, MeasuredProfile, compare, golden_set
+from search.tuning.evaluation.golden import MeasuredProfile, compare, golden_set
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
 from search.tuning.publishing import gate
 from search.tuning.publishing.gate import Decision, First, Measured, Rules
@@ -94,7 +94,6 @@ FIELDS = (
     "latency_margin",
     "latency_floor_ms",
     "first_required",
-    "count_synthetic",
     "background_above",
 )
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
@@ -142,7 +141,7 @@ class MeasurementPlan:
 def preview() -> MeasurementPlan:
     """The measurement that publishing a profile now would require."""
     settings = gate_row()
-    count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
+    count = len(golden_set()) if settings.enabled else 0
     return MeasurementPlan(
         settings.enabled, count, count > settings.background_above, settings.measure
     )
@@ -156,7 +155,7 @@ def unmeasured() -> str:
 def verdict(run: EvaluationRun) -> Decision:
     """The gate's decision on a finished run, compared with its baseline."""
     settings = gate_row()
-    return gate.decide(_rules(settings), _measured(run, settings), translation)
+    return gate.decide(_rules(settings), _measured(run), translation)
 
 
 def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
@@ -165,7 +164,7 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
     For a change of what is behind all profiles. Raises RunFailed.
     """
     settings = gate_row()
-    goldens = golden_set(origins=_origins(settings)) if settings.enabled else ()
+    goldens = golden_set() if settings.enabled else ()
     if not goldens:
         return gate.note(unmeasured())
     profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE).as_profile()
@@ -190,12 +189,6 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
     return gate.decide(_rules(settings), figures, translation)
 
 
-def _origins(settings: PublishGate) -> Sequence[str] | None:
-    if settings.count_synthetic:
-        return None
-    return [origin for origin in GoldenQuery.Origin.values if origin != SYNTHETIC]
-
-
 def _rules(settings: PublishGate) -> Rules:
     return Rules(
         measure=settings.measure,
@@ -207,12 +200,9 @@ def _rules(settings: PublishGate) -> Rules:
     )
 
 
-def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
-    """The gate's inputs from a finished run, limited to the origins that count."""
-    rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
-    if (origins := _origins(settings)) is not None:
-        rows = rows.filter(origin__in=origins)
-    names = _names(list(rows))
+def _measured(run: EvaluationRun) -> Measured:
+    """The gate's inputs from a finished run: its queries that still exist."""
+    names = _names(list(GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])))
     counted = {key: row for key, row in run.by_query.items() if key in names}
     compared = run.baseline_id is not None
     values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
