@@ -29,7 +29,7 @@ DJANGOS_OWN = {
 
 Rows = dict[str, list[dict[str, Any]]]
 
-# Columns that a version before this read and that are gone, as table.column. The admin alone read it.
+# Columns that a version before this read (in the admin alone) and that are gone: table.column.
 GONE = {"tuning_publishgate.count_synthetic"}
 
 # Old web servers go on writing these during an upgrade. Workers, who write the others, are stopped.
