@@ -121,8 +121,7 @@ def live() -> None:
     from search.engine import configuration
     from search.tuning.evaluation.golden import ask, golden_set
     from search.tuning.workbench.pool_building import build
-    from search.tuning.workbench.pool_spec import Width
-    from search.tuning.workbench.pools import pooled
+    from search.tuning.workbench.pools import Width, pooled
 
     profile = configuration.current().profile()
     goldens = golden_set()
@@ -162,8 +161,8 @@ def _moves(question: str) -> Iterator[dict[str, object]]:
     """What the page posts: as it opens, then with meaning at other weights for every class."""
     from search.domain import QueryClass, Signal
     from search.models import SearchProfile
+    from search.tuning.admin.forms import WorkbenchForm
     from search.tuning.admin.weights import field_name
-    from search.tuning.admin.workbench.forms import WorkbenchForm
 
     row = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     form = WorkbenchForm(instance=row)

@@ -12,7 +12,7 @@ from search.engine import configuration
 from search.models import Hide, Pin
 from search.pages.facets import examples_for
 from search.pipeline import Choices, search
-from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Width
 from tests.support.golden_library import active_profile
 from tests.support.ranking import wide_candidates
 

@@ -35,7 +35,7 @@ from search.tuning.evaluation.runner import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, PoolBuild
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build, wanted
-from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Width
 from tests.support.factories import make_document
 from tests.support.library import lasting_library
 from tests.support.ranking import wide_candidates

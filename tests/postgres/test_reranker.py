@@ -38,7 +38,7 @@ from search.tuning.models import CandidatePool, GoldenQuery, Judgement
 from search.tuning.publishing import activation
 from search.tuning.workbench import comparing, pools, preview
 from search.tuning.workbench.pool_building import build, wanted
-from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Width
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_reranker import Behaviour, FakeReranker, Reply, dropped, raw, said, status

@@ -21,10 +21,11 @@ from search.domain import (
 )
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
-from search.tuning.optimiser.verdict import Optimised
+from search.tuning.optimiser.optimisations import more_queries, verdict
 from search.tuning.optimiser.weight_search import (
     LEANS,
     NothingToLearn,
+    Optimised,
     _simplex,
     _whole,
     optimise,
@@ -110,7 +111,7 @@ class TestFinding:
     def test_chance_is_no_gain(self) -> None:
         found = optimised(cases(60, None, QueryClass.CONCEPT))
         assert not found.is_reliable
-        assert found.verdict.startswith("No reliable gain")
+        assert verdict(found).startswith("No reliable gain")
 
     def test_too_few_queries_teach_nothing(self) -> None:
         with pytest.raises(NothingToLearn, match="at most 9"):
@@ -154,17 +155,17 @@ class TestVerdict:
 
     def test_a_clear_gain(self) -> None:
         found = self.told([0.1, 0.12] * 50)
-        assert found.verdict.startswith("+0.110 nDCG@10, 95% interval +0.10")
-        assert found.verdict.endswith("on 100 queries.")
+        assert verdict(found).startswith("+0.110 nDCG@10, 95% interval +0.10")
+        assert verdict(found).endswith("on 100 queries.")
 
     def test_a_gain_that_more_queries_would_tell(self) -> None:
         found = self.told([0.5, -0.45] * 10)
         assert found.gain.mean == approx(0.025)
         # (1.96 x .4873 / .025)^2 = 1460 queries, of which there are 20.
-        assert found.more_queries == 1440
-        assert "about 1440 more judged queries are needed" in found.verdict
+        assert more_queries(found) == 1440
+        assert "about 1440 more judged queries are needed" in verdict(found)
 
     def test_no_gain_at_all(self) -> None:
         found = self.told([0.1, -0.2] * 10)
-        assert found.more_queries is None
-        assert "keep the current weights" in found.verdict
+        assert more_queries(found) is None
+        assert "keep the current weights" in verdict(found)

@@ -80,14 +80,6 @@ class TestMeasures:
             for name in whatif.NAMES:
                 assert outcome.values[name][place] == approx(expected[case.key][name], abs=1e-9)
 
-    def test_curves_go_through_the_measures(self) -> None:
-        outcome = WhatIf([random_case(i, 30) for i in range(5)], configuration()).under(
-            random_profile(1)
-        )
-        curves = whatif.curves(outcome.sheet, outcome.order)
-        assert curves[5][0] == approx(outcome.means()[whatif.PRECISION])
-        assert curves[10][1] == approx(outcome.means()[whatif.RECALL])
-
 
 class TestPool:
     @settings(max_examples=examples(50))

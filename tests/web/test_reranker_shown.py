@@ -125,9 +125,9 @@ class TestWorkbench:
         second = self.moved(client, reranking_profile, rerank="0.9")
         assert len(server.requests) == sent
         assert (first.status_code, second.status_code) == (200, 200)
-        text = second.content.decode()
-        assert "Multiplied by 0.1: share beside the reranker." in text
-        assert re.search(r"Plus [\d.]+: reranker\.", text)
+        text = second.json()["html"]
+        assert "share beside the reranker</th><td>× 0.1</td>" in text
+        assert re.search(r"reranker</th><td>\+ [\d.]+</td>", text)
         assert "gave no answer" not in text
 
     def test_a_server_that_is_away_is_said(

@@ -1,85 +1,115 @@
-"""The form of a search profile: settings, weights, and the reason of a change."""
+"""The form of a search profile: settings, weights, the reason of a change; and the workbench's."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 from django import forms
+from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
-from search.domain import QueryClass, Weights
+from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
-from search.tuning.evaluation.targets import NAMES as TARGETS
-from search.tuning.models import ProfileChange, ProfileTargets
+from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
-from search.tuning.publishing.drafts import edit_stamp
+from search.tuning.publishing.drafts import edit_stamp, trial
 
-COSTS = {
+# The effect of a setting and the cost of raising it, where the model's text says less.
+COSTS: dict[str, Promise] = {
     "vector_normaliser": _(
-        "How cosine similarities become strengths. Unscaled, they are "
-        "comparable between questions; the other methods depend on the "
-        "question's candidates."
+        "How cosine similarities become strengths. Min-max scaling gives "
+        "the best candidate the full strength even if nothing matches."
     ),
     "keyword_normaliser": _(
-        "How keyword scores become strengths. BM25 has no upper bound: "
-        "unscaled, it dominates the other signals."
+        "How keyword scores become strengths. Unscaled, they have no upper "
+        "bound and dominate the other signals."
     ),
-    "title_normaliser": _(
-        "How title scores become strengths. Coverage is between 0 and 1 already."
-    ),
-    "keyword_scorer": _(
-        "BM25 weights rare words higher and is the fastest. The others are for comparison."
-    ),
-    "keyword_budget": _(
-        "The maximum number of chunks scored by keywords; most questions need "
-        "far fewer. More is slower on large libraries; fewer can miss passages "
-        "for questions of common words only."
-    ),
+    "title_normaliser": _("How title scores become strengths. Coverage needs no scaling."),
     "both_factor": _(
-        "For rank fusion: the factor for passages found by both meaning and "
-        "keywords. Above about 1.2, a mediocre passage with a common word "
-        "outranks the best match of either."
+        "For rank fusion only. Raising it ranks mediocre passages found by both "
+        "signals above the best match of either."
     ),
-    "bypass": _(
-        "A regular expression. Matching questions are answered by keywords alone, "
-        "without the embedding model: suitable for bare codes, not for words."
+    "both_first": _(
+        "Ranks passages found by both meaning and keywords above all others. It "
+        "demotes passages that only one signal can find, often the answers to hard "
+        "questions."
+    ),
+    "own_candidates_only": _(
+        "A signal counts only for its own candidates. A passage that just "
+        "missed a signal's list is scored as if it did not match at all."
     ),
     "short_lean": _(
-        "The share of the keywords' weight that moves to meaning for questions of one or two "
-        "known words. Raising it finds answers in other words, and loses exact ones."
+        "Share of the keywords' weight that moves to meaning for questions of one or two known "
+        "words that many passages match equally well; none from six words on. Raising it finds "
+        "answers in other words, and demotes passages that contain the exact ones."
     ),
     "wordnet_cap": _(
-        "The most that WordNet may weigh if its weight depends on the question: more for one word "
-        "or no known concept, less for more than three words. 0: the weight is fixed."
+        "The most that WordNet may weigh where its weight depends on the question; 0: it is fixed. "
+        "Raising it lets related words outweigh the question's own in short questions."
     ),
     "vector_candidates_only": _(
-        "Only meaning finds passages; the other signals score them. Passages that only keywords "
-        "or titles find are lost."
+        "Only meaning finds passages. A passage with the exact words or title is lost if its "
+        "meaning is not near."
     ),
     "feedback": _(
-        "The weight of similarity to the first results (relevance feedback), "
-        "relative to the best score. Raising it brings related passages together, "
-        "and drifts away from the question if the first results are wrong."
+        "Relevance feedback: promotes passages similar to the first results. Raising "
+        "it brings related passages together, and drifts if the first results are "
+        "wrong."
     ),
     "rerank": _(
-        "The reranker's share of the scores of the first 20 results, where a reranker is set up. "
-        "Raising it lets the model decide more of their order, and each search waits for it."
+        "The reranker's share of the scores of the first 20 results. Raising it follows the "
+        "model's reading more than the signals; every search waits for its server."
     ),
     "recency_half_life": _(
-        "Days after which a document counts half as recent. Applies only if recency has a weight."
+        "Days after which a document counts half as recent, if recency has "
+        "a weight. Raising it weakens the preference for recent documents."
+    ),
+    "confidence_threshold": _(
+        "Below this confidence, a search shows a warning. Raising it warns about more wrong "
+        "results, and more right ones."
+    ),
+    "bypass": _(
+        "A regular expression. Matching questions are searched by keywords only: suitable for bare "
+        "codes, not for words, whose meaning is ignored."
+    ),
+    "keyword_scorer": _(
+        "BM25 weights rare words higher and is the fastest. Another scorer "
+        "requires rebuilding the golden queries' candidate pools."
+    ),
+    "keyword_budget": _(
+        "The maximum number of passages scored by keywords. Raising it is "
+        "slower in large libraries; lowering it can miss answers to questions "
+        "of common words."
     ),
     "title_scorer": _(
-        "The score of a matching title. “10” outweighs every other signal unless scaled."
+        "The score of a matching title. “10” outweighs all other signals unless scaled."
     ),
 }
-FIELDS_OF_ALL = ("name", *activation.FIELDS)
+GROUPS = {
+    _("Score fusion"): About.COMBINING,
+    _("Boosts and confidence"): About.LIFTING,
+    _("Retrieval"): About.LOOKING,
+    _("Query analysis"): About.READING,
+}
+LEAN = "short_lean"  # shown with the weights, which it changes
+# Controls shown as sliders: name -> minimum, maximum, step.
+RANGES = {
+    "short_lean": (0, 1, 0.05),
+    "wordnet_cap": (0, 1, 0.05),
+    "feedback": (0, 2, 0.05),
+    "rerank": (0, 1, 0.05),
+    "confidence_threshold": (0, 1, 0.01),
+    "depth": (5, 500, 5),
+}
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -95,7 +125,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = SearchProfile
-        fields = FIELDS_OF_ALL
+        fields = ("name", *activation.FIELDS)
         help_texts = COSTS
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
 
@@ -170,20 +200,74 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         return message
 
 
-class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The targets of a profile; an empty field expects nothing."""
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One setting for display; `range` has minimum, maximum and step of a slider."""
 
-    class Meta:
-        model = ProfileTargets
-        fields = TARGETS
-        widgets = {
-            name: UnfoldAdminDecimalFieldWidget(
-                attrs={"min": 0, "step": 1}
-                if name == "p95_ms"
-                else {"min": 0, "max": 1, "step": "any"}
-            )
-            for name in TARGETS
+    field: BoundField
+    cost: str
+    range: tuple[float, float, float] | None
+
+    @property
+    def is_check(self) -> bool:
+        return self.field.widget_type == "checkbox"
+
+
+class WorkbenchForm(ProfileForm):
+    """The settings and weights of a draft, saved or not."""
+
+    def __init__(self, *args: Any, is_saving: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_saving = is_saving
+        del self.fields["name"]
+        self.fields["boosts"].widget.attrs["rows"] = 3
+
+    def groups(self) -> list[tuple[Promise, list[Control]]]:
+        """The controls besides the weights and their lean, by topic."""
+        return [
+            (title, [self._control(name) for name in columns_about(about) if name != LEAN])
+            for title, about in GROUPS.items()
+        ]
+
+    def lean(self) -> Control:
+        """The control of the weights' other end: those of short questions."""
+        return self._control(LEAN)
+
+    def _control(self, name: str) -> Control:
+        field = self[name]
+        return Control(field, str(field.help_text), RANGES.get(name))
+
+    def trial(self) -> Profile:
+        """The profile that saving would create. Requires a valid form."""
+        return trial(self.instance, self.settings, self.weights)
+
+    def problems(self) -> dict[str, list[str]]:
+        """The error messages by field."""
+        return {name: [str(text) for text in texts] for name, texts in self.errors.items()}
+
+    def _get_validation_exclusions(self) -> set[str]:
+        """The fields to skip: before saving, those that are unchanged.
+
+        The model's constraints take three queries each, and sliders move often.
+        """
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
+        if self._is_saving:
+            return excluded
+        cleaned, saved = self.cleaned_data, self.instance
+        return excluded | {
+            name
+            for name in activation.FIELDS
+            if name in cleaned and cleaned[name] == getattr(saved, name)
         }
+
+    def validate_unique(self) -> None:
+        """Validate uniqueness only when saving: each check takes a query."""
+        if self._is_saving:
+            super().validate_unique()
+
+    def _check_untouched(self, opened: str) -> None:
+        if self._is_saving:
+            super()._check_untouched(opened)
 
 
 def template_profile() -> SearchProfile | None:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext
+from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from common.admin.pages import ActionPages, actor, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
-from search.tuning.admin.forms import TargetsForm, template_profile
+from search.tuning.admin.forms import template_profile
 from search.tuning.admin.weights import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.models import EvaluationRun, Publication
+from search.tuning.models import EvaluationRun, ProfileTargets, Publication
 from search.tuning.publishing import activation, drafts, measuring, publications
+
+
+class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The targets of a profile; an empty field expects nothing."""
+
+    class Meta:
+        model = ProfileTargets
+        fields = targets.NAMES
+        widgets = {
+            name: UnfoldAdminDecimalFieldWidget(
+                attrs={"min": 0, "step": 1}
+                if name == "p95_ms"
+                else {"min": 0, "max": 1, "step": "any"}
+            )
+            for name in targets.NAMES
+        }
 
 
 class PublishingPages(ActionPages[SearchProfile]):

@@ -108,6 +108,11 @@ class ClassRow:
         return self.query_class != QueryClass.LOOKUP
 
     @property
+    def has_more(self) -> bool:
+        """Whether another signal than meaning, keywords and title has a weight."""
+        return any(row.percent for row in self.signals[3:])
+
+    @property
     def errors(self) -> list[str]:
         return [str(error) for row in self.signals for error in row.field.errors]
 

@@ -29,8 +29,6 @@ __all__ = ["Case", "WhatIf", "WhatIfResult"]
 
 NDCG, RECALL, RANK, PRECISION, FIRST = map(str, (nDCG @ 10, R @ 10, RR @ 10, P @ 5, Success @ 1))
 NAMES = (NDCG, RANK, RECALL, PRECISION, FIRST)
-# The ranks at which the precision and recall curves are sampled.
-DEPTHS = (1, 2, 3, 5, 10, 20, 50)
 _CUT = len(DISCOUNTS)
 
 
@@ -49,19 +47,6 @@ def measure(sheet: Sheet, order: Integers) -> dict[str, Floats]:
         RECALL: _share((within > 0).sum(axis=1), answers),
         PRECISION: (relevant & (ranks <= 5)).sum(axis=1) / 5,
         FIRST: (first == 1).astype(np.float64),
-    }
-
-
-def curves(sheet: Sheet, order: Integers) -> dict[int, tuple[float, float]]:
-    """The mean precision and recall at each of DEPTHS; empty without queries."""
-    if not sheet.cases:
-        return {}
-    ranks, gains = _documents(sheet, order)
-    answers, _ = sheet.answers
-    found = {depth: ((gains > 0) & (ranks <= depth)).sum(axis=1) for depth in DEPTHS}
-    return {
-        depth: (float((hits / depth).mean()), float(_share(hits, answers).mean()))
-        for depth, hits in found.items()
     }
 
 

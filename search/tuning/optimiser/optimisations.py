@@ -9,9 +9,12 @@ the result is the same.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -21,16 +24,14 @@ from django.utils.translation import gettext
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
 from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
-from search.errors import NotPermitted, PoolError, ProfileError, RunConflict, RunFailed, SearchError
+from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
+from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
-from search.tuning.optimiser.verdict import as_json
-from search.tuning.optimiser.weight_search import NothingToLearn, optimise
+from search.tuning.optimiser.weight_search import NothingToLearn, Optimised, optimise
 from search.tuning.publishing import activation, drafts
-from search.tuning.workbench import pool_building
-from search.tuning.workbench.pool_spec import Width
-from search.tuning.workbench.pools import Pooled, pooled
+from search.tuning.workbench.pool_building import fresh_pools
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -41,8 +42,7 @@ ShareProgress = Callable[[float], None]
 
 NEEDED = "search.change_searchprofile"
 POOLS = 0.3  # share of the progress for building pools, if they must be built
-WAIT_SECONDS = 300.0  # for another worker that builds the same pools
-LOOK_SECONDS = 1.0  # between two checks of its progress
+Z = 1.96  # standard errors that a 95% interval reaches to either side
 
 
 def start(profile: SearchProfile, *, acting_user: User | None) -> Optimisation:
@@ -112,41 +112,75 @@ def _carry_out(lease: Lease[Optimisation]) -> None:
 def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
     goldens = [golden for golden in golden_set() if golden.is_measured]
     started = time.monotonic()
-    pools = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
+    pools = fresh_pools(profile, goldens, lambda share: progress(share * POOLS))
     optimised = optimise(
         pools.whatif,
         profile,
         progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
     return {
-        **as_json(profile, optimised),
+        **_as_json(profile, optimised),
         "fingerprint": fingerprint(profile),
         "origins": dict(Counter(golden.origin for golden in goldens)),
         "seconds": round(time.monotonic() - started, 1),
     }
 
 
-def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
-    """The golden queries in fresh pools; missing ones are built now.
-
-    Raises PoolError, also if another worker does not finish them in time.
-    """
-    width = Width.of(profile)
-    until = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < until:
-        pool_building.build(width, lambda done, of: progress(done / max(of, 1)))
-        pools = pooled(profile, goldens)
-        # A library that changes all the time is never wholly fresh, so stale pools are accepted.
-        if pools.coverage.pooled == len(goldens):
-            return pools
-        progress(0.0)
-        time.sleep(LOOK_SECONDS)
-    raise PoolError(
-        gettext(
-            "The candidates of the golden queries could not be found in time, because "
-            "another worker is still retrieving them. Start again in a few minutes."
-        )
+def verdict(result: Optimised) -> str:
+    """How far the gain can be trusted, in a sentence."""
+    gain, on = result.gain, f"on {result.queries} queries"
+    span = f"{CONFIDENCE:.0%} interval {gain.low:+.3f} to {gain.high:+.3f}"
+    if result.is_reliable:
+        return f"{gain.mean:+.3f} {LEADING}, {span}, {on}."
+    more = more_queries(result)
+    if more is None:
+        advice = "no others were reliably better."
+    else:
+        advice = f"about {more} more judged queries are needed for a conclusion."
+    return (
+        f"No reliable gain ({gain.mean:+.3f} {LEADING}, {span}, {on}): keep the current weights; "
+        f"{advice}"
     )
+
+
+def more_queries(result: Optimised) -> int | None:
+    """How many more queries would make a gain of this size significant; None without a gain."""
+    if result.is_reliable or result.gain.mean <= 0:
+        return None
+    spread = stdev(result.differences.values())
+    return max(math.ceil((Z * spread / result.gain.mean) ** 2) - result.queries, 1)
+
+
+def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
+    changed = result.profile.normalisers.items() - profile.normalisers.items()
+    classes = [
+        {
+            "class": each.query_class.value,
+            "queries": each.queries,
+            "before": profile.weights[each.query_class].as_dict(),
+            "after": each.weights.as_dict(),
+            "gain": asdict(each.gain) if each.gain else None,
+        }
+        for each in result.by_class
+    ]
+    return {
+        "verdict": verdict(result),
+        "reliable": result.is_reliable,
+        "changed": bool(changed)
+        or result.profile.short_lean != profile.short_lean
+        or any(each["before"] != each["after"] for each in classes),
+        "measure": LEADING,
+        "queries": result.queries,
+        "measured": result.measured,
+        "fitted": result.fitted,
+        "gain": asdict(result.gain),
+        "better": sum(each > 0 for each in result.differences.values()),
+        "worse": sum(each < 0 for each in result.differences.values()),
+        "more_queries": more_queries(result),
+        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
+        "short_lean": {"before": profile.short_lean, "after": result.profile.short_lean},
+        "classes": classes,
+    }
 
 
 def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Judged queries -> better weights, and how far to trust them. No database access.
+"""Judged queries -> better weights, with their gain on held-out queries. No database access.
 
 For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) searches all shares of
 the signals, once for each choice of normalisers and of the lean of short questions. It is
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 
 from search.domain import NORMALISED, Fusion, Normaliser, Profile, QueryClass, Signal, Weights
-from search.tuning.evaluation.measures import LEADING, interval
+from search.tuning.evaluation.measures import LEADING, Interval, interval
 from search.tuning.evaluation.whatif import WhatIf
-from search.tuning.optimiser.verdict import ClassFound, Optimised
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -51,14 +50,48 @@ Progress = Callable[[int, int], None]
 """Called with the steps done and their total."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClassFound:
+    """The result for one class. `weights` are the present ones if nothing is better.
+
+    `gain` is on held-out queries; None for a class with too few of them.
+    """
+
+    query_class: QueryClass
+    queries: int
+    weights: Weights
+    gain: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimised:
+    """The best weights over all queries, and the gain of such weights on held-out queries.
+
+    `profile` is the given one with them. `measured` is LEADING's mean before; `fitted` that of
+    `profile` on the queries it was fitted to, which overestimates it. `differences` are the gains
+    of the held-out queries, by query key.
+    """
+
+    profile: Profile
+    queries: int
+    measured: float
+    fitted: float
+    gain: Interval
+    by_class: tuple[ClassFound, ...]
+    differences: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_reliable(self) -> bool:
+        """True when the interval of the gain lies above 0."""
+        return self.gain.low > 0
+
+
 class NothingToLearn(ValueError):
     """Too few queries are judged, or no class has weights to optimise. Says which."""
 
 
 def optimise(
-    cases: WhatIf,
-    profile: Profile,
-    progress: Progress = lambda done, of: None,
+    cases: WhatIf, profile: Profile, progress: Progress = lambda done, of: None
 ) -> Optimised:
     """Better weights for the profile, by class, with the normalisers and the lean that suit them.
 
@@ -123,7 +156,9 @@ class _Search:
         # Imported when it is needed: it takes half a second, of every process.
         from scipy import optimize
 
-        present = _steps(self.profile.weights[query_class], self.signals)
+        weights = self.profile.weights[query_class]
+        total = sum(map(weights.of, self.signals)) or 1.0
+        present = _whole([weights.of(signal) / total for signal in self.signals])
         before = self._measure(query_class, choice, None)[chosen]
 
         def loss(place: Floats) -> float:
@@ -162,11 +197,11 @@ class _Search:
         results = tuple(
             ClassFound(
                 each,
-                len(places),
-                self._weights_of(each, weights[each]),
+                len(self.places[each]),
+                self.profile.weights[each] if shares is None else _weights(shares, self.signals),
                 interval(gains[each]) if each in self.learned else None,
             )
-            for each, places in self.places.items()
+            for each, shares in weights.items()
         )
         by_class = {**self.profile.weights, **{each.query_class: each.weights for each in results}}
         fitted = [self._measure(each, choice, weights[each]) for each in self.places]
@@ -181,11 +216,6 @@ class _Search:
             by_class=results,
             differences=dict(zip(keys, every.tolist(), strict=True)),
         )
-
-    def _weights_of(self, query_class: QueryClass, shares: Shares | None) -> Weights:
-        if shares is None:
-            return self.profile.weights[query_class]
-        return _weights(shares, self.signals)
 
 
 def _signals(profile: Profile) -> tuple[Signal, ...]:
@@ -251,12 +281,6 @@ def _simplex(place: Floats) -> Shares:
         shares.append(remaining * float(part))
         remaining -= shares[-1]
     return _whole([*shares, remaining])
-
-
-def _steps(weights: Weights, signals: Sequence[Signal]) -> Shares:
-    given = [weights.of(signal) for signal in signals]
-    total = sum(given) or 1.0
-    return _whole([share / total for share in given])
 
 
 def _whole(shares: Sequence[float]) -> Shares:

@@ -1,4 +1,7 @@
-"""The active profile and a draft over the pooled golden set: the changes, query by query."""
+"""The active profile and a draft over the pooled golden set: the changes, query by query.
+
+`verified` checks a live run against the what-if of its profile.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from django.utils.translation import gettext
 
 from ingestion.models.library import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation import measures, whatif
-from search.tuning.evaluation.golden import Golden, golden_set
+from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
 from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.whatif import WhatIfResult
-from search.tuning.models import GoldenQuery
-from search.tuning.workbench.pool_spec import corpus_stamp
-from search.tuning.workbench.pools import Coverage, Pooled, pooled
+from search.tuning.models import EvaluationRun, GoldenQuery
+from search.tuning.workbench.pools import Coverage, Pooled, corpus_stamp, pooled
 
 # A smaller change of the measure only swaps documents of equal worth.
 MOVED = 0.005
@@ -33,7 +36,6 @@ class Change:
     before: float
     after: float
     first_broken: bool = False
-    first_mended: bool = False
 
     @property
     def difference(self) -> float:
@@ -72,9 +74,12 @@ class ProfileComparison:
     broken: tuple[Change, ...]
     unsure: tuple[int, int]
     coverage: tuple[Coverage, Coverage]
-    curves: tuple[Mapping[int, tuple[float, float]], Mapping[int, tuple[float, float]]] = ({}, {})
-    milliseconds: float = 0.0
     unread: int = 0
+
+    @property
+    def missing(self) -> int:
+        """The number of golden queries that are still to be searched for."""
+        return self.coverage[1].queries - self.queries
 
     @property
     def is_complete(self) -> bool:
@@ -109,10 +114,6 @@ def compare(active: Profile, draft: Profile) -> ProfileComparison:
         broken=tuple(change for change in changes if change.first_broken),
         unsure=(_unsure(before, active), _unsure(after, draft)),
         coverage=(sides[0].coverage, sides[1].coverage),
-        curves=(
-            whatif.curves(before.sheet, before.order),
-            whatif.curves(after.sheet, after.order),
-        ),
         unread=int((before.unread | after.unread).sum()),
     )
 
@@ -189,23 +190,6 @@ def with_vector(weights: Weights, share: float) -> Weights:
     return Weights(vector=share, **others)
 
 
-def distribution(outcome: WhatIfResult, bins: int = 20) -> tuple[list[int], list[int], float]:
-    """Histograms of the scores of the first ten hits: of relevant ones, and of the others.
-
-    The third value is the score at the upper end; the lower end is 0.
-    """
-    sheet, order = outcome.sheet, outcome.order[:, :10]
-    valid = np.take_along_axis(sheet.batch.valid, order, axis=1)
-    scores = np.take_along_axis(outcome.scores, order, axis=1)[valid]
-    answers = (np.take_along_axis(sheet.gains, order, axis=1) > 0)[valid]
-    top = float(scores.max(initial=0.0)) or 1.0
-    edges = np.linspace(0, top, bins + 1)
-    clipped = np.clip(scores, 0, top)
-    relevant, _ = np.histogram(clipped[answers], edges)
-    others, _ = np.histogram(clipped[~answers], edges)
-    return relevant.tolist(), others.tolist(), top
-
-
 def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResult) -> list[Change]:
     changes = []
     for place, golden in enumerate(queries):
@@ -220,7 +204,6 @@ def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResul
                 float(before.values[LEADING][place]),
                 float(after.values[LEADING][place]),
                 first_broken=was and not now,
-                first_mended=now and not was,
             )
         )
     return changes
@@ -262,3 +245,39 @@ def _interval(before: WhatIfResult, after: WhatIfResult, chosen: Sequence[int]) 
 
 def _unsure(outcome: WhatIfResult, profile: Profile) -> int:
     return int((outcome.confidence < profile.confidence_threshold).sum())
+
+
+AGREES = 1e-6  # what docs/adr/0025-pools-and-what-if.md promises
+
+
+def verified(run: EvaluationRun) -> tuple[str, bool]:
+    """Compare a finished run of the golden set with the what-if of its profile, both as of now.
+
+    Returns a sentence, and whether they agree; False also if they cannot be compared.
+    """
+    profile, goldens = run.profile.as_profile(), golden_set()
+    if fingerprint(profile) != run.fingerprint:
+        text = gettext("%(profile)s has been saved since: verify it again to compare.")
+        return text % {"profile": run.profile}, False
+    if set_hash(goldens) != run.corpus_hash:
+        return gettext("The judgements have changed since: verify again to compare."), False
+    pool = pooled(profile, goldens)
+    if not pool.coverage.is_complete:
+        text = gettext(
+            "The stored candidates do not cover all golden queries, or are older than the library: "
+            "rebuild them to compare."
+        )
+        return text, False
+    measured = [place for place, golden in enumerate(pool.goldens) if golden.is_measured]
+    means = pool.whatif.under(profile).means(measured)
+    if not means:
+        return "", False
+    largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
+    if largest <= AGREES:
+        return gettext("The what-if figures agree with the live run."), True
+    text = gettext(
+        "The what-if figures differ from the live run by up to %(largest)s: since the candidates "
+        "were stored, the library, recency or the results that the reranker reads have changed. "
+        "Rebuild them to compare."
+    )
+    return text % {"largest": f"{largest:.2g}"}, False

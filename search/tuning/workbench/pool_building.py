@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from django.db import transaction
@@ -33,14 +34,24 @@ from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
 from search.tuning.evaluation.runner import evaluator
 from search.tuning.evaluation.sheet import facts
 from search.tuning.models import CandidatePool, PoolBuild
-from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
-from search.tuning.workbench.pools import asked_by, covers, described
+from search.tuning.workbench.pools import (
+    Pooled,
+    Width,
+    asked_by,
+    corpus_stamp,
+    covers,
+    described,
+    digest,
+    pooled,
+)
 
 State = PoolBuild.State
 Progress = Callable[[int, int], None]
 """Called with the steps done and their total."""
 
 KEPT_KEYS = 4
+WAIT_SECONDS = 300.0  # for another worker that builds the same pools
+LOOK_SECONDS = 1.0  # between two checks of its progress
 
 
 def build(width: Width, progress: Progress = lambda done, total: None) -> int:
@@ -50,6 +61,31 @@ def build(width: Width, progress: Progress = lambda done, total: None) -> int:
     model is unavailable: pools without the vector signal would measure something else.
     """
     return carry_out(_asked_for(width).pk, progress)
+
+
+def fresh_pools(
+    profile: Profile, goldens: Sequence[Golden], progress: Callable[[float], None]
+) -> Pooled:
+    """The golden queries in fresh pools; missing ones are built now.
+
+    Raises PoolError, also if another worker does not finish them in time.
+    """
+    width = Width.of(profile)
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        build(width, lambda done, of: progress(done / max(of, 1)))
+        pools = pooled(profile, goldens)
+        # A library that changes all the time is never wholly fresh, so stale pools are accepted.
+        if pools.coverage.pooled == len(goldens):
+            return pools
+        progress(0.0)
+        time.sleep(LOOK_SECONDS)
+    raise PoolError(
+        gettext(
+            "The candidates of the golden queries could not be found in time, because "
+            "another worker is still retrieving them. Start again in a few minutes."
+        )
+    )
 
 
 def carry_out(pk: int, progress: Progress = lambda done, total: None) -> int:

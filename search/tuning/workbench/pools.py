@@ -3,29 +3,159 @@
 A pool covers a profile that retrieves no more than it holds: the same scorers and configuration,
 no greater depth, no other boost patterns, the strengths of its reranker. Sliders rarely leave it;
 when a setting does, the pools are rebuilt in the background, and until then `Coverage` says what is
-missing. `verified` checks a live run against the what-if of its profile.
+missing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 from uuid import UUID
 
-from django.utils.translation import gettext, ngettext
+from django.db.models import Count, Max, Sum
 
-from ingestion.models import Document
-from search.domain import Candidates, Profile
+from ingestion.models import ChunkEdit, Collection, Document
+from ingestion.models.statistics import CorpusChange, CorpusStatistics
+from search.domain import (
+    GENERATORS,
+    OPTIONAL,
+    Boost,
+    Candidates,
+    KeywordScorer,
+    Profile,
+    TitleScorer,
+    row_type,
+)
 from search.engine import configuration
 from search.engine.configuration import Configuration
+from search.engine.rank import fingerprint_for
 from search.engine.read import read_query
-from search.ranking.boosts import sought
-from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
+from search.ranking.boosts import as_json, by_sought, parse_boosts, sought
+from search.signals import registry
+from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.sheet import from_facts
 from search.tuning.evaluation.whatif import Case, WhatIf
-from search.tuning.models import CandidatePool, EvaluationRun, PoolBuild
-from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
+from search.tuning.models import CandidatePool, PoolBuild
+
+# The depths of pools: the first of these that is not below the profile's, so that its depth may
+# be raised a little without a rebuild.
+LEVELS = (150, 300, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """A pool's specification: everything in a profile that decides what the database returns.
+
+    `reranker` is the fingerprint of the reranker whose strengths it holds; empty: of none.
+    """
+
+    depth: int
+    keyword_scorer: KeywordScorer
+    keyword_budget: int
+    title_scorer: TitleScorer
+    boosts: tuple[Boost, ...] = ()
+    reranker: str = ""
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        return cls(
+            profile.depth,
+            profile.keyword_scorer,
+            profile.keyword_budget,
+            profile.title_scorer,
+            by_sought(profile.boosts),
+            fingerprint_for(profile),
+        )
+
+    def joined(self, other: Self) -> Self:
+        """The union of both specifications, which score alike."""
+        boosts = by_sought((*self.boosts, *other.boosts))
+        reranker = self.reranker or other.reranker
+        depth = max(self.depth, other.depth)
+        return replace(self, depth=depth, boosts=boosts, reranker=reranker)
+
+    def scores_like(self, other: Self) -> bool:
+        return self._scorers() == other._scorers()
+
+    def _scorers(self) -> tuple[str, int, str]:
+        return self.keyword_scorer.value, self.keyword_budget, self.title_scorer.value
+
+    def profile(self) -> Profile:
+        """A profile for a wide retrieval, with room for greater depths."""
+        return Profile(
+            "pool",
+            1,
+            {},
+            depth=next(level for level in LEVELS if level >= self.depth),
+            keyword_scorer=self.keyword_scorer,
+            keyword_budget=self.keyword_budget,
+            title_scorer=self.title_scorer,
+            boosts=self.boosts,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "boosts": as_json(self.boosts)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of `as_json`."""
+        return cls(
+            int(value["depth"]),
+            KeywordScorer(value["keyword_scorer"]),
+            int(value["keyword_budget"]),
+            TitleScorer(value["title_scorer"]),
+            # Parsed one by one: two profiles together may exceed the limit for one.
+            tuple(boost for row in value["boosts"] for boost in parse_boosts([row])),
+            str(value.get("reranker", "")),
+        )
+
+    def key(self, configured: Configuration) -> str:
+        """A key of everything that affects raw scores, besides depth, boosts and reranker.
+
+        With the layout of a stored row: pools of another version of this program are built again.
+        """
+        space = configured.space
+        return digest(
+            row_type(0).descr,
+            self._scorers(),
+            GENERATORS,  # each has a column in a pool
+            [signal for signal in OPTIONAL if registry.is_available(signal)],
+            (space.pk, space.fingerprint) if space else None,
+            configured.patterns,
+            configured.synonyms,
+            sorted(configured.pins.items()),
+            sorted((query, sorted(hidden)) for query, hidden in configured.hides.items()),
+        )
+
+
+def corpus_stamp() -> str:
+    """A version token that changes with the library's passages and their term statistics."""
+    documents = Document.objects.kept()
+    return digest(
+        documents.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
+        Collection.objects.kept().aggregate(Count("pk"), Sum("pk")),
+        ChunkEdit.objects.aggregate(Count("pk"), Max("updated")),
+        _sums(),
+        list(CorpusStatistics.objects.order_by("pk").values_list("weighed_length", flat=True)),
+    )
+
+
+def _sums() -> dict[str, int]:
+    """The folded and unfolded totals, summed: folding does not change a score."""
+    parts = [
+        model.objects.aggregate(chunks=Sum("chunks"), length=Sum("total_length"))
+        for model in (CorpusStatistics, CorpusChange)
+    ]
+    return {name: sum(part[name] or 0 for part in parts) for name in ("chunks", "length")}
+
+
+def digest(*parts: object) -> str:
+    """A hash of the parts."""
+    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +210,9 @@ def pooled(
     corpus = corpus or corpus_stamp()
     stale = sum(rows[golden.pk].corpus != corpus for golden in covered)
     whatif = _whatif(covered, rows, configured)
-    building, problem = _under_way(key)
-    coverage = Coverage(len(measured), len(covered), stale, building, problem)
+    build = PoolBuild.objects.filter(key=key).first()
+    building = build.progress if build and build.is_open else None
+    coverage = Coverage(len(measured), len(covered), stale, building, build.error if build else "")
     return Pooled(whatif, tuple(covered), coverage)
 
 
@@ -108,21 +239,30 @@ def _whatif(
     """The what-if of these queries: the cached one while its inputs are unchanged."""
     chosen = [(rows[golden.pk], golden) for golden in goldens]
     name = digest(
-        configured.stamp, [(row.pk, row.built, _signature(golden)) for row, golden in chosen]
+        configured.stamp,
+        [
+            (row.pk, row.built, each.query_class, sorted(each.qrels.items()), each.must_be_first)
+            for row, each in chosen
+        ],
     )
     with _lock:
         if name not in _whatifs:
             pools = _load([row for row, _ in chosen], goldens, configured)
             documents = _documents(goldens)
-            cases = [_case(golden, pools[golden.pk], documents) for golden in goldens]
+            cases = [
+                Case(
+                    golden.key,
+                    pools[golden.pk],
+                    {documents[pk]: of for pk, of in golden.qrels.items() if pk in documents},
+                    golden.query_class,
+                    documents.get(golden.must_be_first),
+                )
+                for golden in goldens
+            ]
             while len(_whatifs) >= MAX_WHATIFS:
                 _whatifs.pop(next(iter(_whatifs)))
             _whatifs[name] = WhatIf(cases, configured)
         return _whatifs[name]
-
-
-def _signature(golden: Golden) -> object:
-    return golden.pk, golden.query_class, sorted(golden.qrels.items()), golden.must_be_first
 
 
 def _load(
@@ -150,97 +290,6 @@ def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
     return {str(public): pk for public, pk in rows}
 
 
-def _case(golden: Golden, pool: Candidates, documents: Mapping[str, int]) -> Case:
-    return Case(
-        golden.key,
-        pool,
-        {documents[public]: grade for public, grade in golden.qrels.items() if public in documents},
-        golden.query_class,
-        documents.get(golden.must_be_first),
-    )
-
-
 def asked_by(golden: Golden) -> str:
     """A key for the query and its collections."""
     return digest(golden.text, golden.collections)
-
-
-def _under_way(key: str) -> tuple[float | None, str]:
-    """The progress of a build under the key, None without one, and the error of the last."""
-    build = PoolBuild.objects.filter(key=key).first()
-    if build is None:
-        return None, ""
-    return (build.progress if build.is_open else None), build.error
-
-
-AGREES = 1e-6  # what docs/adr/0025-pools-and-what-if.md promises
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """Whether both measure the same, in words. `largest` is a measure's greatest difference.
-
-    Without `largest` they could not be compared, and `said` is the reason.
-    """
-
-    said: str
-    largest: float | None = None
-
-    @property
-    def agrees(self) -> bool:
-        return self.largest is not None and self.largest <= AGREES
-
-
-def verified(run: EvaluationRun) -> Verified:
-    """Compare a finished run of the golden set with the what-if of its profile, both as of now."""
-    profile, goldens = run.profile.as_profile(), golden_set()
-    if fingerprint(profile) != run.fingerprint:
-        return Verified(
-            gettext("%(profile)s has been saved since: verify it again to compare.")
-            % {"profile": run.profile}
-        )
-    if set_hash(goldens) != run.corpus_hash:
-        return Verified(gettext("The judgements have changed since: verify again to compare."))
-    pool = pooled(profile, goldens)
-    if not pool.coverage.is_complete:
-        return Verified(_left_out(pool.coverage))
-    measured = [place for place, golden in enumerate(pool.goldens) if golden.is_measured]
-    means = pool.whatif.under(profile).means(measured)
-    if not means:
-        return Verified("")
-    largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
-    if largest <= AGREES:
-        return Verified(gettext("The what-if figures agree with the live run."), largest)
-    if profile.rerank:
-        return Verified(
-            gettext(
-                "The what-if figures differ from the live run by up to %(largest)s. The stored "
-                "candidates hold the reranker's strengths for the usual first results only; "
-                "others keep their scores there. Rebuild the candidates to store those of the "
-                "saved weights."
-            )
-            % {"largest": f"{largest:.2g}"},
-            largest,
-        )
-    return Verified(
-        gettext(
-            "The what-if figures differ from the live run by up to %(largest)s. The "
-            "library has changed during the run, or recency has changed since the "
-            "candidates were stored: rebuild the candidates."
-        )
-        % {"largest": f"{largest:.2g}"},
-        largest,
-    )
-
-
-def _left_out(coverage: Coverage) -> str:
-    if coverage.pooled < coverage.queries:
-        count = coverage.queries - coverage.pooled
-        return ngettext(
-            "The stored candidates do not cover %(count)d golden query: rebuild them to compare.",
-            "The stored candidates do not cover %(count)d golden queries: rebuild them to compare.",
-            count,
-        ) % {"count": count}
-    return gettext(
-        "The library has changed since the candidates were stored: rebuild them to compare."
-    )

@@ -32,11 +32,12 @@ from search.errors import RerankerUnavailable
 from search.presentation.results import Result, results_for
 from search.presentation.rows import Rows
 from search.retrieval import Filters
-from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp
+from search.tuning.workbench.pools import Width, corpus_stamp
 
 SHOWN = 10
 KEPT_SECONDS = 15 * 60
 KEPT_HERE = 32
+STAMP_SECONDS = 1  # the library's stamp reads every document, and sliders move often
 RETRY_SECONDS = 30  # until a reranker that failed is asked again
 
 logger = logging.getLogger(__name__)
@@ -274,8 +275,9 @@ def _name(
     is_known = viewer is not None and viewer.is_authenticated
     who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
     sought = sorted(boost.name for boost in width.boosts)
+    stamp = cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS)
     parts = (
         text, width.profile().depth, sought, width.key(configured), configured.stamp,
-        recent_corpus_stamp(), who, list(readable), list(collections), width.reranker,
+        stamp, who, list(readable), list(collections), width.reranker,
     )  # fmt: skip
     return "found:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -18,7 +18,7 @@ from search.engine import configuration
 from search.tuning.evaluation import golden
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.pool_building import build
-from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Width
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 

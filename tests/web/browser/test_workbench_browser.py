@@ -17,7 +17,7 @@ from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, Judgement
 from search.tuning.workbench.pool_building import build
-from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Width
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 
@@ -134,7 +134,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     expect(page.locator("#wb-toast")).to_contain_text("has been removed")
     expect(draft.locator("[aria-pressed=true]", has_text="0")).to_have_count(0)
     page.keyboard.press("Enter")
-    expect(draft.locator(".wb-why[open] .wb-reasons")).to_contain_text("Its score of")
+    expect(draft.locator(".wb-why[open] .figures")).to_contain_text("Meaning")
 
     page.get_by_role("button", name="Save draft").click()
     expect(page).to_have_url(re.compile(r"profile=\d+"))

@@ -31,7 +31,7 @@ from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
 from search.tuning.publishing import drafts
 from search.tuning.workbench import pool_building
-from search.tuning.workbench.pools import verified
+from search.tuning.workbench.comparing import verified
 
 
 @asking()
@@ -82,7 +82,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
-    compared = verified(run) if run.state == EvaluationRun.State.DONE else None
+    said, agrees = verified(run) if run.state == EvaluationRun.State.DONE else ("", None)
     return JsonResponse(
         {
             "run": run.pk,
@@ -94,8 +94,8 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
             "measures": {measure_label(name): value for name, value in run.measures.items()},
             "queries": run.queries,
             "latency": run.latency_ms,
-            "compared": compared.said if compared else "",
-            "agrees": compared.agrees if compared else None,
+            "compared": said,
+            "agrees": agrees,
         }
     )
 

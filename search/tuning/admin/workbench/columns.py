@@ -1,29 +1,23 @@
-"""Rankings in words and bars: the moves, each hit's contributions and the reasons for its rank."""
+"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 
-from search.domain import Leaf, Node, Operation, Query, Signal
-from search.presentation.figures import Segment, bar_parts, figure, full_scale, segments
+from search.domain import Profile, Query, Signal
+from search.presentation.figures import Segment, bar_parts, figure, figures, full_scale, segments
 from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
 from search.signals import registry
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 
-SIGNS = {
-    Operation.SUM: gettext_lazy("sum"),
-    Operation.PRODUCT: gettext_lazy("product"),
-    Operation.LARGEST: gettext_lazy("maximum"),
-}
 # A signal that changed a score by less is not a reason for a move.
 TELLING = 0.002
 
@@ -65,8 +59,8 @@ class HitRow:
     snippet: SafeString
     score: str
     segments: tuple[Segment, ...]
-    reasons: tuple[str, ...]
-    tree: SafeString
+    why: SafeString
+    why_moved: str
     folded: int
     grades: Grades = Grades()
 
@@ -170,7 +164,7 @@ def _column(
     return Column(
         name,
         title,
-        tuple(_hit(place, query, full, grades, other) for place in side.places),
+        tuple(_hit(place, query, side.profile, full, grades, other) for place in side.places),
         side.total,
         CLASS_LABELS[settled.classification.query_class],
         settled.classification.query_class.value,
@@ -188,7 +182,12 @@ def _visible(shares: Mapping[str, float], full: float) -> tuple[Segment, ...]:
 
 
 def _hit(
-    place: PreviewedResult, query: Query, full: float, grades: Mapping[str, Grades], other: str
+    place: PreviewedResult,
+    query: Query,
+    profile: Profile,
+    full: float,
+    grades: Mapping[str, Grades],
+    other: str,
 ) -> HitRow:
     result, hit = place.result, place.result.hit
     return HitRow(
@@ -201,79 +200,34 @@ def _hit(
         snippet=result.snippet,
         score=figure(hit.score, full),
         segments=_visible(bar_parts(hit), full),
-        reasons=tuple(_reasons(place, query, full, other)),
-        tree=tree(hit.explanation.root, full),
+        why=figures(hit, profile, full, tier_reason(hit, query)),
+        why_moved=_why_moved(place, full, other),
         folded=result.folded_count,
         grades=grades.get(result.document_id, Grades()),
     )
 
 
-def _reasons(place: PreviewedResult, query: Query, full: float, other: str) -> Iterator[str]:
-    """The reasons for the hit's rank, a sentence each; the most important first."""
-    hit = place.result.hit
-    if reason := tier_reason(hit, query):
-        yield gettext("Ranked above all scores: %(reason)s.") % {"reason": reason}
-    yield from _moved(place, full, other)
-    parts = [part for part in hit.explanation.contributions if part.value]
-    parts.sort(key=lambda part: -part.value)
-    if parts:
-        shares = ", ".join(
-            f"{str(registry.label(part.signal)).lower()} {figure(part.value, full)}"
-            for part in parts
-        )
-        named = {"score": figure(hit.score, full), "shares": shares}
-        if hit.explanation.adjustments:
-            yield gettext("Its score of %(score)s starts from: %(shares)s.") % named
-        else:
-            yield gettext("Its score of %(score)s is the sum of: %(shares)s.") % named
-    for operation, part in hit.explanation.adjustments:
-        named = {"label": part.label}
-        if operation is Operation.PRODUCT:
-            named["factor"] = f"{part.value:.3g}"
-            yield gettext("Multiplied by %(factor)s: %(label)s.") % named
-        else:
-            named["amount"] = figure(part.value, full)
-            yield gettext("Plus %(amount)s: %(label)s.") % named
-
-
-def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
-    """The reasons for a rank other than in the other ranking."""
+def _why_moved(place: PreviewedResult, full: float, other: str) -> str:
+    """The reason for a rank other than in the other ranking; empty for the same rank."""
     was = place.counterpart
     if place.moved is None:
-        yield gettext("Not among the results of %(other)s.") % {"other": other}
-        return
+        return gettext("Not among the results of %(other)s.") % {"other": other}
     if not place.moved or was is None:
-        return
-    named = {"other": other, "rank": place.other}
+        return ""
     if place.moved > 0:
-        text = gettext("Higher than in %(other)s, where its rank is %(rank)d") % named
+        text = gettext("Higher than in %(other)s, where its rank is %(rank)d")
     else:
-        text = gettext("Lower than in %(other)s, where its rank is %(rank)d") % named
+        text = gettext("Lower than in %(other)s, where its rank is %(rank)d")
+    text %= {"other": other, "rank": place.other}
     way_up = 1 if place.moved > 0 else -1
     gains = {
         signal: place.result.hit.explanation.share(signal) - was.explanation.share(signal)
         for signal in Signal
     }
     signal = max(gains, key=lambda each: gains[each] * way_up)
-    if gains[signal] * way_up / full > TELLING:
-        gain = ("+" if gains[signal] > 0 else "") + figure(gains[signal], full)
-        named = {"said": text, "signal": str(registry.label(signal)).lower(), "gain": gain}
-        yield gettext("%(said)s: %(signal)s contributes %(gain)s.") % named
-    else:
-        yield gettext("%(said)s: the scores of other results changed more.") % {"said": text}
-
-
-def tree(node: Node, full: float) -> SafeString:
-    """The explanation from the score down, as nested list items.
-
-    Not a recursive template: with hundreds of nodes it would take longer than the rest of the page.
-    """
-    parts = format_html_join("", "{}", ((tree(part, full),) for part in node.parts))
-    label = registry.label(Signal(node.label)) if node.label in set(Signal) else node.label
-    return format_html(
-        '<li><span class="wb-node">{}{}</span> <span class="sy-number">{}</span>{}</li>',
-        label,
-        "" if isinstance(node, Leaf) else f" ({SIGNS[node.operation]})",
-        figure(node.value, full),
-        format_html("<ul>{}</ul>", parts) if parts else "",
-    )
+    if gains[signal] * way_up / full <= TELLING:
+        return gettext("%(move)s: the scores of other results changed more.") % {"move": text}
+    gain = ("+" if gains[signal] > 0 else "") + figure(gains[signal], full)
+    label = str(registry.label(signal)).lower()
+    words = {"move": text, "signal": label, "gain": gain}
+    return gettext("%(move)s: %(signal)s contributes %(gain)s.") % words

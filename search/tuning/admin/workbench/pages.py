@@ -21,16 +21,16 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
-from search.analytics.reporting import searching
-from search.domain import QueryClass
+from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
+from search.domain import Profile, QueryClass, Signal
 from search.engine import configuration
 from search.models import SearchProfile
 from search.presentation.labels import CLASS_LABELS
 from search.signals import registry
+from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.admin.weights import class_rows
-from search.tuning.admin.workbench import actions, charts
+from search.tuning.admin.workbench import actions
 from search.tuning.admin.workbench.columns import columns, grades_of
-from search.tuning.admin.workbench.forms import WorkbenchForm
 from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,
@@ -45,7 +45,7 @@ from search.tuning.admin.workbench.requests import (
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
 from search.tuning.workbench import pools
-from search.tuning.workbench.comparing import compare, vector_curve, visible_goldens
+from search.tuning.workbench.comparing import LEADING, compare, vector_curve, visible_goldens
 from search.tuning.workbench.preview import preview
 
 RECENT = timedelta(hours=1)  # a live run is shown after a reload within this time
@@ -209,25 +209,56 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 
 @asking()
 def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """The charts: the leading measure by vector weight for one class; score distributions."""
+    """The chart of the leading measure by the weight of meaning, for one class."""
     draft, _ = draft_of(posted)
     active = configuration.current().profile()
     try:
         query_class = QueryClass(str(posted.get("class", QueryClass.GENERAL.value)))
     except ValueError:
         query_class = QueryClass.GENERAL
-    pool, days = pools.pooled(draft), searching()
     context = {
-        "curve": charts.weight_curve(
-            vector_curve(draft, query_class, pool), active, draft, query_class
-        ),
-        "scores": charts.score_chart(pool.whatif.under(draft)) if pool.goldens else None,
-        "recall": charts.recall_curve(compare(active, draft)),
-        "days": days["charts"] if days["searches"] else [],
-        "runs": charts.latest_runs(),
+        "curve": weight_curve(active, draft, query_class),
         "query_class": CLASS_LABELS[query_class],
     }
     return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
+
+
+def weight_curve(active: Profile, draft: Profile, query_class: QueryClass) -> Chart | None:
+    """The chart with both profiles marked; None without golden queries of the class."""
+    curve = vector_curve(draft, query_class, pools.pooled(draft))
+    if not curve:
+        return None
+    values = [value for _, value in curve]
+    best, most = max(curve, key=lambda point: point[1])
+    # Never so narrow that noise looks steep.
+    pad = max((max(values) - min(values)) * 0.1, 0.01)
+    low, high = max(0.0, min(values) - pad), min(1.0, max(values) + pad)
+    marks = []
+    for name, colour, profile in (
+        (gettext("Active"), PLAIN, active), (gettext("Draft"), ACCENT, draft),
+    ):  # fmt: skip
+        share = profile.weights[query_class].of(Signal.VECTOR)
+        places = points([(share, low), (share, high)])
+        marks.append(Series(f"{name} {share:.0%}", places, colour, is_dashed=True))
+    return Chart(
+        gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
+        (Series(gettext("Draft, other weights in proportion"), points(curve)), *marks),
+        gettext(
+            "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
+            "highest at %(best)s: %(most).3f."
+        )
+        % {
+            "measure": LEADING,
+            "without": values[0],
+            "alone": values[-1],
+            "best": f"{best:.0%}",
+            "most": most,
+        },
+        (gettext("Weight of meaning"), LEADING),
+        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
+        x_title=gettext("Weight of meaning"),
+        y_axis={"min": low, "max": high},
+    )
 
 
 @require_GET

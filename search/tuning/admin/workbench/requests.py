@@ -26,7 +26,7 @@ from search.domain import Profile
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.tuning.admin.workbench.forms import WorkbenchForm
+from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.comparing import visible_goldens, weakest
 
