@@ -141,7 +141,7 @@ def live() -> None:
 
 def page(question: str) -> None:
     """Prints what a slider's move costs the server, for one question and for all measures."""
-    from search.tuning.admin.workbench.pages import measures_view, preview_view
+    from search.tuning.admin.workbench_pages import measures_view, preview_view
 
     for name, view in (("both rankings", preview_view), ("all measures", measures_view)):
         bodies = list(_moves(question))

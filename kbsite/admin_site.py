@@ -42,7 +42,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.
-        from search.tuning.admin.workbench import pages as workbench
+        from search.tuning.admin import workbench_pages as workbench
 
         # Unfold answers at this address with an empty page, its search over all models, which is
         # switched off. The overview of the application “search” has the same address.

@@ -23,7 +23,7 @@ from search.models.rules import NORMALISERS
 from search.presentation.labels import CLASS_LABELS
 from search.signals import registry
 from search.tuning.admin.runs import RunAdmin
-from search.tuning.admin.workbench.requests import CHANGE, VIEW
+from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser import optimisations
 

@@ -1,37 +1,137 @@
-"""Actions of the workbench: rebuild pools, save, verify live, judge."""
+"""Requests of the workbench: permissions and the draft sent with each; and its actions.
+
+The actions: rebuild pools, save, verify live, judge.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from common.admin.pages import actor, whole_number
+from ingestion.models import Document
+from search.domain import Profile
 from search.engine import configuration
+from search.errors import SearchError
 from search.models import SearchProfile
 from search.presentation.labels import measure_label
-from search.tuning.admin.workbench.requests import (
-    CHANGE,
-    JUDGE,
-    RUN,
-    InvalidDraft,
-    JsonAnswer,
-    asking,
-    check,
-    collections_of,
-    document_of,
-    draft_of,
-    form_of,
-)
+from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
 from search.tuning.publishing import drafts
 from search.tuning.workbench import pool_building
 from search.tuning.workbench.comparing import verified
+
+VIEW, CHANGE, JUDGE, RUN = (
+    "search.view_searchprofile",
+    "search.change_searchprofile",
+    "tuning.add_judgement",
+    "tuning.add_evaluationrun",
+)
+MAX_BODY = 64 * 1024
+JsonAnswer = dict[str, Any]
+
+
+def check(request: HttpRequest, *permissions: str) -> None:
+    """Raises PermissionDenied unless the person may see profiles and has the permissions."""
+    user = request.user
+    may_see = user.has_perm(VIEW) or user.has_perm(CHANGE)
+    if not may_see or not user.has_perms(permissions):
+        raise PermissionDenied
+
+
+def asking(
+    *permissions: str,
+) -> Callable[[Callable[..., JsonAnswer]], Callable[[HttpRequest], HttpResponse]]:
+    """A decorator: makes a JSON view of a function from posted JSON to the answer.
+
+    People without access to the workbench or a permission are refused; the message of a SearchError
+    is returned.
+    """
+
+    def decorated(answer: Callable[..., JsonAnswer]) -> Callable[[HttpRequest], HttpResponse]:
+        @require_POST
+        @wraps(answer)
+        def view(request: HttpRequest) -> HttpResponse:
+            check(request, *permissions)
+            posted = posted_in(request)
+            if posted is None:
+                return JsonResponse({"error": gettext("Send a JSON object.")}, status=400)
+            try:
+                return JsonResponse(answer(request, posted))
+            except InvalidDraft as error:
+                return JsonResponse({"problems": error.problems}, status=422)
+            except SearchError as error:
+                return JsonResponse({"error": str(error)}, status=409)
+
+        return view
+
+    return decorated
+
+
+class InvalidDraft(Exception):
+    """The draft's controls have invalid values; `problems` are by field."""
+
+    def __init__(self, problems: Mapping[str, list[str]]) -> None:
+        super().__init__("; ".join(text for texts in problems.values() for text in texts))
+        self.problems = problems
+
+
+def posted_in(request: HttpRequest) -> JsonAnswer | None:
+    if len(request.body) > MAX_BODY:
+        return None
+    try:
+        value = json.loads(request.body)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def form_of(posted: JsonAnswer, *, is_saving: bool = False) -> WorkbenchForm:
+    values = posted.get("values")
+    rows = SearchProfile.objects.prefetch_related("class_weights")
+    row = get_object_or_404(rows, pk=whole_number(posted.get("profile")))
+    data = values if isinstance(values, dict) else {}
+    return WorkbenchForm({k: str(v) for k, v in data.items()}, instance=row, is_saving=is_saving)
+
+
+def draft_of(posted: JsonAnswer) -> tuple[Profile, SearchProfile]:
+    """The profile described by the controls, and the row that it edits.
+
+    Raises InvalidDraft.
+    """
+    form = form_of(posted)
+    if not form.is_valid():
+        raise InvalidDraft(form.problems())
+    return form.trial(), form.instance
+
+
+def collections_of(posted: JsonAnswer) -> tuple[str, ...]:
+    given = posted.get("collections")
+    return tuple(map(str, given)) if isinstance(given, list) else ()
+
+
+def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
+    try:
+        public_id = UUID(str(posted.get("document")))
+    except ValueError as error:
+        raise Http404 from error
+    return get_object_or_404(Document.objects.visible_to(request.user), public_id=public_id)
+
+
+# --- actions -------------------------------------------------------------------------------
 
 
 @asking()

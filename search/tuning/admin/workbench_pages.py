@@ -7,45 +7,48 @@ each request, so nothing is stored before saving.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib import admin
 from django.contrib.admin.sites import AdminSite
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
-from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
-from search.domain import Profile, QueryClass, Signal
+from ingestion.models.library import Viewer
+from search.analytics.gaps import summaries
+from search.analytics.models import SearchEvent
+from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
 from search.presentation.labels import CLASS_LABELS
 from search.signals import registry
+from search.tuning.admin import workbench_actions as actions
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.admin.weights import class_rows
-from search.tuning.admin.workbench import actions
-from search.tuning.admin.workbench.columns import columns, grades_of
-from search.tuning.admin.workbench.requests import (
+from search.tuning.admin.workbench_actions import (
     CHANGE,
     JUDGE,
-    TABS,
     JsonAnswer,
     asking,
     check,
     collections_of,
     draft_of,
-    queries,
 )
+from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
 from search.tuning.golden import judging
-from search.tuning.models import EvaluationRun
-from search.tuning.workbench import pools
-from search.tuning.workbench.comparing import LEADING, compare, vector_curve, visible_goldens
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
+from search.tuning.workbench.comparing import compare, visible_goldens, weakest
 from search.tuning.workbench.preview import preview
 
 RECENT = timedelta(hours=1)  # a live run is shown after a reload within this time
@@ -82,7 +85,7 @@ def page(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": gettext("Workbench"),
         "profile": chosen,
-        "profiles": [row for row in rows if row.is_draft or _is_active(row)],
+        "profiles": [row for row in rows if row.state != SearchProfile.State.RETIRED],
         "form": form,
         "class_rows": list(class_rows(form)) if form else [],
         "groups": form.groups() if form else [],
@@ -99,10 +102,6 @@ def page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/tuning/workbench/page.html", context)
 
 
-def _is_active(row: SearchProfile) -> bool:
-    return row.state == SearchProfile.State.ACTIVE
-
-
 def _chosen(request: HttpRequest) -> SearchProfile | None:
     number = request.GET.get("profile", "")
     if number.isdecimal():
@@ -113,14 +112,10 @@ def _chosen(request: HttpRequest) -> SearchProfile | None:
 
 
 def _live_run(profile: SearchProfile) -> int | None:
-    """The profile's newest run over the golden set, if it is open or within RECENT."""
+    """The profile's newest run over the golden set, if it was started within RECENT."""
     runs = EvaluationRun.objects.filter(profile=profile, kind=EvaluationRun.Kind.GOLDEN)
-    newest = runs.order_by("-pk").values_list("pk", "state", "created").first()
-    if newest is None:
-        return None
-    pk, state, created = newest
-    is_open = state in (EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING)
-    return pk if is_open or timezone.now() - created < RECENT else None
+    newest = runs.filter(created__gt=timezone.now() - RECENT).order_by("-pk")
+    return newest.values_list("pk", flat=True).first()
 
 
 # --- requests of a slider -----------------------------------------------------------------
@@ -212,10 +207,8 @@ def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """The chart of the leading measure by the weight of meaning, for one class."""
     draft, _ = draft_of(posted)
     active = configuration.current().profile()
-    try:
-        query_class = QueryClass(str(posted.get("class", QueryClass.GENERAL.value)))
-    except ValueError:
-        query_class = QueryClass.GENERAL
+    name = str(posted.get("class"))
+    query_class = QueryClass(name) if name in set(QueryClass) else QueryClass.GENERAL
     context = {
         "curve": weight_curve(active, draft, query_class),
         "query_class": CLASS_LABELS[query_class],
@@ -223,48 +216,85 @@ def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
 
 
-def weight_curve(active: Profile, draft: Profile, query_class: QueryClass) -> Chart | None:
-    """The chart with both profiles marked; None without golden queries of the class."""
-    curve = vector_curve(draft, query_class, pools.pooled(draft))
-    if not curve:
-        return None
-    values = [value for _, value in curve]
-    best, most = max(curve, key=lambda point: point[1])
-    # Never so narrow that noise looks steep.
-    pad = max((max(values) - min(values)) * 0.1, 0.01)
-    low, high = max(0.0, min(values) - pad), min(1.0, max(values) + pad)
-    marks = []
-    for name, colour, profile in (
-        (gettext("Active"), PLAIN, active), (gettext("Draft"), ACCENT, draft),
-    ):  # fmt: skip
-        share = profile.weights[query_class].of(Signal.VECTOR)
-        places = points([(share, low), (share, high)])
-        marks.append(Series(f"{name} {share:.0%}", places, colour, is_dashed=True))
-    return Chart(
-        gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
-        (Series(gettext("Draft, other weights in proportion"), points(curve)), *marks),
-        gettext(
-            "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
-            "highest at %(best)s: %(most).3f."
-        )
-        % {
-            "measure": LEADING,
-            "without": values[0],
-            "alone": values[-1],
-            "best": f"{best:.0%}",
-            "most": most,
-        },
-        (gettext("Weight of meaning"), LEADING),
-        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
-        x_title=gettext("Weight of meaning"),
-        y_axis={"min": low, "max": high},
-    )
-
-
 @require_GET
 def queries_view(request: HttpRequest) -> HttpResponse:
     """The queries of a tab."""
     check(request)
     tab = request.GET.get("tab", "")
-    context = {"queries": queries(tab, request.user), "tab": tab}
-    return TemplateResponse(request, "admin/tuning/workbench/queries.html", context)
+    return TemplateResponse(
+        request, "admin/tuning/workbench/queries.html", {"queries": queries(tab, request.user)}
+    )
+
+
+# --- the queries to choose -----------------------------------------------------------------
+
+TABS = (("golden", _("Golden")), ("recent", _("Recent")), ("failing", _("Failing")))
+SHOWN = 60
+# A golden query with an nDCG@10 below this counts as failing. A guess.
+LOW = 0.6
+READ = 400  # newest searches to read, as many are repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A query to choose, with a note and optionally a heading."""
+
+    text: str
+    note: str
+    collections: tuple[str, ...] = ()
+    heading: str = ""
+
+
+def queries(tab: str, viewer: Viewer) -> list[Listed]:
+    """The queries of a tab that `viewer` may read; none for an unknown tab."""
+    listed = {"golden": _golden, "recent": _recent, "failing": _failing}.get(tab)
+    return list(listed(viewer)) if listed else []
+
+
+def _golden(viewer: Viewer) -> Iterator[Listed]:
+    rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:SHOWN])
+    judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
+    counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
+    judged = dict(counted)
+    for row in rows:
+        notes = [gettext("%(count)d judged") % {"count": judged.get(row.pk, 0)}]
+        if row.must_be_first_id:
+            notes.append(gettext("with a must-be-first document"))
+        yield Listed(row.text, ", ".join(notes), tuple(row.collections))
+
+
+def _recent(viewer: Viewer) -> Iterator[Listed]:
+    events = SearchEvent.objects.visible_to(viewer).searches().exclude(query="")
+    seen: dict[str, Listed] = {}
+    for event in events.order_by("-at", "-pk")[:READ]:
+        counted = ngettext("%(count)d result", "%(count)d results", event.total)
+        notes = [counted % {"count": event.total} if event.total else gettext("no results")]
+        if event.unsure:
+            notes.append(gettext("low confidence"))
+        seen.setdefault(
+            event.folded, Listed(event.query, ", ".join(notes), tuple(event.collections))
+        )
+        if len(seen) == SHOWN:
+            break
+    yield from seen.values()
+
+
+def _failing(viewer: Viewer) -> Iterator[Listed]:
+    """Golden queries that the active profile ranks badly, the missed firsts first; search gaps."""
+    if configuration.current().active is not None:
+        yield from _low(viewer)
+    for gap in summaries(viewer, limit=SHOWN):
+        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading=gettext("Search gaps"))
+
+
+def _low(viewer: Viewer) -> Iterator[Listed]:
+    weak = weakest(configuration.current().profile(), below=LOW)
+    visible = visible_goldens(weak, viewer)
+    for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
+        notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
+        if each.first_missed:
+            notes.insert(0, gettext("must-be-first document is not first"))
+        yield Listed(
+            each.golden.text, ", ".join(notes), each.golden.collections,
+            heading=gettext("Golden queries that the active profile ranks badly"),
+        )  # fmt: skip

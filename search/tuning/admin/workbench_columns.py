@@ -1,4 +1,7 @@
-"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move."""
+"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move.
+
+And the chart of the leading measure by the weight of meaning.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from search.domain import Profile, Query, Signal
+from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
+from search.domain import Profile, Query, QueryClass, Signal
 from search.presentation.figures import Segment, bar_parts, figure, figures, full_scale, segments
 from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
 from search.signals import registry
 from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.workbench import pools
+from search.tuning.workbench.comparing import LEADING, vector_curve
 from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 
 # A signal that changed a score by less is not a reason for a move.
@@ -231,3 +237,41 @@ def _why_moved(place: PreviewedResult, full: float, other: str) -> str:
     label = str(registry.label(signal)).lower()
     words = {"move": text, "signal": label, "gain": gain}
     return gettext("%(move)s: %(signal)s contributes %(gain)s.") % words
+
+
+def weight_curve(active: Profile, draft: Profile, query_class: QueryClass) -> Chart | None:
+    """The chart with both profiles marked; None without golden queries of the class."""
+    curve = vector_curve(draft, query_class, pools.pooled(draft))
+    if not curve:
+        return None
+    values = [value for _, value in curve]
+    best, most = max(curve, key=lambda point: point[1])
+    # Never so narrow that noise looks steep.
+    pad = max((max(values) - min(values)) * 0.1, 0.01)
+    low, high = max(0.0, min(values) - pad), min(1.0, max(values) + pad)
+    marks = []
+    for name, colour, profile in (
+        (gettext("Active"), PLAIN, active), (gettext("Draft"), ACCENT, draft),
+    ):  # fmt: skip
+        share = profile.weights[query_class].of(Signal.VECTOR)
+        places = points([(share, low), (share, high)])
+        marks.append(Series(f"{name} {share:.0%}", places, colour, is_dashed=True))
+    return Chart(
+        gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
+        (Series(gettext("Draft, other weights in proportion"), points(curve)), *marks),
+        gettext(
+            "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
+            "highest at %(best)s: %(most).3f."
+        )
+        % {
+            "measure": LEADING,
+            "without": values[0],
+            "alone": values[-1],
+            "best": f"{best:.0%}",
+            "most": most,
+        },
+        (gettext("Weight of meaning"), LEADING),
+        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
+        x_title=gettext("Weight of meaning"),
+        y_axis={"min": low, "max": high},
+    )
