@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
-from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
+from search.tuning.evaluation.golden import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
 from search.tuning.optimiser.weight_search import NothingToLearn, Optimised, optimise
