@@ -112,9 +112,8 @@ _KANA = ((0x3041, 0x3096), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x312F),
 _KANA_MARKS = ((0x3099, 0x309A),)
 _HALF_WIDTH_KANA = (0xFF66, 0xFF9F)
 _FULL_WIDTH = ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
-# Latin-1's, General Punctuation, CJK Symbols and Punctuation, Half- and Fullwidth Forms.
-_PUNCTUATION = ((0xA0, 0xA1), (0xAB, 0xAB), (0xB7, 0xB7), (0xBB, 0xBF), (0x2000, 0x206F),
-                (0x3000, 0x303F), (0x30A0, 0x30A0), (0x30FB, 0x30FB), (0xFF01, 0xFF65))  # fmt: skip
+# Every mark of punctuation and separator outside ASCII lies here (a test goes through Unicode).
+_PUNCTUATION = ((0x80, 0x1FFFF),)
 
 
 def _in_blocks(blocks: Iterable[tuple[int, int]], categories: str) -> Iterator[int]:
@@ -153,17 +152,19 @@ def _wide() -> dict[int, str]:
 
 
 # With the C locale, Postgres' parser treats every non-ASCII character as a letter, so that “word”
-# and word—word would each be a single word.
-_SPACES = (*_in_blocks(_PUNCTUATION, "PZ"), 0x200B, 0x200E, 0x200F, 0xFEFF)
-_MARKS_OF_WORDS = {0x2019: "'", 0x2010: "-", 0x2011: "-"}
-_SPACED = {code: " " for code in _SPACES if code not in _MARKS_OF_WORDS} | _MARKS_OF_WORDS
+# and word—word would each be a single word. Apostrophes and hyphens of words get their ASCII form;
+# Hebrew's geresh and gershayim stay: they are part of numbers and abbreviations.
+_MARKS_OF_WORDS = {0x2019: "'", 0x058A: "-", 0x05BE: "-", 0x2010: "-", 0x2011: "-"}
+_LETTER_LIKE = {0x05F3, 0x05F4}
+_SPACES = {*_in_blocks(_PUNCTUATION, "PZ"), 0x200B, 0x200E, 0x200F, 0xFEFF} - _LETTER_LIKE
+_SPACED = dict.fromkeys(_SPACES, " ") | _MARKS_OF_WORDS
 _WIDE = _wide()
 _WHOLE = _members((*_HAN, *_HANGUL))  # letters that can be words on their own
 _LETTERS = _WHOLE + _members((*_KANA, *_blocks(_in_blocks(_SOUTH_EAST, "L"))))
 _MARKS = _members((*_KANA_MARKS, *_blocks(_in_blocks(_SOUTH_EAST, "M"))))
 _RUN = _LETTERS + _MARKS
 _TO_SPLIT = f"[{_RUN}{''.join(map(chr, _WIDE))}]"
-_TO_SPACE = f"[{''.join(map(chr, _SPACED))}]"
+_TO_SPACE = f"[{_members(_blocks(sorted(_SPACED)))}]"
 
 # Applied in this order. A letter inside a run ends one bigram and begins the next.
 _STEPS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pytest
@@ -40,6 +41,10 @@ def words(text: str) -> list[str]:
         pytest.param("天気。晴れ、雨", "天 天気 気 晴 晴れ 雨", id="punctuation ends a run"),
         pytest.param("“word”—other", "word other", id="typographic punctuation"),
         pytest.param("don’t co‐operate", "don't co-operate", id="apostrophe and hyphen"),
+        pytest.param("ما هي العاصمة؟ باريس، فرنسا", "ما هي العاصمة باريس فرنسا", id="Arabic"),
+        pytest.param("क्या है। हाँ", "क्या है हाँ", id="Hindi"),
+        pytest.param("בית־ספר צה״ל׃ כן", "בית-ספר צה״ל כן", id="Hebrew"),
+        pytest.param("§75.1725 und ¶3", "75.1725 und 3", id="section signs"),
     ],
 )
 def test_reading(text: str, read: str) -> None:
@@ -49,6 +54,15 @@ def test_reading(text: str, read: str) -> None:
 @given(st.text(st.characters(max_codepoint=0x9F)))
 def test_ascii_text_is_left_as_it_is(text: str) -> None:
     assert spaced(text) == text
+
+
+@pytest.mark.parametrize("category", ["P", "Z"])
+def test_all_of_unicodes_punctuation_separates_words(category: str) -> None:
+    """But for the marks that stand inside words."""
+    signs = [chr(code) for code in range(0x80, sys.maxunicode + 1)
+             if unicodedata.category(chr(code))[0] == category]  # fmt: skip
+    glued = "".join(sign for sign in signs if words(f"a{sign}b") != ["a", "b"])
+    assert glued == ("֊־׳״‐‑’" if category == "P" else "")
 
 
 @given(MIXED, st.data())
