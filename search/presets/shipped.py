@@ -317,7 +317,8 @@ PHYSICAL_AI = (
         replace(
             _PHYSICAL_AI,
             name="physical-ai:shipped",
-            # Conceptual is its default class.
+            version=2,  # version 1 had no boost for questions that no phrase matches
+            # Conceptual is its default class: its weights and its boost hold for general questions.
             weights={**_PHYSICAL_AI.weights, QueryClass.GENERAL: Weights(0.8, 0.2, 0)},
             normalisers=scales(vector=Normaliser.MAX, keyword=Normaliser.NONE),
             keyword_scorer=KeywordScorer.TS_RANK,
@@ -325,6 +326,7 @@ PHYSICAL_AI = (
             boosts=(
                 _for_kinds(QueryClass.CODE, 0.15, "code", "mixed"),
                 _for_kinds(QueryClass.CONCEPT, 0.10, "theoretical"),
+                _for_kinds(QueryClass.GENERAL, 0.10, "theoretical"),
                 _for_kinds(QueryClass.COMPARISON, 0.10, "mixed"),
                 _for_kinds(QueryClass.DEBUG, 0.12, "code", "mixed"),
             ),

@@ -193,6 +193,11 @@ class TestWeights:
     def test_other_constants_are_the_seeds(self, name: str, fields: dict[str, object]) -> None:
         assert {each: getattr(BY_NAME[name], each) for each in fields} == fields
 
+    def test_f5_01_what_no_phrase_matches_has_the_boost_of_a_concept(self) -> None:
+        shipped = BY_NAME["physical-ai:shipped"]
+        amounts = {each.query_class: each.amount for each in shipped.boosts}
+        assert amounts[QueryClass.GENERAL] == amounts[QueryClass.CONCEPT] == 0.1
+
     def test_a_base_differs_in_its_classes_alone(self) -> None:
         """S5-43: what the classes of Physical AI gain is measured against this."""
         base, adaptive = BY_NAME["physical-ai:70/30"], BY_NAME["physical-ai"]
