@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,16 +14,14 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import DataError, connection
-from django.db.models import Sum
 
 from common.database import in_thread
 from search.answers.budgets import Payer
-from search.answers.domain import AnswerParameters, Citation, Cited, Token
+from search.answers.domain import AnswerParameters
 from search.answers.generating import server as servers
-from search.answers.generating.client import Model, model_for, prompt_tokens
-from search.answers.generating.markers import MarkerParser
-from search.answers.models import AnswerLimits, ModelCall, ModelPrice
-from search.errors import BudgetExceeded, ModelUnavailable
+from search.answers.generating.client import Model, model_for
+from search.answers.models import ModelCall, ModelPrice
+from search.errors import ModelUnavailable
 from tests.support.fake_chat import (
     Behaviour,
     FakeChat,
@@ -191,28 +188,33 @@ def test_the_whole_answer_has_a_time_limit(chat: FakeChat) -> None:
     chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
 
 
+THERE = says("There.", usage=(10, 2))
+
+
 @pytest.mark.parametrize(
-    "behaviour",
-    [status(500), status(503), status(429, retry_after="0.05"), status(429)],
-    ids=["500", "503", "429 with Retry-After", "429"],
+    ("script", "code", "requests"),
+    [
+        pytest.param([status(500), THERE], "", 2, id="500"),
+        pytest.param([status(503), THERE], "", 2, id="503"),
+        pytest.param([status(429, retry_after="0.05"), THERE], "", 2, id="429 with Retry-After"),
+        pytest.param([status(429), THERE], "", 2, id="429"),
+        pytest.param([status(500)] * 5, "server_error", 3, id="two retries at most"),
+        pytest.param([status(429, retry_after="3600")], "rate_limited", 1, id="no time for it"),
+        pytest.param([cuts("The pool"), THERE], "cut", 1, id="after the first token"),
+        # Its provider may charge for the prompt.
+        pytest.param([dropped(), THERE], "cut", 1, id="the server took it"),
+    ],
 )
-def test_a_failure_that_costs_nothing_is_retried(chat: FakeChat, behaviour: Behaviour) -> None:
-    chat.then(behaviour, says("There.", usage=(10, 2)))
+def test_what_costs_nothing_is_retried_and_nothing_else(
+    chat: FakeChat, script: list[Behaviour], code: str, requests: int
+) -> None:
+    chat.then(*script)
 
-    assert asked() == Outcome("There.")
+    got = asked()
 
-    assert len(chat.requests) == 2
-    assert the_call().cost == Decimal("1.2")
-
-
-def test_a_request_that_was_sent_is_neither_repeated_nor_free(chat: FakeChat) -> None:
-    """The server took it and closed the connection: its provider may charge for the prompt."""
-    chat.then(dropped(), says("There."))
-
-    assert asked().code == "cut"
-
-    assert len(chat.requests) == 1
-    assert the_call().cost > 0
+    assert (got.code, len(chat.requests)) == (code, requests)
+    assert (the_call().cost > 0) is (code in ("", "cut"))
+    assert code or (got.text, the_call().cost) == ("There.", Decimal("1.2"))
 
 
 def test_a_call_that_cannot_be_recorded_is_not_made(
@@ -226,33 +228,6 @@ def test_a_call_that_cannot_be_recorded_is_not_made(
     assert asked().code == "not_recorded"
 
     assert chat.requests == []
-
-
-def test_there_are_at_most_two_retries(chat: FakeChat) -> None:
-    chat.then(*[status(500)] * 5)
-
-    assert asked().code == "server_error"
-
-    assert len(chat.requests) == 3
-    assert the_call().cost == 0
-
-
-def test_a_longer_pause_than_there_is_time_ends_the_call_at_once(chat: FakeChat) -> None:
-    chat.then(status(429, retry_after="3600"))
-
-    assert asked().code == "rate_limited"
-
-    assert len(chat.requests) == 1
-
-
-def test_nothing_is_retried_after_the_first_token(chat: FakeChat) -> None:
-    chat.then(cuts("The pool"))
-
-    got = asked()
-
-    assert (got.text, got.code) == ("The pool", "cut")
-    assert len(chat.requests) == 1
-    assert the_call().completion_tokens > 0
 
 
 def test_nobody_is_there(chat: FakeChat, settings: Any) -> None:
@@ -322,78 +297,6 @@ def test_other_tags_are_text(chat: FakeChat, text: str) -> None:
     assert asked() == Outcome(text)
 
 
-def test_fifty_askers_at_once_with_a_slow_provider(chat: FakeChat) -> None:
-    """They stream side by side, stay within the budget together, and leave nothing running."""
-    AnswerLimits.objects.update_or_create(pk=1, defaults={"site_monthly": Decimal(40)})
-    chat.then(*[says("The ", Pause(0.2), "pool.", usage=(10, 10))] * 50)
-    # Each is reserved at 2 or less, so 20 fit until the first is settled at exactly 2.
-    parameters = AnswerParameters(max_tokens=20 - prompt_tokens(ASKED), **PATIENT)
-
-    async def one(model: Model) -> str:
-        try:
-            async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
-                return "".join([piece async for piece in pieces])
-        except BudgetExceeded:
-            return "refused"
-
-    async def everybody() -> list[str]:
-        return await asyncio.gather(*map(one, models))
-
-    models = [the_model(parameters) for _ in range(50)]
-    outcomes = Counter(async_to_sync(everybody)())
-
-    assert outcomes == {"The pool.": 20, "refused": 30}
-    assert len(chat.requests) == 20
-    assert chat.most_open > 1
-    assert not ModelCall.objects.filter(settled=False).exists()
-    assert ModelCall.objects.aggregate(all=Sum("cost"))["all"] == 40
-    chat.wait_for(lambda fake: fake.open == 0)
-
-
-def test_a_reader_who_leaves_ends_the_request(chat: FakeChat) -> None:
-    """The server sees the disconnect; what was written is charged, once."""
-    chat.then(stalls("The pool ", "closes "))
-
-    async def leave() -> str:
-        async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
-            return await anext(pieces)
-
-    model = the_model()
-    assert async_to_sync(leave)() == "The pool "
-
-    chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
-    call = the_call()
-    assert call.error == "stopped"
-    assert call.estimated
-    assert call.completion_tokens > 0
-    assert model.usage.cost == pytest.approx(float(call.cost))
-
-
-@pytest.mark.parametrize("behaviour", [stalls(), stalls("The pool ")], ids=["before", "in"])
-def test_a_task_that_is_cancelled_ends_the_request(chat: FakeChat, behaviour: Behaviour) -> None:
-    chat.then(behaviour)
-
-    async def read() -> None:
-        async for _ in model.stream(ASKED, purpose="answer"):
-            pass
-
-    async def cancel() -> None:
-        task = asyncio.create_task(read())
-        while not chat.open:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        while model.usage.prompt_tokens == 0:
-            await asyncio.sleep(0.01)
-
-    model = the_model()
-    async_to_sync(cancel)()
-
-    chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
-    assert the_call().error == "stopped"
-
-
 @pytest.mark.parametrize("parameter", ["stream_options", "temperature", "max_tokens"])
 def test_a_parameter_that_the_server_refuses_is_left_out(chat: FakeChat, parameter: str) -> None:
     """Once per process: the second call does not try it again."""
@@ -442,28 +345,6 @@ def test_the_usage_of_calls_that_run_at_once_adds_up(chat: FakeChat) -> None:
 
     assert (model.usage.prompt_tokens, model.usage.completion_tokens) == (40, 4)
     assert model.usage.cost == pytest.approx(4.4)
-
-
-def test_markers_split_over_events(chat: FakeChat) -> None:
-    """S5-16. A reader never sees half a marker, nor one of a passage that was not given."""
-    chat.then(says("It closes [", "1", "]", "[", "7", "] after 30 s", " [2", "]."))
-    parser, events, model = MarkerParser({1, 2}), [], the_model()
-
-    async def read() -> None:
-        async for piece in model.stream(ASKED, purpose="answer"):
-            events.extend(parser.feed(piece))
-
-    async_to_sync(read)()
-    events += parser.close()
-
-    tokens = [each.text for each in events if isinstance(each, Token)]
-    assert "".join(tokens) == "It closes [1] after 30 s [2]."
-    assert all(token.count("[") == token.count("]") for token in tokens)
-    assert [each for each in events if isinstance(each, Cited)] == [
-        Cited(Citation(1)),
-        Cited(Citation(2)),
-    ]
-    assert parser.dropped == 1
 
 
 class TestWhichModel:

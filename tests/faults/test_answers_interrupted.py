@@ -93,14 +93,15 @@ def test_a_reader_who_leaves_ends_the_request(chat: FakeChat) -> None:
     row = Answer.objects.get()
     assert (row.state, row.text.startswith(TRUE)) == ("stopped", True)
     call = ModelCall.objects.get()
-    assert (call.settled, call.error) == (True, "stopped")
-    assert row.completion_tokens == call.completion_tokens
+    assert (call.settled, call.estimated, call.error) == (True, True, "stopped")
+    assert row.completion_tokens == call.completion_tokens > 0
     assert call.answer == row
 
 
-def test_a_cancelled_request_ends_the_model_before_its_first_word(chat: FakeChat) -> None:
+@pytest.mark.parametrize("behaviour", [stalls(), stalls("Set the ")], ids=["before", "in"])
+def test_a_cancelled_request_ends_the_model(chat: FakeChat, behaviour: Behaviour) -> None:
     """The reader left while the provider was silent: no event comes, the task is cancelled."""
-    chat.then(stalls())
+    chat.then(behaviour)
 
     async def left() -> None:
         async def reads() -> None:

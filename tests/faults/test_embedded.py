@@ -152,17 +152,33 @@ def test_stop_ends_all_processes_and_clears_the_sockets(servers: EmbeddedServers
     servers.stop()
 
 
-def test_data_outlives_a_stop(servers: EmbeddedServers) -> None:
+def stopped(servers: EmbeddedServers) -> None:
+    servers.stop()
+
+
+def killed(servers: EmbeddedServers) -> None:
+    kill(postmaster(servers), psutil.Process(servers.valkey.status().pid))
+
+
+def without_sockets(servers: EmbeddedServers) -> None:
+    shutil.rmtree(servers.socket_dir)
+
+
+@pytest.mark.parametrize("end", [stopped, killed, without_sockets])
+def test_data_outlives(servers: EmbeddedServers, end: Callable[[EmbeddedServers], None]) -> None:
+    servers = replace(servers, durable=True)
     servers.start()
     ask(servers, "CREATE TABLE kept AS SELECT 42 AS n")
     with cache(servers) as client:
         client.set("kept", "42")
-    servers.stop()
+    end(servers)
+    assert not any(server.up for server in servers.status())
     servers.start()
 
     assert ask(servers, "SELECT n FROM kept") == 42
     with cache(servers) as client:
         assert client.get("kept") == b"42"
+    assert all(server.up for server in servers.status())
 
 
 def test_only_the_wanted_server_starts(servers: EmbeddedServers) -> None:
@@ -219,16 +235,6 @@ def test_start_killed_halfway_leaves_nothing_in_the_way(
     assert not list(servers.var_dir.glob("postgres.new-*"))
 
 
-def test_start_after_the_postmaster_was_killed(servers: EmbeddedServers) -> None:
-    servers = replace(servers, durable=True)
-    servers.start()
-    ask(servers, "CREATE TABLE kept AS SELECT 42 AS n")
-    kill(postmaster(servers))
-    servers.start()
-
-    assert ask(servers, "SELECT n FROM kept") == 42
-
-
 def test_start_after_a_kill_that_left_a_busy_child(servers: EmbeddedServers) -> None:
     servers.start()
     connection = connected(servers)
@@ -263,17 +269,6 @@ def test_a_start_may_be_cancelled(servers: EmbeddedServers) -> None:
     assert not servers.var_dir.exists()
 
 
-def test_start_after_valkey_was_killed(servers: EmbeddedServers) -> None:
-    servers.start(postgres=False)
-    with cache(servers) as client:
-        client.set("kept", "42")
-    kill(psutil.Process(servers.valkey.status().pid))
-    servers.start(postgres=False)
-
-    with cache(servers) as client:
-        assert client.get("kept") == b"42"
-
-
 def test_stale_pid_files_may_name_a_live_foreign_process(servers: EmbeddedServers) -> None:
     servers.start()
     leader = postmaster(servers)
@@ -293,17 +288,6 @@ def test_stale_pid_files_may_name_a_live_foreign_process(servers: EmbeddedServer
         servers.stop()
         assert foreign.poll() is None
         foreign.kill()
-
-
-def test_start_after_someone_emptied_the_socket_directory(servers: EmbeddedServers) -> None:
-    servers.start()
-    ask(servers, "CREATE TABLE kept AS SELECT 42 AS n")
-    shutil.rmtree(servers.socket_dir)
-    assert not any(server.up for server in servers.status())
-    servers.start()
-
-    assert ask(servers, "SELECT n FROM kept") == 42
-    assert all(server.up for server in servers.status())
 
 
 def test_a_server_started_by_hand_is_not_disturbed(servers: EmbeddedServers) -> None:

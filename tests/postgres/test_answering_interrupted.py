@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
 from contextlib import aclosing
 from typing import Any
 
@@ -113,36 +111,6 @@ def test_a_cancelled_task_records_its_answer(
     async_to_sync(left)()
     assert model.closed == 1
     assert Answer.objects.get().text.strip() == TRUE
-
-
-def test_who_leaves_while_the_answer_is_first_stored(
-    library: Document, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One row, stopped; the model is never asked."""
-    model, storing, store = use(monkeypatch, TRUE), threading.Event(), recording.start
-
-    def slowly(*given: Any) -> None:
-        storing.set()
-        time.sleep(0.05)
-        store(*given)
-
-    monkeypatch.setattr(recording, "start", slowly)
-
-    async def left() -> None:
-        async def reads() -> None:
-            async for _ in answering.events(asked()):
-                pass
-
-        task = asyncio.ensure_future(reads())
-        while not storing.is_set():
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    async_to_sync(left)()
-    assert Answer.objects.get().state == "stopped"
-    assert model.calls == []
 
 
 def test_who_leaves_before_the_first_event_leaves_nothing_running(

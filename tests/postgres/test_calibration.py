@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connections, transaction
 
 from common.accounts.models import User
 from ingestion.models import EmbeddingSpace
@@ -22,6 +20,7 @@ from search.ranking import confidence
 from search.tuning.evaluation.calibration import questions
 from search.tuning.evaluation.collections import UNTITLED, corpus_collection, read
 from search.tuning.evaluation.reliability import QuestionKind, is_held_out
+from tests.support.database import lasting
 from tests.support.factories import make_document
 
 pytestmark = pytest.mark.django_db
@@ -72,16 +71,6 @@ def folders(
             for passage in judged.passages():
                 make_document(collection, passage.file, file_name=UNTITLED, title=passage.title)
         yield [str(folder) for folder in folders]
-
-
-@contextmanager
-def lasting(blocker: Any) -> Iterator[None]:
-    """A transaction around the tests of a module, rolled back after them."""
-    with blocker.unblock(), transaction.atomic():
-        yield
-        transaction.set_rollback(True)
-    with blocker.unblock():
-        connections.close_all()
 
 
 def write(folder: Path, rows: list[tuple[str, str, str]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection, connections, transaction
+from django.db import connection
 
 from common.accounts.models import User
 from ingestion import spaces
@@ -27,6 +27,7 @@ from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.prepared import Shapes, sent_as_text
 from search.signals import vector as vector_module
+from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 
@@ -91,7 +92,7 @@ def shelve(
 def space(django_db_setup: None, django_db_blocker: Any) -> Iterator[EmbeddingSpace]:
     """A public shelf of `BROAD` chunks, of which 1% are in German among the others and 1% in
     French on the far side; and a shelf of 1% for signed-in users alone."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         space = EmbeddingSpace.objects.create(
             name="small", fingerprint="small", dimensions=DIMENSIONS, max_tokens=10
         )
@@ -110,9 +111,6 @@ def space(django_db_setup: None, django_db_blocker: Any) -> Iterator[EmbeddingSp
             for table in ("chunk", "chunkembedding", "document", "corpuschange"):
                 cursor.execute(f"ANALYZE ingestion_{table}")
         yield space
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection, connections, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +24,7 @@ from search.presentation import marking
 from search.presentation.reading import passages_of
 from search.query.language import VECTOR_KEPT
 from search.retrieval import Filters
+from tests.support.database import lasting
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
@@ -54,7 +55,7 @@ ENGLISH = "The pumps of the station lift cold water from the river. The valves a
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The documents for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         shelf = make_collection("Shelf")
         for title, text in DOCUMENTS.items():
             make_document(shelf, text, file_name=f"{title}.txt", title=title)
@@ -63,9 +64,6 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         english = make_collection("Works", language="en")
         make_document(english, ENGLISH, file_name="works.txt")
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def titles(text: str, choices: Choices = KEYWORDS) -> list[str]:

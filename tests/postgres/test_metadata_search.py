@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
@@ -21,6 +21,7 @@ from search.pages.facets import facets_for
 from search.pipeline import search
 from search.query.fields import metadata_filter
 from search.retrieval import Filters, Scope
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -38,15 +39,12 @@ METADATA: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]:
     """Documents with metadata for all tests that only read, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         handbook = make_collection("Handbook", metadata_keys=["department", "tags"])
         for title, metadata in METADATA.items():
             document = make_document(handbook, f"# {title}\n\nA pump stands in the {title} hall.")
             services.describe(document, metadata=metadata, acting_user=None)
         yield handbook
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def titles(text: str, **options: Any) -> set[str]:

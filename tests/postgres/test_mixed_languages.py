@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pytest import approx
@@ -17,6 +17,7 @@ from ingestion.lexical.languages import TEXT_CONFIGS
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
 from search.signals import terms as query_terms
+from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.laws import examples
 from tests.support.shelf import ask, idfs, scores, shelve
@@ -208,7 +209,7 @@ def generated(chance: random.Random, topic: int) -> str:
 def spanish(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, set[int]]]:
     """The queries of the collection, each with its relevant chunks: those of its topic."""
     chance = random.Random(5)
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         texts = [generated(chance, i % TOPICS) for i in range(CHUNKS)]
         chunks = shelve(make_collection(), "spanish", texts)
         yield {
@@ -218,9 +219,6 @@ def spanish(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str,
             ): {chunk for i, chunk in enumerate(chunks) if i % TOPICS == topic}
             for topic in range(ASKED)
         }
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def ndcg(ranking: Sequence[int], relevant: set[int]) -> float:

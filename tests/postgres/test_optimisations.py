@@ -19,6 +19,7 @@ from search.tuning.models import CandidatePool, GoldenQuery, Judgement, Optimisa
 from search.tuning.optimiser import optimisations, weight_search
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pools
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +35,7 @@ FRUITS = (
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
     """Questions whose answer has the words in its text; another has them in its title."""
-    from django.db import connections, transaction
-
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         shelf = make_collection("Orchard")
         for fruit in FRUITS:
             good = make_document(
@@ -56,9 +55,6 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNam
                 query=query, document=good, reference=good.public_id, grade=3, judge_name="judge"
             )
         yield SimpleNamespace(shelf=shelf)
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 @pytest.fixture(autouse=True)

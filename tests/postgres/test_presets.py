@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
-from django.db import connections, transaction
 from pytest import approx
 
 from ingestion import spaces
@@ -19,6 +18,7 @@ from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.presets.shipped import PRESETS, SEEDS
 from search.tuning.installing import install_presets
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
@@ -37,14 +37,11 @@ DOCUMENTS = {
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The documents for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         handbook = make_collection("Handbook")
         for name, text in DOCUMENTS.items():
             make_document(handbook, text, file_name=name)
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 class Counting:
@@ -104,25 +101,6 @@ class TestInstalling:
         assert row.as_profile() == profile
         assert row.description
         row.full_clean()
-
-    def test_every_preset_of_the_requirements_ships(self) -> None:
-        """Part 2, presets: all of the table, and a base for one."""
-        textbook = ("rrf", "100/0", "0/100", "50/50", "60/40", "80/20", "adaptive")
-        assert {preset.name for preset in SEEDS} == {
-            "indexfoundry",
-            *(f"indexfoundry:{each}" for each in ("adaptive", "anchor", "rrf", "shipped")),
-            "concept-rag",
-            "concept-rag:titles",
-            "concept-rag:semantics",
-            *(f"concept-rag:{each}" for each in ("strict", "five", "catalog", "chunk", "concept")),
-            "textbook",
-            *(f"textbook:{each}" for each in textbook),
-            "mind",
-            "mind:v4",
-            "physical-ai",
-            "physical-ai:70/30",
-            "physical-ai:shipped",
-        }
 
     def test_installing_again_changes_nothing(self) -> None:
         before = list(SearchProfile.objects.values()), list(ClassWeights.objects.values())

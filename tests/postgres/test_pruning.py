@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection
 
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection
@@ -15,6 +15,7 @@ from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.prepared import sent_as_text
 from search.signals import keyword
+from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 from tests.support.shelf import NOBODY, keywords_only, shelve
@@ -30,7 +31,7 @@ WORDS = {f"w{rank}": min(0.6, 1.2 / rank) for rank in range(1, 60)}
 def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]:
     """Chunks of random words: each word in its share of them, some often in a few."""
     chance = random.Random(3)
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         shelf = make_collection("Shelf", language="xx")  # words stay as they are
         texts = [
             " ".join(
@@ -45,9 +46,6 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE ingestion_chunk")
         yield shelf
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 @pytest.fixture(autouse=True)

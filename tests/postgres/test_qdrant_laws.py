@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group
-from django.db import connections, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +44,7 @@ from search.retrieval import Filters, RetrievalOptions, Scope, retrieve, stateme
 from search.retrieval.prepared import Shapes
 from search.signals import keyword
 from search.signals import vector as vectors
+from tests.support.database import lasting
 from tests.support.engines import KINDS, LOCAL, build, open_space, opened, use
 from tests.support.factories import make_collection
 from tests.support.laws import examples
@@ -68,7 +68,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[An
 @pytest.fixture(scope="module")
 def space(django_db_setup: None, django_db_blocker: Any, engine: Any) -> Iterator[EmbeddingSpace]:
     """Three collections for different readers, in two languages, and their points."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         space = open_space(DIMENSIONS)
         for audience in ("public", "signed_in", "groups"):
             collection = make_collection(audience, visibility=audience)
@@ -81,9 +81,6 @@ def space(django_db_setup: None, django_db_blocker: Any, engine: Any) -> Iterato
             use(patch, engine)
             build()
         yield space
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def shelve(collection: Any, space: EmbeddingSpace, chance: random.Random, number: int) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connections, transaction
 from pytest import approx
 
 from ingestion import spaces
@@ -16,6 +15,7 @@ from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presets.shipped import CONCEPT_RAG, INDEXFOUNDRY, PRESETS, SEEDS, TEXTBOOK
 from search.retrieval import Filters
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelves")]
@@ -88,16 +88,13 @@ CODE = {
 @pytest.fixture(scope="module")
 def shelves(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The libraries for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         for name, documents in (("Mine", MINE), ("Robots", ROBOTS), ("Code", CODE)):
             collection = make_collection(name)
             for file_name, text in documents.items():
                 make_document(collection, text, file_name=file_name)
         _fill_with_books()
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def _fill_with_books() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group
-from django.db import connections, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
@@ -19,6 +18,7 @@ from search.domain import Weights
 from search.errors import SearchError
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 
@@ -38,7 +38,7 @@ SECRET = "# Zanzibar\n\nThe gyroscopes of project Zanzibar are calibrated at the
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The documents for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         handbook = make_collection("Handbook", language="en")
         make_document(handbook, ROBOTS, file_name="robots.md")
         make_document(handbook, VALVES, file_name="valves.md")
@@ -48,9 +48,6 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         )
         make_document(secrets, SECRET, file_name="zanzibar.md")
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def ask(

@@ -49,19 +49,12 @@ def upload(
     )
 
 
-def make_document(
-    collection: Collection,
-    content: str | bytes,
-    *,
-    file_name: str = "note.md",
-    title: str = "",
-    source: str = "",
-) -> Document:
-    """Create a document and process it fully: stored, parsed, chunked, embedded, searchable.
+def make_document(collection: Collection, content: str | bytes, **given: str) -> Document:
+    """Upload a document and process it fully: stored, parsed, chunked, embedded, searchable.
 
     A document that failed is returned as well: the caller asserts its state.
     """
-    receipt = upload(collection, content, file_name=file_name, title=title, source=source)
+    receipt = upload(collection, content, **given)  # type: ignore[arg-type]
     steps.advance(receipt.version.pk)
     terms.fold()
     return Document.objects.select_related("current", "latest", "collection").get(

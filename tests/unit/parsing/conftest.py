@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ingestion.domain import ParsedDocument
@@ -12,6 +14,27 @@ from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.protocol import ParseLimits
 
 Parse = Callable[..., ParsedDocument]
+
+
+@pytest.fixture
+def scratch_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of this test's own that all scratch directories go into."""
+    root = tmp_path / "scratch"
+    root.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(root))
+    return root
+
+
+def processes_in(root: Path) -> list[str]:
+    """Names of the living processes that work below `root`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(root)):
+                found.append(process.name())
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
@@ -21,7 +19,7 @@ from ingestion.parsing.formats.archive import read_properties
 from ingestion.parsing.protocol import ParseLimits
 from tests.samples import builders
 
-from .conftest import Parse
+from .conftest import Parse, processes_in
 from .intruders import intruding
 
 pytestmark = pytest.mark.forks
@@ -29,27 +27,6 @@ pytestmark = pytest.mark.forks
 ROOT = Path(__file__).resolve().parents[3]
 # pandoc tries each of these bars as the start of a substitution: minutes of work.
 HANGS_PANDOC = "|a" * 40_000
-
-
-@pytest.fixture
-def scratch_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of this test's own that all scratch directories go into."""
-    root = tmp_path / "scratch"
-    root.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(root))
-    return root
-
-
-def _processes_in(root: Path) -> dict[str, int]:
-    """Name to id of the living processes that work below `root`."""
-    found = {}
-    for process in psutil.process_iter():
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(root)):
-                found[process.name()] = process.pid
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
 
 
 def _wait_until(condition: object, seconds: float = 10) -> bool:
@@ -74,10 +51,10 @@ def test_time_out_ends_pandoc_too(tmp_path: Path, scratch_root: Path) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert _wait_until(lambda: "pandoc" in _processes_in(scratch_root)), "pandoc never started"
+    assert _wait_until(lambda: "pandoc" in processes_in(scratch_root)), "pandoc never started"
     thread.join(timeout=20)
     assert "took longer than 3 seconds" in str(failures[0])
-    assert _wait_until(lambda: not _processes_in(scratch_root))
+    assert _wait_until(lambda: not processes_in(scratch_root))
     assert list(scratch_root.iterdir()) == []
 
 
@@ -95,11 +72,11 @@ def test_child_and_pandoc_die_with_the_worker(tmp_path: Path, scratch_root: Path
         env={**os.environ, "TMPDIR": str(scratch_root)},
     )
     try:
-        assert _wait_until(lambda: "pandoc" in _processes_in(scratch_root)), "pandoc never started"
+        assert _wait_until(lambda: "pandoc" in processes_in(scratch_root)), "pandoc never started"
     finally:
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-    assert _wait_until(lambda: not _processes_in(scratch_root))
+    assert _wait_until(lambda: not processes_in(scratch_root))
     assert _wait_until(lambda: not list(scratch_root.iterdir()))
 
 
@@ -144,12 +121,6 @@ def test_moderately_deep_nesting_is_still_markup(parse: Parse) -> None:
     depth = 150
     page = "<!doctype html>" + "<div>" * depth + "<h2>deep</h2>" + "</div>" * depth
     assert parse(page, "a.html").blocks[0].level == 2
-
-
-def test_one_line_of_two_megabytes(parse: Parse) -> None:
-    blocks = parse(b"x" * 2_000_000, "a.txt").blocks
-    assert sum(len(block.text) for block in blocks) == 2_000_000
-    assert max(len(block.text) for block in blocks) <= 4_000
 
 
 def test_too_much_text(parse: Parse) -> None:
