@@ -1,4 +1,4 @@
-"""Clients that send slowly, send much, or are many: on the bare site, and behind the proxies of
+"""Clients that send slowly, send much, or are many: on the bare site, and behind the proxy of
 deploy/proxy, which must end what the site alone lets stay.
 """
 
@@ -7,14 +7,13 @@ from __future__ import annotations
 import getpass
 import json
 import resource
-import shutil
 import socket
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ import pytest
 
 from common.accounts.models import User
 from tests.faults.asgi import PROJECT, gunicorn
-from tests.support.programs import require
+from tests.support.programs import needs
 
 PARTIAL_HEADERS, SLOW_BODIES, IDLE = 200, 100, 1100
 HEADERS = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
@@ -201,41 +200,15 @@ def _nginx(upstream: str, port: int, folder: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _caddy(upstream: str, port: int, folder: Path) -> Iterator[None]:
-    site = (PROJECT / "deploy/proxy/Caddyfile").read_text()
-    for given, own in (
-        ("{\n\tservers", "{\n\tadmin off\n\tauto_https off\n\tservers"),
-        ("{$SITE:localhost}", f"http://127.0.0.1:{port}, http://localhost:{port}"),
-        ("{$UPSTREAM:127.0.0.1:8000}", upstream),
-        ("read_header 10s", "read_header 1s"),
-        ("read_body 15m", "read_body 1s"),
-    ):
-        assert given in site
-        site = site.replace(given, own)
-    (folder / "Caddyfile").write_text(site)
-    with _running("caddy", "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")):
-        yield
-
-
-Proxy = Callable[[str, int, Path], Any]
-
-
-# Debian 12 has no Caddy: its example is tested where somebody has installed it.
-PROXIES = [("nginx", _nginx), *([("caddy", _caddy)] if shutil.which("caddy") else [])]
-
-
-@pytest.mark.parametrize(("program", "proxy"), PROXIES)
+@needs("nginx")
 def test_behind_the_shipped_proxy_slow_clients_lose_their_connection(
-    program: str, proxy: Proxy, site: str, tmp_path: Path
+    site: str, tmp_path: Path
 ) -> None:
-    if program == "nginx":
-        require(program)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     base = f"http://127.0.0.1:{port}"
-    with proxy(site.removeprefix("http://"), port, tmp_path), ExitStack() as stack:
+    with _nginx(site.removeprefix("http://"), port, tmp_path), ExitStack() as stack:
         _wait_for(port)
         slow = [_connect(base, stack, HEADERS) for _ in range(PARTIAL_HEADERS)]
         slow += [_connect(base, stack, BODY) for _ in range(SLOW_BODIES)]

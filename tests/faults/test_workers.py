@@ -71,13 +71,6 @@ def test_the_same_file_and_the_same_task_ten_times_at_once() -> None:
     assert_nothing_lost_or_doubled(documents=1)
 
 
-def test_of_four_workers_given_the_same_version_one_does_it() -> None:
-    receipt = upload(make_collection(), NOTE)
-    outcomes = in_threads(lambda number: steps.advance(receipt.version.pk), 4, 4)
-    assert outcomes.count(True) == 1
-    assert_nothing_lost_or_doubled(documents=1)
-
-
 def test_statistics_survive_four_workers_doing_anything() -> None:
     collection = make_collection()
     chance = random.Random(7)

@@ -121,8 +121,6 @@ class TestLibrary:
 
         assert ids(found) >= {ranking[0].chunk_id for ranking in rankings}
         assert min(passage.rank for passage in found.passages) == 1
-        alone = context_of_all(rankings[:1], viewer=NOBODY, parameters=AnswerParameters())
-        assert alone == context_of_all([rankings[0]], viewer=NOBODY, parameters=AnswerParameters())
 
 
 class TestRepeats:

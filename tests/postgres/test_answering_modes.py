@@ -68,7 +68,7 @@ def _library(shelf: None, db: None) -> None:
     """Two documents of one passage, made once for all tests."""
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def confidences(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """The retrieval's confidence by the text searched for; .9 if it is not in it."""
     known: dict[str, float] = {}
@@ -129,9 +129,7 @@ def steps(answer: Answered) -> list[str]:
     return [step.name for step in answer.steps]
 
 
-def test_instant_is_one_search_and_one_call(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_instant_is_one_search_and_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """S4-13, S5-16: sources first, the sentences checked as they complete, one row."""
     pieces = [
         "Set the timeout ",
@@ -161,30 +159,6 @@ def test_instant_is_one_search_and_one_call(
     assert row.profile_name == "default v1"
     assert answer.first_token_ms is not None
     assert answer.first_token_ms <= answer.milliseconds
-
-
-def test_an_answer_is_stored_before_its_model_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed worker leaves a row that says so."""
-    seen: list[str] = []
-    model = ScriptedModel(TRUE)
-    complete = model.stream
-
-    def stream(*given: Any, **named: Any) -> Any:
-        return complete(*given, **named)
-
-    use(monkeypatch, model)
-
-    async def collected() -> None:
-        async for event in answering.events(
-            AnswerRequest(QUESTION, None, parameters=PARAMETERS, mode=Mode.INSTANT)
-        ):
-            if isinstance(event, Token) and not seen:
-                states = Answer.objects.values_list("state", flat=True)
-                seen.extend([state async for state in states])
-
-    async_to_sync(collected)()
-    assert seen == ["running"]
-    assert Answer.objects.get().state == "done"
 
 
 def test_a_confident_auto_answer_is_instant(
@@ -245,9 +219,7 @@ def test_the_first_answer_comes_back_if_the_second_is_not_worth_more(
     assert shown(events) == first
 
 
-def test_auto_tries_again_after_a_refusal(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_auto_tries_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that says that the passages do not answer is worth nothing, too."""
     model = ScriptedModel(REFUSAL, TRUE, rewrite=ABOUT_POOL)
     use(monkeypatch, model)
@@ -257,7 +229,7 @@ def test_auto_tries_again_after_a_refusal(
 
 @pytest.mark.parametrize("text", ["Set the timeout", f"{FALSE} And the"])
 def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], text: str
+    monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """An endless stream would be cut the second time, too."""
     model = ScriptedModel(text, TRUE, rewrite=ABOUT_POOL)
@@ -265,12 +237,11 @@ def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
     use(monkeypatch, model)
     answer, _ = ask(Mode.AUTO, parameters=NARROW)
     assert answer.is_cut
+    assert answer.notes
     assert model.calls == ["answer"]
 
 
-def test_auto_does_not_ask_twice_about_the_same_passages(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_auto_does_not_ask_twice_about_the_same_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(REFUSAL, rewrite="no JSON at all")
     use(monkeypatch, model)
     answer, _ = ask(Mode.AUTO)
@@ -296,9 +267,7 @@ def test_the_asker_may_choose_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (answer.model, answer.degraded, steps(answer)) == ("", (), ["search", "quotes"])
 
 
-def test_thinking_searches_in_parts_and_repairs(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_thinking_searches_in_parts_and_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """F4-07: the question as asked is one of the searches; one round of repair."""
     split = '{"searches": ["connection timeout", "pool size", "a third", "a fourth"]}'
     model = ScriptedModel(f"{TRUE}\n\n{FALSE}", split=split, repair=TRUE)
@@ -317,7 +286,7 @@ def test_thinking_searches_in_parts_and_repairs(
 
 @pytest.mark.parametrize("reply", [AWAY, f"{FALSE} {FALSE}", "", REFUSAL])
 def test_a_repair_that_is_no_better_is_dropped(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], reply: str | Exception
+    monkeypatch: pytest.MonkeyPatch, reply: str | Exception
 ) -> None:
     model = ScriptedModel(f"{TRUE}\n\n{FALSE}", split='{"searches": []}', repair=reply)
     use(monkeypatch, model)
@@ -328,7 +297,7 @@ def test_a_repair_that_is_no_better_is_dropped(
 
 
 def test_a_search_of_the_model_that_is_no_query_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = ScriptedModel(TRUE, split='{"searches": ["-timeout", "title:"]}')
     use(monkeypatch, model)
@@ -350,9 +319,7 @@ def test_nothing_fits_and_no_model_is_asked(
     assert shown(events) == REFUSAL
 
 
-def test_a_model_that_refuses(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_a_model_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """S5-34. A refusal claims nothing: no sentence of it is marked."""
     use(monkeypatch, ScriptedModel(["Nothing ", "answers this."]))
     answer, events = ask(Mode.INSTANT)
@@ -363,7 +330,7 @@ def test_a_model_that_refuses(
 
 @pytest.mark.parametrize("pieces", [[AWAY], [""], ["   "], ["The timeout is", AWAY]])
 def test_quotes_stand_in_for_a_model_that_wrote_no_sentence(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], pieces: list[Any]
+    monkeypatch: pytest.MonkeyPatch, pieces: list[Any]
 ) -> None:
     use(monkeypatch, ScriptedModel(pieces))
     answer, events = ask(Mode.INSTANT)
@@ -374,9 +341,7 @@ def test_quotes_stand_in_for_a_model_that_wrote_no_sentence(
     assert shown(events) == answer.text
 
 
-def test_whole_sentences_survive_a_stream_that_breaks(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_whole_sentences_survive_a_stream_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ScriptedModel([f"{TRUE} The pool", " holds at mo", AWAY]))
     answer, _ = ask(Mode.AUTO)
     assert (answer.text, answer.state, answer.degraded) == (TRUE, State.DONE, ("model",))
@@ -386,9 +351,7 @@ def test_whole_sentences_survive_a_stream_that_breaks(
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_a_used_up_budget_is_named(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], mode: Mode
-) -> None:
+def test_a_used_up_budget_is_named(monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
     use(monkeypatch, BudgetExceeded("Your budget of 5 USD is used up."))
     answer, _ = ask(mode)
     assert (answer.degraded, answer.mode) == (("budget",), Mode.INSTANT)
@@ -410,7 +373,7 @@ def test_a_model_that_fails_before_the_answer_is_not_asked_again(
 
 
 def test_unsupported_sentences_are_removed_if_the_profile_says_so(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """S4-21."""
     text = f"- {FALSE}\n- {TRUE}\n- {FALSE}"
@@ -421,9 +384,7 @@ def test_unsupported_sentences_are_removed_if_the_profile_says_so(
     assert answer.text[sentence.start : sentence.end].endswith("[1].")
 
 
-def test_quotes_stand_in_if_no_sentence_is_left(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_quotes_stand_in_if_no_sentence_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ScriptedModel(FALSE))
     answer, events = ask(Mode.INSTANT, parameters=parameters(remove_unsupported=True))
     assert (answer.model, answer.state) == ("", State.DONE)
@@ -434,7 +395,7 @@ def test_quotes_stand_in_if_no_sentence_is_left(
 
 @pytest.mark.parametrize("script", [[FALSE], [AWAY]])
 def test_no_quotes_are_announced_where_none_are_left(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], script: list[Any]
+    monkeypatch: pytest.MonkeyPatch, script: list[Any]
 ) -> None:
     """Neither in place of unsupported sentences nor of a model that is away."""
     use(monkeypatch, ScriptedModel(script))
@@ -457,9 +418,7 @@ def test_a_refusal_names_the_model_that_failed_before_it(
     assert answer.notes == (str(failure),)
 
 
-def test_a_refusal_in_other_words_is_one(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_a_refusal_in_other_words_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It cites nothing, so it is worth nothing: auto tries again before it believes it."""
     other = "I don't know."
     model = ScriptedModel(other, other, rewrite=ABOUT_POOL)
@@ -474,9 +433,7 @@ def test_a_refusal_in_other_words_is_one(
     assert (answer.state, answer.text) == (State.DONE, TRUE)
 
 
-def test_a_claim_that_cites_nothing_is_worth_nothing(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_a_claim_that_cites_nothing_is_worth_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ScriptedModel("The timeout is 47 hours."))
     answer, _ = ask(Mode.INSTANT)
     assert (answer.state, answer.confidence) == (State.DONE, 0.0)
@@ -525,10 +482,7 @@ def test_what_the_search_lacked_and_said_is_told(
     ],
 )
 def test_the_model_may_judge(
-    monkeypatch: pytest.MonkeyPatch,
-    confidences: dict[str, float],
-    reply: str | Exception,
-    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch, reply: str | Exception, verdict: Verdict
 ) -> None:
     """It refuses further sentences; one that fails changes nothing."""
     model = ScriptedModel(TRUE, judge=reply)
@@ -541,9 +495,7 @@ def test_the_model_may_judge(
     assert answer.usage.prompt_tokens == 200
 
 
-def test_characters_that_no_database_holds(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
-) -> None:
+def test_characters_that_no_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the asker, of the model's answer, of its searches."""
     hostile = "\0\ud800"
     split = '{"searches": ["pool\\u0000 \\ud800 size"]}'
@@ -567,15 +519,3 @@ def test_nothing_is_stored_of_an_answer_that_is_not_recorded(
     use(monkeypatch, ScriptedModel(TRUE))
     ask(Mode.INSTANT, is_recorded=False)
     assert not Answer.objects.exists()
-
-
-def test_an_answer_that_is_cut_at_its_longest_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ScriptedModel("Set the timeout to five seconds [1]. And the")
-    model.finish = "length"
-    use(monkeypatch, model)
-    answer, _ = ask(channel="chat")
-    assert answer.is_cut
-    assert answer.notes
-    model = ScriptedModel("Set the timeout to five seconds [1].")
-    use(monkeypatch, model)
-    assert not ask()[0].is_cut

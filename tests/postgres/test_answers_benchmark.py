@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.answers.__main__ import measured
 from search.answers.models import Answer
-from search.tuning.evaluation.collections import EvaluationError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
@@ -73,15 +72,3 @@ def test_figures_of_a_judged_collection(folder: Path, tmp_path: Path) -> None:
     assert mode["with_sources"] == mode["valid_citations"] == 1
     assert 0 < mode["latency_ms"]["p50"] <= mode["latency_ms"]["p95"]
     assert not Answer.objects.exists()
-
-
-def test_errors_say_what_to_do(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="Give the path of a judged collection"):
-        measured([str(tmp_path / "none")])
-    write(folder / "queries.jsonl", [{**row, "metadata": {}} for row in QUERIES])
-    with pytest.raises(EvaluationError, match=r"Give each its answers in queries\.jsonl"):
-        measured([str(folder)])
-    write(folder / "queries.jsonl", QUERIES)
-    (folder / "unanswerable.jsonl").write_text('{"_id": "u1"}\n')
-    with pytest.raises(EvaluationError, match="Line 1"):
-        measured([str(folder)])

@@ -25,7 +25,6 @@ from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse
-from search.presets.shipped import PRESETS
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.fake_chat import Behaviour, FakeChat, Reply, status
@@ -176,11 +175,6 @@ class TestExtraction:
         editing.edit_chunk(chunk, Wish(disabled=True), acting_user=None)
         assert found(document) == {}
 
-    def test_they_go_with_the_document(self) -> None:
-        document = make_document(make_collection(), TOWERS)
-        document.delete()
-        assert not Concept.objects.exists()
-
     def test_another_process_is_as_many_queries_for_long_documents(self) -> None:
         collection = make_collection()
         queries = []
@@ -289,13 +283,6 @@ class TestConceptSignal:
         with CaptureQueriesContext(connection) as captured:
             search("cooling tower", keyword=0.8, concept=0.1, wordnet=0.1)
         assert len(captured) == 3
-
-    @pytest.mark.parametrize(
-        "preset", [preset.profile.name for preset in PRESETS if "concept-rag" not in preset.name]
-    )
-    def test_every_earlier_preset_weighs_neither(self, preset: str) -> None:
-        profile = configuration.current().profile(preset)
-        assert all(not each.concept and not each.wordnet for each in profile.weights.values())
 
 
 class TestStrict:

@@ -337,11 +337,6 @@ class TestLimits:
         assert "allowance" in second.error
         assert second.not_before is not None
 
-    def test_without_limits_nothing_waits(self, second: EmbeddingSpace) -> None:
-        throttle = SharedThrottle(second.pk)
-        for _ in range(50):
-            throttle.take(1_000_000, longest=0)
-
 
 class TestActivating:
     def test_not_before_it_is_whole(self, second: EmbeddingSpace) -> None:

@@ -89,20 +89,6 @@ def test_the_heading_of_a_small_section_is_a_heading() -> None:
     assert hits[0].title in {"Codes", "Index"}
 
 
-def test_s1_29_a_bare_identifier_calls_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-    from ingestion import spaces
-
-    real = spaces.query_embedder()
-    monkeypatch.setattr(
-        type(real), "embed_query", lambda self, text, **options: calls.append(text) or [0.0] * 384
-    )
-    response = search("D40", viewer=AnonymousUser())
-    assert response.results[0].title == "Region D40"
-    assert response.degraded == ()
-    assert calls == []
-
-
 def test_a_code_that_everyone_names_is_left_to_the_keywords() -> None:
     """In a longer query; alone it is still what was asked for."""
     configuration.current()

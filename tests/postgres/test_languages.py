@@ -17,7 +17,6 @@ from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.languages import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
-from ingestion.spaces import sentences
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presentation import marking
@@ -292,10 +291,6 @@ class TestPassagesInOtherLanguages:
         assert by_language["de"].explanation.note == ""
         assert answer.notes[-1].startswith("The question is in another language (German)")
 
-    def test_forced_weights_stay(self) -> None:
-        answer = self.ask(weights=Weights(0.5, 0.5, 0))
-        assert not any(hit.explanation.note for hit in answer.hits)
-
     def test_a_search_keeps_its_three_queries(self) -> None:
         text = GERMAN.partition(".")[0]  # no word is unknown, or spelling asks a fourth
         self.ask(text)
@@ -369,20 +364,3 @@ def _forbidden(*_: object) -> None:
 
 def _fails(*_: object) -> None:
     raise EmbeddingUnavailable("The model is away.")
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (
-            "One long sentence. Another at 3.14 metres! Ok.",
-            ["One long sentence.", "Another at 3.14 metres!"],
-        ),
-        ("水泵站把冷水送到山上。每个月都要加油。", ["水泵站把冷水送到山上。", "每个月都要加油。"]),
-        ("A heading line\n\nThe text below it", ["A heading line", "The text below it"]),
-        ("", []),
-        ("42. 43. 44.", []),
-    ],
-)
-def test_sentences(text: str, found: list[str]) -> None:
-    assert [text[start:end] for start, end in sentences.spans(text)] == found

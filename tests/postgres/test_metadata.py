@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection
 
 from common.accounts.models import User
 from ingestion import services
@@ -110,14 +109,6 @@ class TestServices:
         steps.advance(part.latest_id)
         terms.fold()
         assert "In" in titles("pump meta.client:ACME")
-
-    @pytest.mark.parametrize("value", ["[]", '"x"', "5", "null"])
-    def test_the_database_takes_an_object_only(self, plain: Collection, value: str) -> None:
-        document = upload(plain, "# A").document
-        with pytest.raises(IntegrityError), connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE ingestion_document SET metadata = %s WHERE id = %s", (value, document.pk)
-            )
 
     def test_a_row_is_validated_as_its_form_is(self, plain: Collection) -> None:
         document = upload(plain, "# A").document

@@ -201,10 +201,3 @@ class TestPins:
     def test_filters_hold_for_pins_too(self, rules: Document) -> None:
         Pin.objects.create(query="annual leave -writing", document=rules)
         assert "Rules" not in titles(search("annual leave -writing"))
-
-    def test_costs_no_further_query(self, rules: Document) -> None:
-        Pin.objects.create(query="annual leave", document=rules)
-        search("annual leave")
-        with CaptureQueriesContext(connection) as queries:
-            search("annual leave")
-        assert len(queries) == 3

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connections, transaction
+from django.db import connections
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -115,15 +115,6 @@ def test_a_stale_point_is_never_shown(edge: Any, shelf: Collection, member: User
     deletion.delete(Document.objects.all(), acting_user=None)
     assert held(edge)
     assert found("sliding poise", member) == []
-
-
-def test_a_change_that_is_rolled_back_leaves_no_row(edge: Any, shelf: Collection) -> None:
-    document = make_document(shelf, BEAM)
-    before = PointChange.objects.count()
-    with transaction.atomic():
-        deletion.delete([document], acting_user=None)
-        transaction.set_rollback(True)
-    assert PointChange.objects.count() == before
 
 
 def test_a_site_without_an_engine_keeps_no_rows(shelf: Collection) -> None:

@@ -7,7 +7,6 @@ from django.db import IntegrityError, transaction
 
 from search.models import ClassRule
 from search.query.shipped_rules import RULES
-from search.tuning.installing import install_presets
 
 pytestmark = pytest.mark.django_db
 
@@ -20,13 +19,6 @@ def test_are_installed_in_their_order() -> None:
     assert [name for name, _ in shipped_rows()] == [rule.name for rule in RULES]
     for row in ClassRule.objects.all():
         row.full_clean()
-
-
-def test_installing_again_changes_no_row() -> None:
-    ClassRule.objects.filter(position=10).update(confidence=0.5)
-    before = list(ClassRule.objects.values())
-    install_presets()
-    assert list(ClassRule.objects.values()) == before
 
 
 @pytest.mark.parametrize("fields", [{}, {"pattern": "x", "predicate": "is_name"}])

@@ -121,18 +121,28 @@ def test_the_model_makes_a_follow_up_standalone(
     assert "How large is the connection pool?" in model.prompts[2]
 
 
-BAD_REPLIES = ["no JSON", '{"question": ""}', '{"question": "' + "x" * 9999 + '"}']
-
-
-@pytest.mark.parametrize("reply", BAD_REPLIES, ids=["no JSON", "empty", "too long"])
+@pytest.mark.parametrize(
+    ("reply", "degraded"),
+    [
+        ("no JSON", ()),
+        ('{"question": ""}', ()),
+        ('{"question": "' + "x" * 9999 + '"}', ()),
+        (ModelUnavailable("timeout", "It is silent."), ("model",)),
+    ],
+    ids=["no JSON", "empty", "too long", "away"],
+)
 def test_a_bad_rewriting_leaves_the_rule(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread, reply: str
+    monkeypatch: pytest.MonkeyPatch,
+    thread: Thread,
+    reply: str | Exception,
+    degraded: tuple[str, ...],
 ) -> None:
-    text = "Set the timeout to five seconds [1]."
-    use(monkeypatch, ScriptedModel(text, text, standalone=reply))
+    use(monkeypatch, None)
     ask(thread, FIRST)
+    use(monkeypatch, ScriptedModel("Set the timeout to five seconds [1].", standalone=reply))
     answer = ask(thread, "And how large is it?")
     assert answer.searched_for == "And how large is it? connection timeout Postgres"
+    assert answer.degraded == degraded
 
 
 def test_an_event_comes_before_the_model_is_asked(
@@ -168,17 +178,6 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
     )
     assert isinstance(end, Failed)
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
-
-
-def test_a_model_that_is_away_leaves_the_rule(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread
-) -> None:
-    use(monkeypatch, None)
-    ask(thread, FIRST)
-    use(monkeypatch, ScriptedModel(standalone=ModelUnavailable("timeout", "It is silent.")))
-    answer = ask(thread, "And how large is it?")
-    assert "Postgres" in answer.searched_for
-    assert answer.degraded == ("model",)
 
 
 def test_what_is_searched_for_can_be_edited(

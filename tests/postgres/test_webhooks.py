@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -227,14 +226,6 @@ class TestEvents:
         ((event, data),) = told(hook)
         assert (event, data["state"], data["error"]) == ("document.failed", "failed", "damaged")
         assert "secret-plan" not in hook.deliveries.get().body
-
-    def test_an_undone_transaction_tells_nothing(self, hook: Webhook, administrator: User) -> None:
-        document = make_document(make_collection("Harbour"), HARBOUR)
-        with transaction.atomic():
-            services.delete([document], acting_user=administrator)
-            transaction.set_rollback(True)
-
-        assert [event for event, _ in told(hook)] == ["document.ready"]
 
     def test_only_what_it_asks_for_is_told(self, site: Site, administrator: User) -> None:
         harbour, inland = make_collection("Harbour"), make_collection("Inland")

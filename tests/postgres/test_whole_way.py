@@ -13,7 +13,6 @@ from pytest import approx
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -24,7 +23,7 @@ from ingestion.models import (
     Visibility,
 )
 from search.domain import OPTIONAL, QueryClass, Signal, Weights
-from search.errors import NoActiveProfile, QueryTooLong, UnknownProfile
+from search.errors import NoActiveProfile, UnknownProfile
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.retrieval import Filters
@@ -89,14 +88,6 @@ class TestAnUpload:
         for chunk in version.chunks.all():
             assert version.text[chunk.start : chunk.end] == chunk.text
 
-    def test_the_same_bytes_twice_make_one_document(self) -> None:
-        collection = make_collection()
-        first = upload(collection, PUMPS, file_name="pumps.md")
-        second = upload(collection, PUMPS, file_name="copy.md")
-        assert second.duplicate
-        assert second.document == first.document
-        assert Document.objects.count() == 1
-
     def test_a_file_without_text_fails_with_words_for_people(self) -> None:
         document = make_document(make_collection(), "   \n \n", file_name="blank.txt")
         assert document.latest is not None
@@ -139,16 +130,6 @@ class TestANewVersion:
         assert states == {1: State.SUPERSEDED, 2: State.READY}
 
 
-class TestDeletion:
-    def test_leaves_no_chunk_frequency_or_file(self) -> None:
-        document = make_document(make_collection(), PUMPS, file_name="pumps.md")
-        assert services.purge([document], acting_user=None) == 1
-        terms.fold()
-        assert Chunk.objects.count() == 0
-        assert TermFrequency.objects.count() == 0
-        assert titles("pump") == []
-
-
 class TestReprocessing:
     def test_makes_equal_chunks_from_the_same_file(self) -> None:
         document = make_document(make_collection(), PUMPS, file_name="pumps.md")
@@ -183,11 +164,6 @@ class TestAQuery:
             make_document(collection, CATS, file_name="cats.md")
             yield
 
-    def test_costs_three_queries(self, django_assert_num_queries) -> None:
-        search("pump", viewer=NOBODY)
-        with django_assert_num_queries(3):
-            search("replace worn bearings", viewer=NOBODY)
-
     @pytest.mark.parametrize(
         "text",
         ["", "   ", "'", '"', "'; DROP TABLE ingestion_chunk; --", "a & | ! <-> :*", "\x00pump",
@@ -197,11 +173,6 @@ class TestAQuery:
     def test_of_any_text_never_errors(self, text: str) -> None:
         response = search(text, viewer=NOBODY)
         assert response.total >= 0
-
-    def test_over_the_limit_says_so(self) -> None:
-        """S5-01, with a higher limit: docs/presets.md."""
-        with pytest.raises(QueryTooLong, match="limit is 4000"):
-            search("x" * 4001, viewer=NOBODY)
 
     def test_weights_asked_for_are_used_and_named(self) -> None:
         only_keywords = Choices(weights=Weights(0, 1, 0), query_class=QueryClass.DEBUG)
@@ -222,14 +193,6 @@ class TestAQuery:
         active.save()
         with pytest.raises(NoActiveProfile, match="Publish one"):
             search("pump", viewer=NOBODY)
-
-    def test_pages_do_not_change_the_order(self) -> None:
-        whole = search("pump cats", viewer=NOBODY, page_size=10)
-        pages = [
-            search("pump cats", viewer=NOBODY, page=page, page_size=1).results[0].hit.candidate
-            for page in range(1, whole.total + 1)
-        ]
-        assert pages == [result.hit.candidate for result in whole.results]
 
 
 def test_receive_refuses_an_empty_file_and_stores_nothing() -> None:

@@ -11,17 +11,13 @@ from pathlib import Path
 import pytest
 
 from ingestion.identifiers import (
-    DEFAULT_PATTERNS,
     Pattern,
     UnsafeExpression,
-    check_pattern,
     expression,
     find_identifiers,
     matches,
     regex_problems,
 )
-from search.query.rule_classifier import pattern_problems
-from search.query.shipped_rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,14 +79,6 @@ def test_what_re2_lacks_is_refused_in_a_sentence(regex: str, word: str) -> None:
     assert word in problem
     assert problem.endswith(".")
     assert "{1,8}" not in problem
-
-
-def test_shipped_patterns_and_rules_all_work() -> None:
-    for pattern in DEFAULT_PATTERNS:
-        assert check_pattern(pattern) == [], pattern.name
-    for rule in RULES:
-        if rule.pattern:
-            assert pattern_problems(rule.pattern) == [], rule.name
 
 
 @pytest.mark.parametrize(

@@ -146,13 +146,6 @@ def test_a_query_that_is_one_identifier_needs_no_embedder(query: str, single: bo
     assert is_single_identifier(query) is single
 
 
-def test_offsets_point_into_the_text() -> None:
-    text = "Straße ß: INC-2024-0042, d 40"
-    for found in [*find_identifiers(text), *query_identifiers(text)]:
-        assert text[found.start : found.end] == found.text
-    assert [found.canonical for found in query_identifiers(text)] == ["inc2024-0042", "d40"]
-
-
 def test_the_forms_of_a_record_are_stored_strongest_first() -> None:
     (found,) = find_identifiers("INC-2024-0042")
     assert index_forms(found) == (("inc2024-0042", 1.0), ("2024-0042", 0.6), ("0042", 0.6))
@@ -177,11 +170,7 @@ def test_the_patterns_that_ship_pass_their_own_check(pattern: Pattern) -> None:
 @pytest.mark.parametrize(
     ("pattern", "sentence"),
     [
-        (Pattern("x", "[", "lower", ("a",)), "Not a valid regular expression"),
         (Pattern("x", "a", "nope", ("a",)), "Unknown normaliser 'nope'"),
-        (Pattern("x", "a*", "lower", ("a",)), "matches an empty text"),
-        (Pattern("x", "a(?!b)", "lower", ("a",)), "Looking ahead or behind"),
-        (Pattern("x", r"(\w)\1", "lower", ("aa",)), "Back-references are not possible"),
         (Pattern("x", "a++", "lower", ("a",)), "Possessive repeats"),
         (Pattern("x", "a" * 700, "lower", ("a",)), "longer than"),
         (Pattern("x", "INC-[0-9]+", "code"), "at least one example"),

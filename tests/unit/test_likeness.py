@@ -20,18 +20,19 @@ def test_a_group_is_as_near_as_its_members_on_average() -> None:
     assert nearest_group(asked, members[1:], [3, 3], at_least=0.53) is None
 
 
-def test_of_equally_near_groups_the_oldest() -> None:
-    members = np.array([EAST, EAST], dtype=np.float32)
-    assert nearest_group(unit(EAST), members, [9, 4]) == 4
-
-
-def test_no_groups_yet() -> None:
-    assert nearest_group(unit(EAST), np.empty((0, 2), dtype=np.float32), []) is None
-
-
-def test_the_zero_vector_is_near_nothing() -> None:
-    members = np.array([EAST], dtype=np.float32)
-    assert nearest_group(unit([0.0, 0.0]), members, [1]) is None
+@pytest.mark.parametrize(
+    ("asked", "members", "groups", "nearest"),
+    [
+        (EAST, [EAST, EAST], [9, 4], 4),
+        (EAST, np.empty((0, 2)), [], None),
+        ([0.0, 0.0], [EAST], [1], None),
+    ],
+    ids=["of equally near ones the oldest", "no groups yet", "the zero vector"],
+)
+def test_the_nearest(
+    asked: list[float], members: list[list[float]], groups: list[int], nearest: int | None
+) -> None:
+    assert nearest_group(unit(asked), np.array(members, np.float32), groups) == nearest
 
 
 @pytest.mark.parametrize(

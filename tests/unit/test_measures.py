@@ -16,10 +16,6 @@ def only(qrels: dict[str, dict[str, int]], ranking: list[str]) -> dict[str, floa
     return measure(qrels, {"q": ranking})["q"]
 
 
-def test_measures_are_named_as_the_field_names_them() -> None:
-    assert NAMES == ("nDCG@10", "R@10", "R@100", "RR@10", "P@5", "Success@1")
-
-
 def test_graded_ranking_by_hand() -> None:
     found = only(QRELS, ["c", "b", "x", "a"])
 
@@ -35,11 +31,6 @@ def test_graded_ranking_by_hand() -> None:
             "Success@1": 0,
         }
     )
-
-
-def test_perfect_ranking_measures_one() -> None:
-    found = only(QRELS, ["a", "b"])
-    assert found["nDCG@10"] == found["RR@10"] == found["Success@1"] == 1
 
 
 def test_relevant_document_at_rank_11_is_beyond_ten_and_within_a_hundred() -> None:
@@ -71,12 +62,6 @@ def test_empty_ranking_measures_zero_and_counts_in_the_mean() -> None:
 def test_query_that_was_not_asked_does_not_count() -> None:
     values = measure({"q": {"a": 1}, "r": {"a": 1}}, {"q": ["a"]})
     assert list(values) == ["q"]
-
-
-def test_means_over_some_queries() -> None:
-    values = measure({"q": {"a": 1}, "r": {"a": 1}}, {"q": ["a"], "r": []})
-    assert means(values, ["q"])["nDCG@10"] == 1
-    assert means(values, []) == {}
 
 
 def values_of(*figures: float) -> dict[str, dict[str, float]]:

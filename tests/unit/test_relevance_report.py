@@ -29,34 +29,27 @@ def measured(document: Path, release: str, commit: str = UNKNOWN) -> Path:
     return document
 
 
-def later(monkeypatch: pytest.MonkeyPatch, *releases: str) -> None:
-    monkeypatch.setattr(report, "releases", lambda: [*releases, "0.1.0"])
-
-
 def test_the_tables_of_this_repository_are_young_enough() -> None:
     assert report.outdated(settings.BASE_DIR / "docs" / "relevance.md") == ""
 
 
-def test_one_release_later_they_still_hold(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later(monkeypatch, "0.2.0")
-    assert report.outdated(measured(document, "0.1.0")) == ""
-
-
-def test_two_releases_later_other_code_needs_other_tables(
-    document: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("releases", "differs", "said"),
+    [
+        (["0.2.0"], True, ""),
+        (["0.3.0", "0.2.0"], True, "0.3.0 is more than one release later"),
+        (["0.3.0", "0.2.0"], False, ""),
+    ],
+    ids=["one release later", "two", "two, of the same code"],
+)
+def test_tables_hold_for_one_release_more_and_for_the_same_code(
+    document: Path, monkeypatch: pytest.MonkeyPatch, releases: list[str], differs: bool, said: str
 ) -> None:
-    later(monkeypatch, "0.3.0", "0.2.0")
+    monkeypatch.setattr(report, "releases", lambda: [*releases, "0.1.0"])
+    monkeypatch.setattr(report, "_differs_from", lambda commit: differs)
     problem = report.outdated(measured(document, "0.1.0"))
-    assert "0.3.0 is more than one release later" in problem
-    assert "make relevance" in problem
-
-
-def test_two_releases_later_the_same_code_does_not(
-    document: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later(monkeypatch, "0.3.0", "0.2.0")
-    monkeypatch.setattr(report, "_differs_from", lambda commit: False)
-    assert report.outdated(measured(document, "0.1.0")) == ""
+    assert said in problem
+    assert ("make relevance" in problem) is bool(said) is bool(problem)
 
 
 def test_tables_that_name_no_commit_are_refused(document: Path) -> None:

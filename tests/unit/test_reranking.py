@@ -76,13 +76,11 @@ class TestShare:
         assert chunks(hits) == [3, 2, 1]
         assert [hit.score for hit in hits] == approx([0.32, 0.24, 0.16])
 
-    def test_none_leaves_the_ranking(self) -> None:
-        found = [scored(1, 0.8), scored(2, 0.6)]
-        hits = ranked(found, {1: 0.0, 2: 1.0}, 0.0).hits
-        assert [(hit.chunk_id, hit.score) for hit in hits] == [(1, 0.8), (2, 0.6)]
-
-    def test_without_strengths_the_ranking_stays(self) -> None:
-        hits = ranked([scored(1, 0.8), scored(2, 0.6)], {}, 0.5).hits
+    @pytest.mark.parametrize(("strengths", "share"), [({1: 0.0, 2: 1.0}, 0.0), ({}, 0.5)])
+    def test_none_or_no_strengths_leave_the_ranking(
+        self, strengths: dict[int, float], share: float
+    ) -> None:
+        hits = ranked([scored(1, 0.8), scored(2, 0.6)], strengths, share).hits
         assert [(hit.chunk_id, hit.score) for hit in hits] == [(1, 0.8), (2, 0.6)]
 
     def test_a_first_passage_that_was_not_read_keeps_its_score(self) -> None:

@@ -24,7 +24,6 @@ from search.presentation.snippets import (
     MARK_END,
     MARK_START,
     highlight,
-    mark_names,
     shows_a_mark,
     snippet,
 )
@@ -70,28 +69,6 @@ def test_no_text_breaks_it_or_leaks_markup(text: str) -> None:
     assert MARK_START not in html
     assert MARK_END not in html
     assert set(re.findall(r"<[^>]*>", html)) <= {"<mark>", "</mark>"}
-
-
-def names_word_by_word(marked: str) -> str:
-    """`mark_names` as it was: every word is looked at, with an underscore or without."""
-
-    def whole(least: float) -> str:
-        return re.sub(
-            rf"[\w{MARK_START}{MARK_END}]+",
-            lambda found: snippets._whole_name(found.group(), least),
-            marked,
-        )
-
-    named = whole(0.5)
-    if MARK_START in marked and MARK_START not in named:
-        named = whole(0)
-    return snippets._JOINTS.sub(r"\1", named)
-
-
-@settings(max_examples=examples(200))
-@given(st.text(alphabet=f"aé9_ .:->\n{MARK_START}{MARK_END}", max_size=60))
-def test_names_are_marked_as_when_every_word_was_looked_at(text: str) -> None:
-    assert mark_names(text) == names_word_by_word(text)
 
 
 @given(st.text(alphabet="aéЖ中. 9\n", max_size=200))

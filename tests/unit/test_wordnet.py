@@ -118,9 +118,3 @@ class TestInstalled:
         for part, word in random.Random(7).sample(lines, 2_000):
             assert whole.base_forms(word, part)[0] == word
             assert whole.senses(word)
-
-    def test_knows_what_a_reader_means(self) -> None:
-        whole = installed()
-        assert graded(whole, "car")["automobile"] == 0.6
-        assert "mouse" in graded(whole, "mice")
-        assert "cardiac arrest" not in graded(whole, "apple")

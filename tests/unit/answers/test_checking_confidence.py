@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.answers.checking.verdicts import (
-    field_factor,
     product_confidence,
     snippet_found,
     source_credit,
@@ -22,23 +21,6 @@ def sentence(verdict: Verdict, credit: float = 1.0) -> Sentence:
 
 GOOD, BAD = sentence(Verdict.SUPPORTED), sentence(Verdict.UNSUPPORTED)
 NONE = sentence(Verdict.UNCHECKED, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("exists", "snippet", "expected"),
-    [(True, True, 1.0), (True, False, 0.7), (False, False, 0.0), (False, True, 0.0)],
-)
-def test_source_credit(exists: bool, snippet: bool, expected: float) -> None:
-    """S4-16."""
-    assert source_credit(exists, snippet) == approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("rate", "expected"), [(0, 0.6), (0.25, 0.7), (0.5, 0.8), (0.75, 0.9), (1, 1.0)]
-)
-def test_field_factor(rate: float, expected: float) -> None:
-    """S4-17."""
-    assert field_factor(rate) == approx(expected)
 
 
 @pytest.mark.parametrize(

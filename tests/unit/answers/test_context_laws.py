@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -33,7 +34,7 @@ def libraries(draw: st.DrawFn) -> tuple[dict[int, str], list[Piece], list[Piece]
         )
         chunks += made
     order = draw(st.permutations(chunks))[: draw(st.integers(1, len(chunks)))]
-    hits = [_ranked(chunk, rank) for rank, chunk in enumerate(order, 1)]
+    hits = [replace(chunk, rank=rank, score=1 / rank) for rank, chunk in enumerate(order, 1)]
     return texts, hits, chunks
 
 
@@ -45,11 +46,6 @@ parameters = st.builds(
     expand=st.booleans(),
 )
 Library = tuple[dict[int, str], list[Piece], list[Piece]]
-
-
-def _ranked(chunk: Piece, rank: int) -> Piece:
-    values = {name: getattr(chunk, name) for name in Piece.__dataclass_fields__}
-    return Piece(**{**values, "rank": rank, "score": 1 / rank})
 
 
 def _around(hits: Sequence[Piece], chunks: Sequence[Piece]) -> list[Piece]:
@@ -133,15 +129,8 @@ def test_a_larger_budget_keeps_the_best_passage(
     library: Library, parameters: AnswerParameters, more: int
 ) -> None:
     small = _made(library, parameters)
-    large = _made(
-        library,
-        AnswerParameters(
-            context_tokens=parameters.context_tokens + more,
-            min_passages=parameters.min_passages,
-            max_passages=parameters.max_passages,
-            expand=parameters.expand,
-        ),
-    )
+    budget = parameters.context_tokens + more
+    large = _made(library, replace(parameters, context_tokens=budget))
     best = next(hit.chunk_id for hit in library[1] if hit.rank == 1)
 
     def held(context: Context) -> list[str]:

@@ -7,7 +7,6 @@ import pytest
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import AnswerParameters
 from search.answers.making.followups import content_words, follows_up, joined, rarest
-from search.answers.making.modes import escalates
 from search.answers.making.searching import distinct, limited
 from search.domain import QueryClass
 from search.query import parse
@@ -49,21 +48,6 @@ def test_a_question_takes_along_what_it_lacks() -> None:
     assert text == "And the rope of it? D-40 region"
     assert joined("And it?", previous, ("region",), most=12) == "And it? D-40"
     assert joined("And it?", previous, ("region",), most=7) == "And it?"
-
-
-@pytest.mark.parametrize(
-    ("confidence", "has_model", "again"),
-    [
-        (0.29, True, True),
-        (0.3, True, False),
-        (0.29, False, False),
-        (None, True, False),
-        (0, True, True),
-    ],
-)
-def test_escalation(confidence: float | None, has_model: bool, again: bool) -> None:
-    """S4-15: strictly below .3, and only with a model."""
-    assert escalates(confidence, has_model) is again
 
 
 def test_the_limit_of_a_class() -> None:

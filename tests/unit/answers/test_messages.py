@@ -18,7 +18,6 @@ from search.answers.generating.messages import (
     repair_messages,
 )
 from search.answers.prompts import REFUSAL, SYSTEM_PROMPT, VARIABLES, check_prompt
-from tests.support.fake_chat import quotes_first
 
 PARAMETERS = AnswerParameters(system_prompt=SYSTEM_PROMPT, refusal=REFUSAL)
 TODAY = date(2026, 11, 23)
@@ -203,15 +202,6 @@ def test_what_a_prompt_about_questions_is_given_stands_in_json() -> None:
     assert many[1]["content"].count("Question") == messages.EARLIER
     for each in (messages.rewrite_messages("a\nb"), messages.split_messages("a\nb", 4)):
         assert each[1]["content"] == '{"question": "a\\nb"}'
-
-
-def test_the_scripted_server_finds_the_passages() -> None:
-    """`fake_chat` quotes the first sentence of the first one, unless a script says otherwise."""
-    system, user = prompt(passage(1, "It closes\nafter 30 s. Then it opens."), passage(2, "No."))
-    body = {"messages": [{"content": system}, {"content": user}]}
-    sent = b"".join(part for part in quotes_first(body).parts if isinstance(part, bytes))
-    pieces = re.findall(rb'"content": "([^"]*)"', sent)
-    assert b"".join(pieces) == b"It closes after 30 s [1]."
 
 
 def test_the_shipped_prompt_is_valid() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -187,24 +188,13 @@ def test_without_terms_rare_words_weigh_more_and_stop_words_nothing() -> None:
 
 def test_confidence_cosine_type_and_words_raise_the_answerability() -> None:
     usual = AnswerabilityFeatures(0.5, 0.5, 0.5, True, False, False)
-    assert probability(AnswerabilityFeatures(0.9, 0.5, 0.5, True, False, False)) > probability(
-        usual
-    )
-    assert probability(AnswerabilityFeatures(0.5, 0.9, 0.5, True, False, False)) > probability(
-        usual
-    )
-    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.9, True, False, False)) > probability(
-        usual
-    )
-    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, False, False, False)) < probability(
-        usual
-    )
-    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, True, True, False)) < probability(usual)
-    assert probability(AnswerabilityFeatures(0.5, 0.5, 0.5, True, False, True)) < probability(usual)
-    unknown, known = AnswerabilityFeatures(None, None, 0.5, True, False, False), USUAL_CONFIDENCE
-    assert probability(unknown) == probability(
-        AnswerabilityFeatures(known, None, 0.5, True, False, False)
-    )
+    names = [field.name for field in fields(usual)]
+    for name, value in zip(names, (0.9, 0.9, 0.9, False, True, True), strict=True):
+        other = probability(replace(usual, **{name: value}))
+        assert (other > probability(usual)) is (value == 0.9), name
+    unknown = replace(usual, **{names[0]: None, names[1]: None})
+    known = replace(unknown, **{names[0]: USUAL_CONFIDENCE})
+    assert probability(unknown) == probability(known)
 
 
 def test_an_identifier_is_answered_as_surely_as_it_was_found() -> None:

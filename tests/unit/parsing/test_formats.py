@@ -139,11 +139,6 @@ def test_the_only_top_heading_is_the_title(parse: Parse, source: str, title: str
     assert document.title == title
 
 
-def test_bytes_are_the_same_every_time() -> None:
-    for build in (builders.make_docx, builders.make_pdf, builders.make_epub, builders.make_odt):
-        assert build() == build()
-
-
 @pytest.mark.parametrize(
     ("package", "file_type"), [("liteparse", filetypes.PDF), ("anydoc", filetypes.DOCX)]
 )

@@ -13,7 +13,6 @@ from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.parts import without_contents
 from ingestion.parsing.formats.pdf_layout import Page, Placed, with_headings
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line, joined_lines
-from tests.samples import builders
 
 from .conftest import Parse
 from .shorthand import h, p, table
@@ -328,12 +327,3 @@ def test_a_long_table_repeats_its_header_and_cuts_no_row() -> None:
     lines = [draft.text.split("\n") for draft in drafts]
     assert all(text[0] == "Region | Area" for text in lines)
     assert [row for text in lines for row in text[1:]] == [" | ".join(row) for row in rows]
-
-
-def test_builders_pdf_has_lists_and_tables(parse: Parse) -> None:
-    blocks = parse(builders.make_pdf(), "a.pdf").blocks
-    items = [block.text for block in blocks if block.kind is BlockKind.LIST_ITEM]
-    (grid,) = [block for block in blocks if block.kind is BlockKind.TABLE]
-    assert items == ["beam", "hook"]
-    assert grid.has_header
-    assert grid.rows[0] == ("Region", "Area (km2)")
