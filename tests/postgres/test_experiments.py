@@ -197,11 +197,6 @@ class TestWhoSeesWhat:
             assert searched(RISE, choices=choices).trial is None
         assert search(RISE, viewer=None).trial is None
 
-    def test_only_the_share_takes_part(self, harbour: dict[str, Document]) -> None:
-        started(published(KEYWORDS_ONLY), Kind.SPLIT, share=0.3)
-        parts = [searched("ferry", f"browser {number}").trial for number in range(20)]
-        assert 0 < sum(part is not None for part in parts) < 15
-
     def test_a_running_experiment_costs_a_search_no_query(
         self, harbour: dict[str, Document], django_assert_num_queries: Any
     ) -> None:

@@ -148,14 +148,6 @@ class TestGrouping:
 
         assert list(GapSign.objects.values_list("wording__query", "kind", "visitor")) == held
 
-    def test_in_small_batches_as_in_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gathering, "BATCH", 1)
-        for query in (*HOLIDAYS, VPN):
-            make_event(query, total=0)
-
-        assert gathering.gather() == 3
-        assert Gap.objects.count() == 2
-
     def test_without_the_model_it_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
         make_event(VPN, total=0)
 

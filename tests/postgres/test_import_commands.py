@@ -92,24 +92,6 @@ def test_second_run_ingests_only_what_changed(folder: Path) -> None:
     assert "longer now" in texts[0]
 
 
-def test_unchanged_folder_does_nothing(folder: Path) -> None:
-    import_(folder)
-    before = list(DocumentVersion.objects.order_by("pk").values())
-    printed = import_(folder)
-
-    assert "2 duplicate" in printed
-    assert list(DocumentVersion.objects.order_by("pk").values()) == before
-
-
-def test_same_bytes_under_another_name_are_one_document(folder: Path) -> None:
-    (folder / "copy.md").write_bytes((folder / "beam.md").read_bytes())
-    printed = import_(folder)
-
-    assert Document.objects.count() == 2
-    assert "Duplicate: copy.md: The collection holds these bytes already, as “" in printed
-    assert "2 added, 1 duplicate" in printed
-
-
 def test_named_files_are_one_import_and_each_must_be_readable(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

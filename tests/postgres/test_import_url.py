@@ -157,10 +157,6 @@ def test_off_unless_switched_on(collection: Collection) -> None:
     ("origin", "options", "message"),
     [
         ("http://127.0.0.1/", {}, "internal address"),
-        ("http://[::1]/", {}, "internal address"),
-        ("https://user:pw@example.org/", {}, "user name or password"),
-        ("file:///etc/passwd", {}, "https://"),
-        ("https://example.org:22/", {}, "Port 22"),
         ("https://example.org/", {"depth": 11}, "depth must be"),
         ("https://example.org/", {"max_pages": 100_000}, "max_pages must be"),
         ("https://example.org/", {"depth": "2"}, "depth must be"),

@@ -102,17 +102,9 @@ def test_the_same_archive_again_changes_nothing_and_a_newer_one_brings_up_to_dat
     assert DocumentVersion.objects.count() == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        ("../../etc/passwd.md", "etc/passwd.md"),
-        ("/root/a.md", "root/a.md"),
-        ("C:\\docs\\b.md", "docs/b.md"),
-        ("a\u202egnp.md", "agnp.md"),
-    ],
-)
-def test_names_in_an_archive_lead_nowhere_but_down(name: str, kept: str) -> None:
-    assert states(finish(start({name: "# A\n\nText."}))) == {kept: "added"}
+def test_names_in_an_archive_lead_nowhere_but_down() -> None:
+    of = finish(start({"../../etc/passwd.md": "# A\n\nText."}))
+    assert states(of) == {"etc/passwd.md": "added"}
 
 
 def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any) -> None:

@@ -167,14 +167,6 @@ def test_plain_text_keeps_its_lexemes(config: str, db: None) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
-@given(text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40))
-def test_postgres_reads_as_python_does(text: str, db: None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {spaced_sql('%s')}", [text])
-        assert cursor.fetchone()[0] == spaced(text)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(text=st.text(alphabet="北京大学のカガｶﾞประเที่한국ာမက az1.,。“”—-\"'\\:", max_size=30))
 def test_no_mixture_of_scripts_is_an_error(text: str, library: None) -> None:
     with connection.cursor() as cursor:

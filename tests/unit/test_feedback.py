@@ -80,10 +80,6 @@ class TestFeedback:
         (hit,) = rank(found, Weights(0, 1, 0), made(feedback=0.5))
         assert hit.score == 1
 
-    def test_a_negative_weight_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="0 or more"):
-            made(feedback=-0.1)
-
 
 MANY = "replace worn bearing pump house north wall"
 

@@ -108,6 +108,11 @@ class TestFusions:
             pytest.param({"both_factor": 0.5}, "must be 1 or more", id="factor below 1"),
             pytest.param({"depth": 0}, "1 candidate or more", id="depth of 0"),
             pytest.param({"rrf_k": 0}, "1 or more", id="k of 0"),
+            pytest.param({"feedback": -0.1}, "0 or more", id="negative feedback"),
+            pytest.param({"short_lean": 1.5}, r"\[0, 1\]", id="lean above 1"),
+            pytest.param({"wordnet_cap": 1.5}, "cap of WordNet", id="cap above 1"),
+            pytest.param({"rerank": 1.1}, r"\[0, 1\]", id="share above 1"),
+            pytest.param({"rerank": float("nan")}, r"\[0, 1\]", id="share of no number"),
         ],
     )
     def test_refuses_constants_that_make_no_sense(self, wrong: dict, words: str) -> None:

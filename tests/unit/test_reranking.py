@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -113,11 +112,6 @@ class TestShare:
     def test_the_pinned_document_stays_first(self) -> None:
         found = [scored(1, 0.9), Candidate(2, 20, {Signal.VECTOR: 0.1}, pin=0)]
         assert chunks(ranked(found, {1: 1.0, 2: 0.0}, 1.0).hits) == [2, 1]
-
-    @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
-    def test_a_share_outside_its_range_is_refused(self, share: float) -> None:
-        with pytest.raises(ValueError, match=r"\[0, 1\]"):
-            Profile("wrong", 1, {}, rerank=share)
 
 
 def adjustments(hit: Hit) -> Sequence[tuple[object, object]]:

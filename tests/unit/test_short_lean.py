@@ -12,7 +12,6 @@ from pytest import approx
 from search.domain import (
     Candidate,
     Classification,
-    Profile,
     Query,
     QueryClass,
     Signal,
@@ -106,8 +105,3 @@ def test_what_was_decided_otherwise_stays() -> None:
     for found in (forced, lookup, off):
         assert found.weights == WEIGHTS
     assert alone.weights == Weights(0, 1, 0)
-
-
-def test_a_lean_outside_its_range_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        Profile("wrong", 1, {}, short_lean=1.5)

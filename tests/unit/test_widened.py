@@ -130,11 +130,6 @@ def test_the_weights_keep_their_sum_and_the_cap(
         assert after.weights.of(signal) == weights.of(signal)
 
 
-def test_a_cap_out_of_range_is_refused() -> None:
-    with pytest.raises(ValueError, match="cap of WordNet"):
-        Profile("wrong", 1, {}, wordnet_cap=1.5)
-
-
 def test_it_asks_for_concepts_whatever_their_weight() -> None:
     """concept-rag:concept gives concepts no weight, and its rule reads them all the same."""
     profile = BY_NAME["concept-rag:concept"]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ingestion.domain import ParsedDocument
@@ -417,31 +414,6 @@ import os
 (source.scratch / "a").chmod(0)
 return "left" """
     assert _inside(room, body) == "left"
-
-
-def test_a_child_killed_from_outside(room: Room, scratch_root: Path) -> None:
-    """As by the kernel when memory runs out. Once is no verdict on the file; twice is."""
-    killed: list[int] = []
-
-    def kill() -> None:
-        deadline = time.monotonic() + 10
-        while len(killed) < 2 and time.monotonic() < deadline:
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    is_child = process.name() != "pandoc" and process.pid not in killed
-                    if is_child and process.cwd().startswith(str(scratch_root)):
-                        process.send_signal(signal.SIGKILL)
-                        killed.append(process.pid)
-                except psutil.Error:
-                    continue
-            time.sleep(0.01)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    message = room.refusal("|a" * 40_000, "a.rst")
-    killer.join()
-    assert "stopped its parser twice" in message
-    assert room.read("healthy", "a.txt").blocks[0].text == "healthy"
 
 
 # --- scratch directories -----------------------------------------------------------------------
