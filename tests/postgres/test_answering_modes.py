@@ -235,7 +235,7 @@ def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
     model = ScriptedModel(text, TRUE, rewrite=ABOUT_POOL)
     model.finish = "length"
     use(monkeypatch, model)
-    answer, _ = ask(Mode.AUTO, parameters=NARROW)
+    answer, _ = ask(Mode.AUTO, parameters=NARROW, channel="chat")
     assert answer.is_cut
     assert answer.notes
     assert model.calls == ["answer"]

@@ -330,19 +330,6 @@ class TestClassify:
         assert classify(query, rules).rule == "a"
         assert classify(query, rules[::-1]).rule == "b"
 
-    @pytest.mark.parametrize(
-        ("text", "query_class"),
-        [
-            ("Unterschied zwischen EKF und UKF", "comparison"),
-            ("der Drucker druckt nicht", "debug"),
-            ("wie schreibe ich eine Migration?", "code"),
-            ("was ist Lokalisierung", "concept"),
-            ("Urlaub beantragen", "general"),
-        ],
-    )
-    def test_german(self, text: str, query_class: str) -> None:
-        assert class_of(text) == query_class
-
 
 class TestCheckRule:
     @pytest.mark.parametrize(
