@@ -31,7 +31,7 @@ from ingestion.documents.deletion import (
     restore,
     restore_collection,
 )
-from ingestion.documents.editing import Wish, edit_chunk, place, undo
+from ingestion.documents.editing import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp
@@ -55,7 +55,6 @@ __all__ = [
     "edit_chunk",
     "make_current",
     "move",
-    "place",
     "purge",
     "purge_bin",
     "purge_collection_later",

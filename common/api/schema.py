@@ -35,8 +35,6 @@ TAGS = {
     "imports": "Imports of many files or pages",
     "watched-folders": "Folders that collections mirror",
     "concepts": "Characteristic phrases of documents",
-    "identifier-patterns": "Kinds of identifiers",
-    "embedding-spaces": "Embedding models and their vectors",
     "pins": "Documents pinned to a question",
     "hides": "Documents hidden from questions",
     "synonyms": "Words of one meaning",

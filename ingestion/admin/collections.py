@@ -10,9 +10,9 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import Group
 from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, StreamingHttpResponse
-from django.urls import reverse, reverse_lazy
+from django.urls import reverse
 from django.utils.functional import lazy
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -107,15 +107,10 @@ class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: 
             _("Processing"),
             {
                 "fields": ("language", "chunk_tokens", "overlap_tokens"),
-                "description": lazy(format_html, str)(
-                    '{} <a class="text-link" href="{}">{}</a>',
-                    _(
-                        "Documents are split into passages (chunks). Small passages give more "
-                        "precise results, large ones more context. Existing documents keep their "
-                        "passages until they are processed again."
-                    ),
-                    reverse_lazy("admin:ingestion_document_preview"),
-                    _("Preview the passages of a file"),
+                "description": _(
+                    "Documents are split into passages (chunks). Small passages give more precise "
+                    "results, large ones more context. Existing documents keep their passages "
+                    "until they are processed again."
                 ),
             },
         ),

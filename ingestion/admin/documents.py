@@ -38,7 +38,7 @@ from ingestion.admin.fields import (
     TypeFilter,
 )
 from ingestion.admin.intake import upload_page, web_import_page
-from ingestion.admin.passages import PassagePages, preview_page
+from ingestion.admin.passages import PassagePages
 from ingestion.admin.status import status_of
 from ingestion.admin.versions import VersionPages
 from ingestion.models import Chunk, Document, DocumentVersion
@@ -138,7 +138,6 @@ class DocumentAdmin(
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
         return [
-            page("preview/", self.preview_view, "preview"),
             page("from-web/", self.web_import_view, "from_web"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
             page("<int:pk>/reprocess/", require_POST(self.reprocess_view), "reprocess"),
@@ -152,11 +151,6 @@ class DocumentAdmin(
         context = self._uploaders_context(request, gettext("Upload files"))
         context["has_view_permission"] = self.has_view_permission(request)
         return upload_page(request, context)
-
-    @states(most_bytes="MAX_UPLOAD_BYTES")
-    def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """The preview of a file's chunks, for users who may upload; nothing is stored."""
-        return preview_page(request, self._uploaders_context(request, gettext("Preview passages")))
 
     def web_import_view(self, request: HttpRequest) -> HttpResponse:
         """The import from web addresses, for users who may upload."""

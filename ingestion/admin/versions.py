@@ -8,11 +8,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
@@ -25,11 +23,9 @@ from common.admin.pages import OwnPages, ReadOnly, actor
 from common.api.requests import states
 from ingestion import services
 from ingestion.documents import editing
-from ingestion.documents.anchoring import Fit, fits
-from ingestion.documents.carrying import anchor_of, places_of
 from ingestion.errors import IngestionError
 from ingestion.files.storage import download
-from ingestion.models import Chunk, ChunkEdit, Document, DocumentVersion, State
+from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +146,7 @@ def _outcome(receipt: services.Receipt) -> tuple[str, int]:
 
 
 @admin.register(ChunkEdit)
-class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
+class ChunkEditAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No passage has been edited by hand. Open a document and choose “Show and edit passages”."
     )
@@ -161,6 +157,8 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
     search_fields = ("document__title", "text", "note")
     search_help_text = _("Search titles, texts and notes")
     actions = ("undo_selected",)
+    fields = ("document", "passage", "reason", "original", "text", "questions", "disabled", "note")
+    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ChunkEdit]:
         readable = Document.objects.visible_to(request.user)
@@ -192,14 +190,6 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
     def changed(self, edit: ChunkEdit) -> str:
         return f"{timezone.localtime(edit.updated):%Y-%m-%d %H:%M}"
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("<int:pk>/place/<int:chunk>/", require_POST(self.place_view), "place"),
-            page("<int:pk>/undo/", require_POST(self.undo_view), "undo"),
-            *super().get_urls(),
-        ]
-
     def change_view(
         self,
         request: HttpRequest,
@@ -207,41 +197,18 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """The passage's page for an applied edit; else the edit beside its most similar passage."""
-        edit = self._edit(request, object_id)
-        if applied := editing.applied_to(edit):
-            return redirect(_passage(applied))
-        context = {
-            **self.page_context(request, gettext("An edit without a matching passage")),
-            "opts": self.opts,
-            "edit": edit,
-            **_likeliest(edit, request.GET.get("chunk", "")),
-        }
-        return TemplateResponse(request, "admin/ingestion/chunkedit/homeless.html", context)
-
-    def place_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
-        edit = self._edit(request, str(pk))
-        row = get_object_or_404(
-            Chunk.objects.filter(version=edit.document.current_id).select_related("version"),
-            pk=chunk,
-        )
-        try:
-            services.place(edit, row, acting_user=actor(request))
-        except IngestionError as error:
-            self.message_user(request, str(error), messages.ERROR)
-            return self.back_to(pk)
-        self.message_user(request, _("The edit was applied to this passage."), messages.SUCCESS)
-        return redirect(_passage(row))
-
-    def undo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        self._undo(request, [self._edit(request, str(pk))])
-        return redirect(reverse("admin:ingestion_chunkedit_changelist"))
+        """The passage's page for an applied edit; else the edit, to be made anew elsewhere."""
+        edit = self.get_object(request, object_id)
+        may_change = edit is not None and self.has_change_permission(request)
+        if may_change and (applied := editing.applied_to(edit)):
+            address = (applied.document_id, applied.pk)
+            return redirect(reverse("admin:ingestion_document_passage", args=address))
+        context = dict.fromkeys(("show_save", "show_save_and_continue"), False)
+        return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
 
     @admin.action(description=_("Undo the edits; discard those without a matching passage"))
     def undo_selected(self, request: HttpRequest, queryset: QuerySet[ChunkEdit]) -> None:
-        self._undo(request, list(queryset))
-
-    def _undo(self, request: HttpRequest, edits: list[ChunkEdit]) -> None:
+        edits = list(queryset)
         try:
             for edit in edits:
                 services.undo(edit, acting_user=actor(request))
@@ -252,29 +219,3 @@ class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore
                 "%(count)d edit was undone.", "%(count)d edits were undone.", len(edits)
             )
             self.message_user(request, sentence % {"count": len(edits)}, messages.SUCCESS)
-
-    def _edit(self, request: HttpRequest, pk: str) -> ChunkEdit:
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        edit: ChunkEdit | None = self.get_object(request, pk)
-        if edit is None:
-            raise Http404
-        return edit
-
-
-def _likeliest(edit: ChunkEdit, choice: str) -> dict[str, Any]:
-    """The passage to compare with (the requested one or the most similar) and the reason."""
-    version = edit.document.current
-    if version is None:
-        reason = gettext("The document has no searchable version.")
-        return {"nearest": None, "reason": reason, "last": 0}
-    [outcome] = fits([anchor_of(edit)], places_of(version))
-    likeliest = outcome.ordinal if isinstance(outcome, Fit) else outcome.nearest
-    number = int(choice) - 1 if choice.isdecimal() and len(choice) < 9 else likeliest
-    nearest = version.chunks.filter(ordinal=number or 0).select_related("edit").first()
-    reason = "" if isinstance(outcome, Fit) else outcome.reason
-    return {"nearest": nearest, "reason": reason, "last": version.chunk_count}
-
-
-def _passage(chunk: Chunk) -> str:
-    return reverse("admin:ingestion_document_passage", args=(chunk.document_id, chunk.pk))

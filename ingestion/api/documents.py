@@ -22,7 +22,7 @@ from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
 from ingestion import services
-from ingestion.api.document_serializers import (
+from ingestion.api.serializers import (
     DocumentChangeSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,
@@ -31,9 +31,9 @@ from ingestion.api.document_serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.api.uploads import HEADER, once
 from ingestion.documents import arranging
 from ingestion.files.storage import download
+from ingestion.idempotency import HEADER, once
 from ingestion.models import Concept, Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 

@@ -16,8 +16,8 @@ from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.serializers import ChoiceField, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
-from ingestion.api.document_serializers import CollectionField, LanguageField, MetadataField
-from ingestion.api.uploads import HEADER, once
+from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
+from ingestion.idempotency import HEADER, once
 from ingestion.intake.importing import services
 from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder

@@ -16,10 +16,9 @@ from rest_framework.response import Response
 from common.api.requests import actor, read_body
 from common.api.viewsets import ApiViewSet
 from ingestion import services
-from ingestion.api.library_serializers import (
+from ingestion.api.serializers import (
     ChunkEditSerializer,
     ChunkSerializer,
-    PlaceSerializer,
     WishSerializer,
 )
 from ingestion.models import Chunk, ChunkEdit, Document
@@ -106,16 +105,3 @@ class EditViewSet(_OfDocument):
         """
         services.undo(self.get_object(), acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-    @extend_schema(request=PlaceSerializer)
-    @action(detail=True, methods=["post"])
-    def place(self, request: Request, public_id: str, pk: int) -> Response:
-        """Apply a hand edit without a matching passage.
-
-        To the named passage. 409 if that one already has an edit.
-        """
-        form = read_body(request, PlaceSerializer)
-        edit = self.get_object()
-        chunk = get_object_or_404(self.passages(), ordinal=form.validated_data["chunk"])
-        services.place(edit, chunk, acting_user=actor(request))
-        return self.shown(self.get_object())

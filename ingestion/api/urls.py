@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.collections import (
-    CollectionViewSet,
-    ConceptViewSet,
-    IdentifierPatternViewSet,
-    SpaceViewSet,
-)
+from ingestion.api.collections import CollectionViewSet, ConceptViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
-from ingestion.api.uploads import BatchViewSet
 
 DOCUMENT = "documents/<uuid:public_id>"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("collections", CollectionViewSet, "collection")
 router.register("concepts", ConceptViewSet, "concept")
-router.register("documents/batch", BatchViewSet, "document-batch")
 router.register("documents", DocumentViewSet, "document")
 router.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
 router.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
 router.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 router.register("imports", ImportViewSet, "import")
 router.register("watched-folders", WatchedFolderViewSet, "watched-folder")
-router.register("embedding-spaces", SpaceViewSet, "embedding-space")
-router.register("identifier-patterns", IdentifierPatternViewSet, "identifier-pattern")

@@ -131,10 +131,9 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """The reason why an edit has no place, and the ordinal of the most similar one, if any."""
+    """The reason why an edit has no place."""
 
     reason: str
-    nearest: int | None = None
 
 
 NOWHERE = "No passage is similar enough to the one that was edited."
@@ -159,7 +158,7 @@ def fits(anchors: Sequence[Anchor], places: Sequence[ChunkPlace]) -> list[Fit | 
             outcome = attempt(anchor)
             if isinstance(outcome, Fit):
                 if outcome.ordinal in used_places:
-                    outcome = Misfit(TAKEN, outcome.ordinal)
+                    outcome = Misfit(TAKEN)
                 else:
                     used_places.add(outcome.ordinal)
             if outcome is not None:
@@ -186,7 +185,7 @@ class _PlaceIndex:
         best = max(keys.values())
         nearest = [position for position, key in keys.items() if key == best]
         if len(nearest) > 1:
-            return Misfit(TWICE, self.places[nearest[0]].ordinal)
+            return Misfit(TWICE)
         return Fit(self.places[nearest[0]].ordinal, anchor.edited)
 
     def same_neighbours(self, anchor: Anchor) -> Fit | Misfit | None:
@@ -212,12 +211,9 @@ class _PlaceIndex:
             ((_likeness(anchor.text, self.places[p].text), p) for p in self._shortlist(anchor)),
             key=lambda pair: -pair[0].ratio,
         )
-        if not ranked:
-            return Misfit(NOWHERE)
-        nearest = self.places[ranked[0][1]].ordinal
         enough = [(likeness, p) for likeness, p in ranked if _enough(anchor, likeness)]
         if not enough:
-            return Misfit(NOWHERE, nearest)
+            return Misfit(NOWHERE)
         # For a changed text, only places that contain the changed words qualify.
         settled = [(likeness, p, self._settled(anchor, p)) for likeness, p in enough]
         good = [(li, p, fit) for li, p, fit in settled if isinstance(fit, Fit)]
@@ -226,7 +222,7 @@ class _PlaceIndex:
         if len(good) > 1 and good[0][0].ratio - good[1][0].ratio < MARGIN:
             keys = [self._context_match(anchor, p) for _, p, _ in good[:2]]
             if keys[0] == keys[1]:
-                return Misfit(TWICE, nearest)
+                return Misfit(TWICE)
             return good[0][2] if keys[0] > keys[1] else good[1][2]
         return good[0][2]
 
@@ -237,7 +233,7 @@ class _PlaceIndex:
         text = rebased(anchor.text, anchor.edited, place.text)
         if text is None:
             says_so = _squeezed(anchor.edited) in _squeezed(place.text)
-            return Misfit(SAID if says_so else CHANGED, place.ordinal)
+            return Misfit(SAID if says_so else CHANGED)
         return Fit(place.ordinal, text)
 
     def _context_match(self, anchor: Anchor, position: int) -> tuple[int, bool, bool]:

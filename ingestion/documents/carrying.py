@@ -33,6 +33,8 @@ def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
         all_patterns = patterns()
         for edit, outcome in zip(edits, outcomes, strict=True):
             if not isinstance(outcome, Fit):
+                edit.reason = outcome.reason  # shown if the version becomes the searchable one
+                edit.save(update_fields=["reason"])
                 continue
             chunk = chunks[outcome.ordinal]
             chunk.edit = edit
@@ -60,9 +62,7 @@ def settle(version: DocumentVersion) -> int:
         edit.save()
     for edit in edits.values():
         edit.state = ChunkEdit.State.HOMELESS
-        edit.reason = gettext("Version %(number)d has no unambiguous passage for it.") % {
-            "number": version.number
-        }
+        edit.reason = edit.reason or gettext("No passage matches it unambiguously.")
         edit.save(update_fields=["state", "reason", "updated"])
     return len(edits)
 

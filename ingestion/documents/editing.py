@@ -23,7 +23,6 @@ from common.jobs import enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking.options import TextLimits
 from ingestion.documents import versions
-from ingestion.documents.anchoring import rebased
 from ingestion.documents.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
@@ -87,22 +86,6 @@ def undo(edit: ChunkEdit, *, acting_user: User | None) -> None:
         log(acting_user, document, CHANGE, f"Discarded an edit of passage {edit.ordinal + 1}")
 
 
-def place(edit: ChunkEdit, chunk: Chunk, *, acting_user: User | None) -> ChunkEdit | None:
-    """Apply an edit that has no passage to the chosen `chunk`; return the edit.
-
-    If the passage still contains the edited words, only they are changed; otherwise the edit's
-    text replaces the passage's. Raises like `edit_chunk`, and StateConflict for a passage that
-    already has an edit.
-    """
-    if chunk.edit_id is not None:
-        raise StateConflict(gettext("That passage has an edit already. Undo that one first."))
-    text = ""
-    if edit.text:
-        text = rebased(edit.original, edit.text, chunk.text) or edit.text
-    wish = Wish(text, edit.disabled, tuple(edit.questions), edit.note)
-    return _edit(chunk, wish, acting_user, chunk.content_hash, placed=edit)
-
-
 def applied_to(edit: ChunkEdit) -> Chunk | None:
     """The searchable passage that the edit applies to, or None."""
     document = Document.objects.get(pk=edit.document_id)
@@ -138,20 +121,14 @@ def _cleaned(wish: Wish) -> Wish:
     return Wish(text, wish.disabled, tuple(questions), wish.note.replace("\x00", "").strip())
 
 
-def _edit(
-    chunk: Chunk,
-    wish: Wish,
-    acting_user: User | None,
-    seen: str,
-    placed: ChunkEdit | None = None,
-) -> ChunkEdit | None:
+def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> ChunkEdit | None:
     text = wish.text or parsed_text(chunk)
     embedded = _embedded(chunk, text) if text != chunk.text else None
     with transaction.atomic():
         document = versions.locked(chunk.document_id)
         current = _held(document, chunk, seen or chunk.content_hash)
         terms.count_out(current.version_id, chunk_id=current.pk)
-        edit = _stored(current, text, wish, placed, acting_user)
+        edit = _stored(current, text, wish, acting_user)
         if embedded is not None:
             _replace_text(current, text, embedded)
         if edit is not None:
@@ -175,11 +152,9 @@ def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
     return current
 
 
-def _stored(
-    current: Chunk, text: str, wish: Wish, placed: ChunkEdit | None, acting_user: User | None
-) -> ChunkEdit | None:
+def _stored(current: Chunk, text: str, wish: Wish, acting_user: User | None) -> ChunkEdit | None:
     """The edit with the wish, without its anchor; None, and deleted, if the wish is empty."""
-    edit = placed or current.edit
+    edit = current.edit
     if text == parsed_text(current) and not (wish.disabled or wish.questions or wish.note):
         if edit is not None:
             edit.delete()

@@ -24,7 +24,7 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.documents.previewing import ocr_of_settings
+from ingestion.documents.reading import ocr_of_settings
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion

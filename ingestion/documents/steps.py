@@ -26,7 +26,7 @@ from ingestion.chunking import chunk_blocks
 from ingestion.documents import activation, carrying, parts, versions
 from ingestion.documents.carrying import names_of
 from ingestion.documents.carrying import patterns as known_patterns
-from ingestion.documents.previewing import open_file
+from ingestion.documents.reading import open_file
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,

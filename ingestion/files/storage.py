@@ -146,28 +146,14 @@ def _make_folder(folder: Path) -> None:
         folder.chmod(FOLDER_MODE)
 
 
-def close_originals(*, whole: bool = False) -> int:
-    """Close the originals to other users of this machine; return how many modes changed.
+def close_originals() -> None:
+    """Close the folder of the originals to other users of this machine: nobody passes it then.
 
-    The folder alone is enough, since nobody passes it; `whole`: each file and folder in it as well.
-    0 for an object storage, and where the folder belongs to another user.
+    Nothing happens for an object storage, and where the folder belongs to another user.
     """
-    try:
+    with suppress(NotImplementedError, OSError):
         root = Path(default_storage.path(ORIGINALS))
-    except NotImplementedError:
-        return 0
-    paths = [root, *(root.rglob("*") if whole else ())]
-    return sum(_close(path) for path in paths)
-
-
-def _close(path: Path) -> bool:
-    with suppress(OSError):
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        allowed = FOLDER_MODE if path.is_dir() else FILE_MODE
-        if mode & ~allowed and not path.is_symlink():
-            path.chmod(mode & allowed)
-            return True
-    return False
+        root.chmod(stat.S_IMODE(root.stat().st_mode) & FOLDER_MODE)
 
 
 def display_name(file_name: str) -> str:

@@ -110,13 +110,11 @@ def test_files_are_accepted_from_users_and_tokens_only(
 # What has files must state it: nothing else is accepted above 2.6 MB.
 LARGE = {
     "/admin/ingestion/document/add/": "IMPORT_MAX_BYTES",
-    "/admin/ingestion/document/preview/": "MAX_UPLOAD_BYTES",
     "/admin/ingestion/document/1/new-version/": "MAX_UPLOAD_BYTES",
     "/admin/ingestion/import/add/": "IMPORT_MAX_BYTES",
     "/admin/tuning/goldenquery/import/": "MAX_UPLOAD_BYTES",
     UPLOAD: "MAX_UPLOAD_BYTES",
     f"{UPLOAD}00000000-0000-0000-0000-000000000000/versions/": "MAX_UPLOAD_BYTES",
-    "/api/v1/documents/batch/": "IMPORT_MAX_BYTES",
     "/api/v1/imports/": "IMPORT_MAX_BYTES",
     "/api/v1/judgements/import/": "MAX_UPLOAD_BYTES",
 }

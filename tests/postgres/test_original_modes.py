@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
-from ingestion.files.storage import close_originals, examine, store
+from ingestion.files.storage import examine, store
 from kbsite.celery import close_files
 
 
@@ -53,21 +52,10 @@ def old(media: Path) -> Path:
 def test_a_worker_closes_the_folder_as_it_starts(old: Path) -> None:
     close_files()
     assert mode(old.parent.parent) == 0o750
-    assert close_originals() == 0
-
-
-def test_the_command_closes_each_file(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("close_originals")
-    assert "3" in capsys.readouterr().out
-    assert (mode(old), mode(old.parent)) == (0o640, 0o750)
     assert old.read_text() == "secret"
 
 
-def test_stricter_modes_stay_and_links_are_not_followed(old: Path, tmp_path: Path) -> None:
-    old.chmod(0o600)
-    outside = tmp_path / "outside"
-    outside.write_text("x")
-    outside.chmod(0o644)
-    (old.parent / "link").symlink_to(outside)
-    close_originals(whole=True)
-    assert (mode(old), mode(outside)) == (0o600, 0o644)
+def test_a_stricter_mode_stays(old: Path) -> None:
+    old.parent.parent.chmod(0o700)
+    close_files()
+    assert mode(old.parent.parent) == 0o700

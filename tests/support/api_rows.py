@@ -88,7 +88,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
         ],
         "sections": [0],
         "versions": [1],
-        "embedding-spaces": [api.get(f"{V1}/embedding-spaces/").json()["results"][0]["id"]],
         "experiments": [
             Experiment.objects.create(name="Old or new", a=active_profile(), b=other).pk
         ],
@@ -96,7 +95,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
             str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
         ],
         "judgements": [document],
-        "identifier-patterns": [api.get(f"{V1}/identifier-patterns/").json()["results"][0]["id"]],
         "imports": [run.pk],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],

@@ -79,7 +79,7 @@ class TestChangedText:
         anchor = anchored(places(PUMP, ROPE, SAIL), 1, edited=ROPE.replace("ten", "twelve"))
         found = outcome(anchor, places(PUMP, ROPE.replace("ten", "thirty"), SAIL))
         assert isinstance(found, Misfit)
-        assert (found.nearest, "have also changed" in found.reason) == (1, True)
+        assert "have also changed" in found.reason
 
     def test_that_says_by_itself_what_the_edit_made_it_say_does_not_need_it(self) -> None:
         edited = ROPE.replace("ten", "twelve")

@@ -1,4 +1,4 @@
-"""Embedding spaces in the admin and in the API: who may see and do what, and what is said."""
+"""Embedding spaces in the admin: who may see and do what, and what is said."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import spaces
 from ingestion.models import ChunkEmbedding, EmbeddingSpace
-from ingestion.spaces import changes
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_openai import FakeOpenAI, status
@@ -27,7 +24,6 @@ from tests.support.fake_openai import FakeOpenAI, status
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 SPACES = "/admin/ingestion/embeddingspace/"
-API = "/api/v1/embedding-spaces/"
 State = EmbeddingSpace.State
 
 
@@ -210,44 +206,3 @@ class TestAdmin:
     ) -> None:
         client = signed_in(administrator)
         assert client.post(f"{SPACES}{second.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
-class TestAPI:
-    @pytest.fixture
-    def keeper(self, api: APIClient) -> APIClient:
-        user = User.objects.create_user("keeper", password="pw-keeper")
-        codes = [f"{verb}_embeddingspace" for verb in ("view", "change", "delete")]
-        user.user_permissions.set(Permission.objects.filter(codename__in=codes))
-        api.force_authenticate(user)
-        return api
-
-    def test_it_shows_the_progress(self, keeper: APIClient, second: EmbeddingSpace) -> None:
-        old, new = keeper.get(API).json()["results"]
-        assert (old["state"], old["missing"], old["share"]) == ("active", 0, 1.0)
-        assert (new["state"], new["missing"], new["share"]) == ("building", 1, 0.0)
-        assert new["index"] == {"state": "none", "phase": "", "share": None}
-        assert keeper.get(f"{API}{second.pk}/").json() == new
-        assert keeper.get(f"{API}99999/").status_code == 404
-
-    def test_it_changes_the_model(
-        self, keeper: APIClient, first: EmbeddingSpace, second: EmbeddingSpace
-    ) -> None:
-        assert keeper.post(f"{API}{second.pk}/backfill/").json()["paused"] is False
-        assert keeper.post(f"{API}{second.pk}/pause/").json()["paused"] is True
-        refused = keeper.post(f"{API}{second.pk}/activate/")
-        assert refused.status_code == 409
-        assert "1 passage has no vector" in str(refused.json())
-        make_ready(second)
-        assert keeper.get(f"{API}{second.pk}/").json()["ready"] is True
-        assert keeper.post(f"{API}{second.pk}/activate/").json()["state"] == "active"
-        assert keeper.delete(f"{API}{second.pk}/").status_code == 409
-        assert keeper.delete(f"{API}{first.pk}/").json()["state"] == "dropping"
-
-    def test_nobody_else_sees_it(
-        self, api: APIClient, reader: User, second: EmbeddingSpace
-    ) -> None:
-        assert api.get(API).status_code == 401
-        api.force_authenticate(reader)
-        assert api.get(API).status_code == 403
-        assert api.post(f"{API}{second.pk}/backfill/").status_code == 403
-        assert changes.find(str(second.pk)).paused

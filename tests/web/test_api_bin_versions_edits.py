@@ -173,17 +173,13 @@ class TestEdits:
             [passage] = edit.get(address(document, "chunks")).json()["results"]
         assert (passage["searchable"], passage["edit"]["disabled"]) == (False, True)
 
-    def test_one_without_a_place_is_placed_or_deleted(
-        self, edit: APIClient, document: Document
-    ) -> None:
+    def test_one_without_a_place_is_deleted(self, edit: APIClient, document: Document) -> None:
         wish = {"text": "High water comes thrice a day.", "note": "Measured"}
         edit.put(address(document, "chunks", 0, "edit"), wish)
         make_document(document.collection, "# Fog\n\nNobody sees it.\n", source="tides.md")
         [held] = edit.get(address(document, "edits")).json()["results"]
         assert (held["state"], held["text"]) == ("homeless", wish["text"])
-        placed = edit.post(address(document, "edits", held["id"], "place"), {"chunk": 0})
-        assert (placed.status_code, placed.json()["state"]) == (200, "applied")
-        assert Chunk.objects.get().text == wish["text"]
+        assert "No passage is similar enough" in held["reason"]
         assert edit.delete(address(document, "edits", held["id"])).status_code == 204
         assert "Nobody sees it" in Chunk.objects.get().text
 

@@ -1,4 +1,4 @@
-"""Pins, hides, synonyms, classifier rules and identifier patterns over the API."""
+"""Pins, hides, synonyms and classifier rules over the API."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.models import Document, IdentifierPattern
+from ingestion.models import Document
 from search.models import ClassRule, Hide, Pin, Synonym
 from search.tuning.installing import GROUPS
 from tests.support.database import lasting
@@ -20,7 +20,7 @@ from tests.support.factories import make_collection, make_document
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 V1 = "/api/v1/"
 PINS, HIDES, SYNONYMS = f"{V1}pins/", f"{V1}hides/", f"{V1}synonyms/"
-RULES, PATTERNS = f"{V1}classifier-rules/", f"{V1}identifier-patterns/"
+RULES = f"{V1}classifier-rules/"
 VIEWER, _, TUNER, _ = GROUPS
 
 
@@ -28,9 +28,6 @@ VIEWER, _, TUNER, _ = GROUPS
 def tuner(api: APIClient) -> APIClient:
     user = User.objects.create_user("tuner", password="pw")
     user.groups.add(Group.objects.get(name=TUNER))
-    wanted = ("view", "add", "change", "delete")
-    names = [f"{verb}_identifierpattern" for verb in wanted]
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
     api.force_authenticate(user)
     return api
 
@@ -64,10 +61,6 @@ def bodies(document: Document) -> dict[str, dict[str, Any]]:
             "name": "How", "query_class": "concept", "pattern": r"\bhow come\b", "position": 1,
             "examples": ["how come it rains"], "confidence": 0.7,
         },
-        PATTERNS: {
-            "name": "Berth", "regex": r"\bBERTH-\d{3}\b", "examples": ["BERTH-123"],
-            "normaliser": IdentifierPattern.objects.values_list("normaliser", flat=True)[0],
-        },
     }  # fmt: skip
 
 
@@ -96,7 +89,7 @@ def test_a_hide_acts_on_the_next_search_and_warns(tuner: APIClient, rules: Docum
     assert "Rules" in titles(tuner, "holidays")
 
 
-@pytest.mark.parametrize("address", [PINS, HIDES, SYNONYMS, RULES, PATTERNS])
+@pytest.mark.parametrize("address", [PINS, HIDES, SYNONYMS, RULES])
 def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
     tuner: APIClient, rules: Document, address: str
 ) -> None:
@@ -107,8 +100,7 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
     assert {name: row[name] for name in body} == body
     one = f"{address}{row['id']}/"
 
-    listed = tuner.get(address, {"enabled": "true", "page_size": 100} if address != PATTERNS
-                       else {"page_size": 100}).json()  # fmt: skip
+    listed = tuner.get(address, {"enabled": "true", "page_size": 100}).json()
     assert {**row, "warnings": []} in listed["results"]
     assert tuner.get(one).json() == {**row, "warnings": []}
     changed = tuner.patch(one, {"enabled": False})
@@ -137,10 +129,6 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
         (RULES, {"predicate": "no_such"}, "predicate", "Use one of"),
         (RULES, {"query_class": "poem"}, "query_class", "Use one of"),
         (RULES, {"confidence": 2}, "confidence", "1"),
-        (PATTERNS, {"regex": "("}, "regex", ""),
-        (PATTERNS, {"examples": ["nothing like it"]}, "regex", "nothing like it"),
-        (PATTERNS, {"examples": []}, "examples", "empty"),
-        (PATTERNS, {"normaliser": "no_such"}, "normaliser", "Use one of"),
     ],
     ids=str,
 )
@@ -160,10 +148,10 @@ def test_the_same_row_twice_is_refused(tuner: APIClient, rules: Document) -> Non
         assert tuner.post(address, {**body, "enabled": False}).status_code == 201
         again = tuner.post(address, {**body, "query": "ANNUAL leave", "enabled": False})
         assert (again.status_code, words in again.json()["message"]) == (400, True)
-    for address, model in ((RULES, ClassRule), (PATTERNS, IdentifierPattern)):
-        assert tuner.post(address, bodies(rules)[address]).status_code == 201
-        assert tuner.post(address, bodies(rules)[address]).status_code == 400
-        assert model.objects.filter(name=bodies(rules)[address]["name"]).count() == 1
+    body = bodies(rules)[RULES]
+    assert tuner.post(RULES, body).status_code == 201
+    assert tuner.post(RULES, body).status_code == 400
+    assert ClassRule.objects.filter(name=body["name"]).count() == 1
 
 
 def test_rows_that_speak_against_each_other_are_conflicts(
@@ -219,7 +207,7 @@ def test_rows_of_a_document_that_one_may_not_read_are_not_there(
     assert (Pin.objects.count(), Hide.objects.count()) == (2, 2)
 
 
-@pytest.mark.parametrize("address", [PINS, HIDES, SYNONYMS, RULES, PATTERNS])
+@pytest.mark.parametrize("address", [PINS, HIDES, SYNONYMS, RULES])
 @pytest.mark.parametrize("who", ["anonymous", "reader", "staff", "viewer"])
 def test_each_act_needs_its_permission(
     api: APIClient, rules: Document, address: str, who: str
@@ -231,22 +219,11 @@ def test_each_act_needs_its_permission(
             user.groups.add(Group.objects.get(name=VIEWER))
         api.force_authenticate(user)
     refused = 401 if who == "anonymous" else 403
-    reads = 200 if who == "viewer" and address != PATTERNS else refused
-    counts = [model.objects.count() for model in (Pin, Hide, Synonym, ClassRule, IdentifierPattern)]
+    reads = 200 if who == "viewer" else refused
+    counts = [model.objects.count() for model in (Pin, Hide, Synonym, ClassRule)]
 
     assert api.get(address).status_code == reads
     assert api.post(address, body).status_code == refused
     for method in (api.patch, api.delete):
         assert method(f"{address}1/", {}).status_code == refused
-    assert counts == [
-        model.objects.count() for model in (Pin, Hide, Synonym, ClassRule, IdentifierPattern)
-    ]
-
-
-def test_a_pattern_says_what_it_reaches_and_what_it_shadows(
-    tuner: APIClient, rules: Document
-) -> None:
-    made = tuner.post(PATTERNS, bodies(rules)[PATTERNS]).json()
-    assert "reprocessed" in made["warnings"][-1]
-    one = f"{PATTERNS}{made['id']}/"
-    assert tuner.patch(one, {"counter_examples": ["BERTH 1"]}).json()["warnings"] == []
+    assert counts == [model.objects.count() for model in (Pin, Hide, Synonym, ClassRule)]

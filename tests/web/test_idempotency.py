@@ -1,4 +1,4 @@
-"""Batches of uploads and deletions, and uploads repeated under an Idempotency-Key."""
+"""Uploads repeated under an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from ingestion.models import Collection, Document, IdempotencyKey, Import, Visib
 from tests.support.factories import make_collection, make_document
 
 DOCUMENTS = "/api/v1/documents/"
-BATCH, BATCH_DELETE = f"{DOCUMENTS}batch/", f"{DOCUMENTS}batch/delete/"
 IMPORTS = "/api/v1/imports/"
-MISSING = "00000000-0000-4000-8000-000000000000"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 
@@ -54,123 +52,6 @@ def send(api: APIClient, address: str = DOCUMENTS, key: str | None = None, **fie
     return api.post(address, body, format="multipart", headers=headers)
 
 
-class TestUploads:
-    def test_each_file_has_its_receipt(self, edit: APIClient, shelf: Collection) -> None:
-        held = make_document(shelf, "# Held\n\nAlready here.\n", file_name="held.md")
-        files = [
-            file("a.md", b"# A\n\nOne.\n"),
-            file("empty.md", b""),
-            file("picture.gif", b"GIF89a" + b"\0" * 20),
-            file("again.md", b"# Held\n\nAlready here.\n"),
-            file("b.md", b"# B\n\nTwo.\n"),
-        ]
-
-        answer = send(edit, BATCH, files=files, language="en")
-
-        body = answer.json()
-        assert (answer.status_code, body["done"], body["failed"]) == (207, 3, 2)
-        told = [
-            (each["file_name"], each["state"], each["outcome"], (each["error"] or {}).get("code"))
-            for each in body["results"]
-        ]
-        assert told == [
-            ("a.md", "queued", "added", None),
-            ("empty.md", None, None, "empty_file"),
-            ("picture.gif", None, None, "unsupported_type"),
-            ("again.md", "ready", "duplicate", None),
-            ("b.md", "queued", "added", None),
-        ]
-        assert body["results"][3]["id"] == str(held.public_id)
-        stored = Document.objects.exclude(pk=held.pk)
-        assert {str(each.public_id) for each in stored} == {
-            body["results"][0]["id"],
-            body["results"][4]["id"],
-        }
-        assert {(each.language, each.language_given) for each in stored} == {("en", True)}
-
-    @pytest.mark.parametrize(
-        ("fields", "field"),
-        [
-            ({}, "files"),
-            ({"files": "no file"}, "files"),
-            ({"files": [file()], "collection": "absent"}, "collection"),
-            ({"files": [file()], "title": "All"}, "title"),
-        ],
-        ids=["none", "text", "collection", "unknown"],
-    )
-    def test_a_wrong_form_stores_nothing(
-        self, edit: APIClient, shelf: Collection, fields: dict[str, Any], field: str
-    ) -> None:
-        answer = send(edit, BATCH, **fields)
-
-        assert (answer.status_code, list(answer.json()["details"])) == (400, [field])
-        assert not Document.objects.exists()
-
-    def test_a_batch_far_over_the_limit_is_refused_unread(
-        self, edit: APIClient, shelf: Collection, settings: Any
-    ) -> None:
-        settings.IMPORT_MAX_BYTES = 1024
-        content = b"x" * (2 * 1024 * 1024)
-
-        answer = edit.generic(
-            "POST", BATCH, content, content_type="multipart/form-data; boundary=b"
-        )
-
-        assert (answer.status_code, answer.json()["code"]) == (413, "file_too_large")
-
-
-class TestDeletions:
-    def test_each_document_has_its_receipt(self, edit: APIClient, shelf: Collection) -> None:
-        first = make_document(shelf, "# A\n\nOne.\n")
-        second = make_document(shelf, "# B\n\nTwo.\n")
-        secret = make_collection("Secret", visibility=Visibility.GROUPS, groups=["insiders"])
-        hidden = make_document(secret, "# C\n\nThree.\n")
-        ids = [str(each.public_id) for each in (first, hidden, second)]
-
-        answer = edit.post(BATCH_DELETE, {"ids": [*ids, MISSING]})
-
-        results = answer.json()["results"]
-        assert (answer.status_code, answer.json()["done"], answer.json()["failed"]) == (207, 2, 2)
-        assert [each["id"] for each in results] == [*ids, MISSING]
-        assert [each["state"] for each in results] == ["deleted", None, "deleted", None]
-        assert results[1]["error"] == results[3]["error"]
-        assert results[1]["error"]["code"] == "not_found"
-        assert list(Document.objects.kept()) == [hidden]
-
-    @pytest.mark.parametrize(
-        "ids", [None, [], ["no-uuid"], [MISSING] * 501], ids=["none", "empty", "word", "many"]
-    )
-    def test_a_wrong_list_deletes_nothing(self, edit: APIClient, ids: Any) -> None:
-        answer = edit.post(BATCH_DELETE, {} if ids is None else {"ids": ids})
-
-        assert (answer.status_code, list(answer.json()["details"])) == (400, ["ids"])
-
-
-@pytest.mark.parametrize(
-    ("who", "expected"),
-    [
-        ("anonymous", (401, 401)),
-        ("reader", (403, 403)),
-        ("staff", (403, 403)),
-        ("adder", (207, 403)),
-        ("deleter", (403, 207)),
-    ],
-)
-def test_batches_need_the_permissions_of_single_ones(
-    api: APIClient, shelf: Collection, who: str, expected: tuple[int, int]
-) -> None:
-    names = {"adder": "add_document", "deleter": "delete_document"}
-    if who in names:
-        api.force_authenticate(editor(who, names[who]))
-    elif who != "anonymous":
-        api.force_authenticate(User.objects.create_user(who, is_staff=who == "staff"))
-
-    answers = send(api, BATCH, files=[file()]), api.post(BATCH_DELETE, {"ids": [MISSING]})
-
-    assert tuple(each.status_code for each in answers) == expected
-    assert Document.objects.count() == (who == "adder")
-
-
 class TestIdempotencyKeys:
     def test_a_repetition_gets_the_first_receipt(self, edit: APIClient, shelf: Collection) -> None:
         first = send(edit, key="a-1", file=file(), title="Tides")
@@ -185,17 +66,16 @@ class TestIdempotencyKeys:
         # Without a key the collection recognises the bytes alone.
         assert send(edit, file=file(), title="Tides").status_code == 200
 
-    @pytest.mark.parametrize("kind", ["version", "batch", "import"])
+    @pytest.mark.parametrize("kind", ["version", "import"])
     def test_it_holds_for_every_upload(self, edit: APIClient, shelf: Collection, kind: str) -> None:
         document = make_document(shelf, "# A\n\nOne.\n")
         address, fields = {
             "version": (f"{DOCUMENTS}{document.public_id}/versions/", {"file": file()}),
-            "batch": (BATCH, {"files": [file(), file("x.gif", b"GIF89a")]}),
             "import": (IMPORTS, {"manifest": file("m.csv", b"url,title\nhttps://a.b/c,C\n")}),
         }[kind]
 
         def answer() -> Any:
-            for each in (*fields.values(), *fields.get("files", ())):
+            for each in fields.values():
                 if hasattr(each, "seek"):
                     each.seek(0)
             body = dict(fields) if kind == "version" else {"collection": "shelf", **fields}
@@ -205,7 +85,7 @@ class TestIdempotencyKeys:
         held = Document.objects.count(), document.versions.count(), Import.objects.count()
         again = answer()
 
-        assert first.status_code in (202, 207), first.json()
+        assert first.status_code == 202, first.json()
         assert (again.status_code, again.json()) == (first.status_code, first.json())
         assert again.headers.get("Location") == first.headers.get("Location")
         assert held == (Document.objects.count(), document.versions.count(), Import.objects.count())

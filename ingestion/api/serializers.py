@@ -1,20 +1,25 @@
-"""Documents in the API: their metadata, uploads, batches and receipts."""
+"""Documents, collections, and passages with their hand edits in the API."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
 
-from common.api.serializers import Strict
+from common.api.serializers import CleanSerializer, Strict
+from ingestion.collections import groups_problem
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
-from ingestion.models import Collection, Document, DocumentVersion, State
+from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, State
+from ingestion.models.versions import MAX_QUESTION_CHARS
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _VALUE = {"oneOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, _TEXTS]}
@@ -236,47 +241,118 @@ def problem(version: DocumentVersion) -> dict[str, str] | None:
     return {"code": version.error_code, "message": version.error}
 
 
-MAX_BATCH = 500
+def sees_groups(request: Request) -> bool:
+    """Whether the user may see who a collection is for, as in the admin."""
+    verbs = ("view", "add", "change")
+    return any(request.user.has_perm(f"ingestion.{verb}_collection") for verb in verbs)
 
 
-class BatchUploadSerializer(Strict, serializers.Serializer[Any]):
-    """Files for a collection that the user may read."""
+@extend_schema_field({"type": "array", "items": {"type": "string"}, "nullable": True})
+class GroupNamesField(serializers.ManyRelatedField):
+    """Groups by their names."""
 
-    collection = CollectionField(help_text="The collection's slug.")
-    files = serializers.ListField(
-        child=serializers.FileField(allow_empty_file=True), allow_empty=False
+    def __init__(self, **options: Any) -> None:
+        names = serializers.SlugRelatedField(slug_field="name", queryset=Group.objects.all())
+        super().__init__(child_relation=names, **options)
+
+
+class CollectionSerializer(CleanSerializer[Collection]):
+    """A collection with the number of documents in it, and of those that search can find.
+
+    `groups` are names, and shown to users who may see collections in the admin; null to others. A
+    changed language or chunking reaches documents when they are processed again.
+    """
+
+    slug = serializers.SlugField(required=False, max_length=120, help_text="Made from the name.")
+    groups = GroupNamesField(required=False, allow_null=True)
+    language = LanguageField(required=False, allow_blank=True, max_length=35)
+    documents = serializers.IntegerField(source="document_count", read_only=True)
+    searchable = serializers.IntegerField(source="searchable_count", read_only=True)
+
+    class Meta:
+        model = Collection
+        fields = (
+            "slug", "name", "icon", "description", "visibility", "groups", "language",
+            "chunk_tokens", "overlap_tokens", "metadata_keys",
+            "documents", "searchable", "created", "warnings",
+        )  # fmt: skip
+        read_only_fields = ("created",)
+        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
+
+    def prepare(self, row: Collection) -> None:
+        row.slug = row.slug or slugify(row.name)[:120]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        if {"groups", "visibility"} & attrs.keys():
+            current = list(self.instance.groups.all()) if self.instance else []
+            groups = attrs.get("groups", current)
+            user = self.context["request"].user
+            if problem := groups_problem(self.row.visibility, groups or [], user):
+                raise serializers.ValidationError({"groups": [problem]})
+        return attrs
+
+    def validate_groups(self, value: list[Group] | None) -> list[Group]:
+        if value is None:
+            raise serializers.ValidationError("Give a list of names; an empty one for no group.")
+        return value
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        of_schema = getattr(self.context.get("view"), "swagger_fake_view", False)
+        if not of_schema and not sees_groups(self.context["request"]):
+            fields["groups"] = serializers.ReadOnlyField(source="no_groups", default=None)
+        return fields
+
+
+class ChunkEditSerializer(serializers.ModelSerializer[ChunkEdit]):
+    """A hand edit. `chunk` is the number of the passage it is made on, from 0.
+
+    `state` is `applied`, or `homeless` where the present version has no passage that is clearly
+    its own: edit that passage instead, or delete it. `original` is the passage's text as parsed.
+    """
+
+    chunk = serializers.IntegerField(source="ordinal", read_only=True)
+    state = serializers.ChoiceField(choices=[state.value for state in ChunkEdit.State])
+    questions = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = ChunkEdit
+        fields = (
+            "id", "chunk", "state", "reason", "text", "disabled", "questions", "note", "original",
+            "created", "updated",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class ChunkSerializer(serializers.ModelSerializer[Chunk]):
+    """A passage of the version that is searched, with its edit. `chunk` counts from 0."""
+
+    chunk = serializers.IntegerField(source="ordinal", read_only=True)
+    heading_path = serializers.ListField(child=serializers.CharField(), read_only=True)
+    edit = ChunkEditSerializer(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Chunk
+        fields = (
+            "chunk", "text", "heading_path", "page", "kind", "tokens", "start", "end",
+            "searchable", "edit",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class WishSerializer(Strict, serializers.Serializer[Any]):
+    """The complete edit of a passage; omitted fields are as parsed."""
+
+    text = serializers.CharField(
+        required=False, allow_blank=True, max_length=100_000, help_text="Empty: unchanged."
     )
-    language = LanguageField(
-        required=False, allow_blank=True, max_length=35, help_text="Of all files; empty: detected."
+    disabled = serializers.BooleanField(required=False, help_text="Search does not find it.")
+    questions = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_QUESTION_CHARS),
+        required=False,
+        help_text="Complete questions for which it ranks first.",
     )
-    metadata = MetadataField(required=False, help_text="Of all files.")
-
-
-class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):
-    """Ids of documents."""
-
-    ids = serializers.ListField(
-        child=serializers.UUIDField(), allow_empty=False, max_length=MAX_BATCH
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=10_000, help_text="For members of staff."
     )
-
-
-class BatchItemSerializer(serializers.Serializer[Any]):
-    """The result of one item: its document's state, or an error."""
-
-    file_name = serializers.CharField(default="", help_text="Of an upload.")
-    id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: nothing was stored.")
-    state = serializers.ChoiceField(
-        choices=[*State.values, "deleted"], default=None, allow_null=True
-    )
-    outcome = serializers.ChoiceField(
-        choices=OUTCOMES, default=None, allow_null=True, help_text="Of an upload."
-    )
-    error = ProblemSerializer(default=None, allow_null=True)
-
-
-class BatchSerializer(serializers.Serializer[Any]):
-    """A receipt for each item of a batch, in the order in which they were given."""
-
-    done = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    results = BatchItemSerializer(many=True)
