@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from celery import current_app
 from django.core.cache import cache
@@ -34,8 +32,7 @@ from django.db.models import (
 )
 from tqdm import tqdm
 
-from ingestion.documents import activation, steps
-from ingestion.lexical import terms
+from ingestion.documents import steps
 from ingestion.models import Document, DocumentVersion, State, Visibility
 from ingestion.models.versions import UNFINISHED
 
@@ -43,28 +40,24 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.4
 LINE_SECONDS = 5.0  # between two lines if there is no terminal for a bar
-RATE_SECONDS = 15.0  # the window of the rate in chunks per second
 PING_SECONDS = 3.0
+
+
+Show = Callable[[int, int, str], None]
+"""Show how many of how many are done, with a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of several files: `share` of bytes in [0, 1], `rate` in chunks per second."""
+    """How many of several files are finished, and the chunks of the ready ones."""
 
     files: int
     finished: int
     chunks: int
-    share: float
-    rate: float
 
     @property
     def is_finished(self) -> bool:
         return self.finished == self.files
-
-    def __str__(self) -> str:
-        return (
-            f"{self.finished}/{self.files} files, {self.chunks:,} chunks, {self.rate:.0f} chunks/s"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +73,22 @@ class Watch:
     """Follow versions until each is ready, failed, superseded or deleted."""
 
     def __init__(self, version_ids: Iterable[int]) -> None:
-        self._waiting = set(version_ids)
-        self._ids = frozenset(self._waiting)
-        sizes = DocumentVersion.objects.filter(pk__in=self._ids).values_list("pk", "size")
-        self._sizes = dict(sizes)
-        self._chunks_finished = 0
-        self._moments: deque[tuple[float, int]] = deque()
+        self._ids = frozenset(version_ids)
 
-    def look(self) -> Progress:
-        """The current progress; one query over the unfinished versions."""
-        rows = (
-            _kept()
-            .filter(pk__in=self._waiting)
-            .values_list("pk", "state", "progress", "chunk_count")
-        )
-        bytes_left, chunks_under_way, waiting = 0.0, 0.0, set()
-        for pk, state, progress, chunk_count in rows:
-            if state in UNFINISHED:
-                waiting.add(pk)
-                bytes_left += self._sizes.get(pk, 0) * (1 - progress)
-                if state == State.EMBEDDING:
-                    embedded = (progress - activation.CHUNKED) / (1 - activation.CHUNKED)
-                    chunks_under_way += chunk_count * max(embedded, 0)
-            elif state == State.READY:
-                self._chunks_finished += chunk_count
-        self._waiting = waiting
-        chunks = self._chunks_finished + round(chunks_under_way)
-        total = sum(self._sizes.values())
-        return Progress(
-            files=len(self._ids),
-            finished=len(self._ids) - len(waiting),
-            chunks=chunks,
-            share=1 - bytes_left / total if total else 1.0,
-            rate=self._rate(chunks),
-        )
+    def unfinished(self) -> QuerySet[DocumentVersion]:
+        """The versions that still wait, of documents that are not in the bin."""
+        document = Document.objects.kept().filter(pk=OuterRef("document_id"))
+        rows = DocumentVersion.objects.filter(Exists(document), pk__in=self._ids)
+        return rows.filter(state__in=UNFINISHED).order_by("pk")
+
+    def look(self, show: Show = lambda done, total, note: None) -> Progress:
+        """The current progress, which `show` gets as well."""
+        ready = DocumentVersion.objects.filter(pk__in=self._ids, state=State.READY)
+        chunks = ready.aggregate(chunks=Sum("chunk_count"))["chunks"] or 0
+        files = len(self._ids)
+        progress = Progress(files, files - self.unfinished().count(), chunks)
+        show(progress.finished, files, f"{chunks:,} chunks")
+        return progress
 
     def failures(self) -> list[Failure]:
         """The failures, ordered by source."""
@@ -121,73 +96,47 @@ class Watch:
         rows = failed.order_by("document__source", "file_name")
         return [Failure(*row) for row in rows.values_list("file_name", "document__source", "error")]
 
-    def _rate(self, chunks: int) -> float:
-        now = time.monotonic()
-        self._moments.append((now, chunks))
-        while now - self._moments[0][0] > RATE_SECONDS:
-            self._moments.popleft()
-        then, before = self._moments[0]
-        return max(chunks - before, 0) / (now - then) if now > then else 0.0
+
+@contextmanager
+def progress_view(write: Callable[[str], None], unit: str = "files") -> Iterator[Show]:
+    """A function that shows a bar on a terminal; elsewhere it writes a line every few seconds."""
+    due = time.monotonic() + LINE_SECONDS
+    is_terminal = sys.stderr.isatty()
+    with tqdm(unit=f" {unit}", disable=not is_terminal, leave=False, dynamic_ncols=True) as bar:
+
+        def show(done: int, total: int, note: str) -> None:
+            nonlocal due
+            if is_terminal:
+                bar.total, bar.n = total, done
+                bar.set_postfix_str(note)
+            elif time.monotonic() >= due:
+                due = time.monotonic() + LINE_SECONDS
+                write(f"{done:,} of {total:,} {unit}; {note}")
+
+        yield show
 
 
-def _kept() -> QuerySet[DocumentVersion]:
-    """The versions of documents that are not in the bin."""
-    document = Document.objects.kept().filter(pk=OuterRef("document_id"))
-    return DocumentVersion.objects.filter(Exists(document))
-
-
-class ProgressView:
-    """A progress bar on a terminal; elsewhere a line every few seconds."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._line_due = time.monotonic() + LINE_SECONDS
-        self._bar = tqdm(
-            total=1.0,
-            disable=not sys.stderr.isatty(),
-            leave=False,
-            dynamic_ncols=True,
-            bar_format="{percentage:3.0f}% |{bar}| {desc} [{elapsed}, {remaining} left]",
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.close()
-
-    def show(self, progress: Progress) -> None:
-        """Draw the bar, or print a line if one is due."""
-        if not self._bar.disable:
-            self._bar.set_description_str(str(progress), refresh=False)
-            self._bar.n = progress.share
-            self._bar.refresh()
-        elif time.monotonic() >= self._line_due:
-            self._line_due = time.monotonic() + LINE_SECONDS
-            self._write(f"{progress.share:4.0%}  {progress}")
-
-
-def follow(watch: Watch, view: ProgressView, check: Callable[[], None] = lambda: None) -> Progress:
+def follow(
+    watch: Watch,
+    show: Show,
+    check: Callable[[], None] = lambda: None,
+    *,
+    work: bool = False,
+) -> Progress:
     """Wait until all is finished; return the final progress. `check` may raise to end the wait.
 
-    An outage of the database is waited out: the workers go on after it.
+    With `work`, this process does what a worker would. An outage of the database is waited out.
     """
     while True:
         check()
         try:
-            progress = watch.look()
+            if (progress := watch.look(show)).is_finished:
+                return progress
+            for pk in list(watch.unfinished().values_list("pk", flat=True)) if work else ():
+                if steps.advance(pk):
+                    watch.look(show)
         except OperationalError:
             connection.close()
-            time.sleep(LOOK_SECONDS)
-            continue
-        view.show(progress)
-        if progress.is_finished:
-            return progress
         time.sleep(LOOK_SECONDS)
 
 
@@ -197,53 +146,6 @@ def worker_answers() -> bool:
     with current_app.connection_for_write() as connection:
         answers = current_app.control.ping(timeout=PING_SECONDS, limit=1, connection=connection)
     return bool(answers)
-
-
-class WorkHere:
-    """Process versions in a thread of this process, as a worker would, within a `with` block."""
-
-    def __init__(self, version_ids: Iterable[int]) -> None:
-        self._ids = sorted(version_ids)
-        self._stop = threading.Event()
-        self._fault: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="work-here")
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop after the current file; the rest stays queued."""
-        self._stop.set()
-        self._thread.join()
-
-    def check(self) -> None:
-        """Raise the exception that ended the thread."""
-        if self._fault is not None:
-            raise self._fault
-
-    def _work(self) -> None:
-        try:
-            while not self._stop.is_set() and (waiting := self._unfinished()):
-                for pk in waiting:
-                    if not self._stop.is_set():
-                        steps.advance(pk)
-                # The remaining versions wait for a retry: the model could not be reached.
-                self._stop.wait(LOOK_SECONDS)
-            terms.fold()
-        except Exception as fault:
-            self._fault = fault
-        finally:
-            connection.close()
-
-    def _unfinished(self) -> list[int]:
-        waiting = _kept().filter(pk__in=self._ids, state__in=UNFINISHED)
-        return list(waiting.order_by("pk").values_list("pk", flat=True))
 
 
 KEY = "files-under-way"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from argparse import ArgumentTypeError
 from collections.abc import Iterable
-from contextlib import ExitStack
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import ProgrammingError
-from tqdm import tqdm
 
-from ingestion.documents.progress import ProgressView, Watch, WorkHere, follow, worker_answers
+from ingestion.documents.progress import Watch, follow, progress_view, worker_answers
+from ingestion.lexical import terms
 from ingestion.lexical.languages import primary_code
 
 _MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and column
@@ -61,19 +60,18 @@ class WaitingCommand(PlainCommand):
         watch = Watch(ids := list(version_ids))
         if not ids:
             return 0
-        with ExitStack() as stack:
-            check = lambda: None  # noqa: E731
-            if not worker_answers():
-                self.stdout.write("No worker answers, so the files are processed here.")
-                check = stack.enter_context(WorkHere(ids)).check
-            view = stack.enter_context(ProgressView(tqdm.write))
+        if works_here := not worker_answers():
+            self.stdout.write("No worker answers, so the files are processed here.")
+        with progress_view(self.stdout.write) as show:
             try:
-                follow(watch, view, check)
+                follow(watch, show, work=works_here)
             except KeyboardInterrupt:
                 raise CommandError(
                     "Interrupted. Queued files are processed by the next worker, or by running "
                     "this command again."
                 ) from None
+        if works_here:
+            terms.fold()
         failures = watch.failures()
         for failure in failures:
             self.stderr.write(f"Failed: {failure.source or failure.file_name}: {failure.error}")

@@ -18,7 +18,7 @@ from django.db.models import Sum
 from tqdm import tqdm
 
 from ingestion import services
-from ingestion.documents.progress import ProgressView, Watch, follow
+from ingestion.documents.progress import Watch, follow, progress_view
 from ingestion.errors import IngestionError
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, State, Visibility
@@ -188,8 +188,8 @@ def wait(uploads: Uploads, check: Callable[[], None], say: Callable[[str], None]
     """Wait until the workers have processed all uploads; add failures to the problems."""
     if uploads.waiting:
         watch, started = Watch(uploads.waiting), time.monotonic()
-        with ProgressView(tqdm.write) as view:
-            done = follow(watch, view, check)
+        with progress_view(tqdm.write) as show:
+            done = follow(watch, show, check)
         seconds = time.monotonic() - started
         say(
             f"{done.files} files became {done.chunks:,} chunks in {seconds:.0f} s "

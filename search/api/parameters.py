@@ -14,7 +14,7 @@ from common.api import errors
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import MAX_PAGE
 from common.errors import UserError
-from ingestion.api.document_serializers import LanguageField
+from ingestion.api.serializers import LanguageField
 from ingestion.errors import (
     EmbeddingUnavailable,
     FileTooLarge,

@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ingestion.api.document_serializers import MetadataField
+from ingestion.api.serializers import MetadataField
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import SIGNALS

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from common.api.requests import actor
 from common.api.serializers import ChoiceField, CleanSerializer
 from common.api.viewsets import ChoicesFilter, EditableViewSet, FilterSet, Row
-from ingestion.api.document_serializers import CollectionField
+from ingestion.api.serializers import CollectionField
 from ingestion.models import Collection, Document
 from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym

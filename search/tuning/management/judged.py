@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from ingestion.documents.progress import (
     LOOK_SECONDS,
-    ProgressView,
+    Show,
     Watch,
-    WorkHere,
     follow,
+    progress_view,
     worker_answers,
 )
 from ingestion.errors import IngestionError
@@ -158,15 +158,12 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
     if not versions:
         return
     watch = Watch(versions)
-    with ProgressView(write) as view:
-        if worker_answers():
-            follow(watch, view)
-        else:
-            if processes > 1 and len(versions) >= WORTH_PROCESSES:
-                _advance_in_processes(versions, processes, lambda: view.show(watch.look()))
-            # Also the versions that a dead process left.
-            with WorkHere(versions) as here:
-                follow(watch, view, here.check)
+    works_here = not worker_answers()
+    with progress_view(write) as show:
+        if works_here and processes > 1 and len(versions) >= WORTH_PROCESSES:
+            _advance_in_processes(versions, processes, watch, show)
+        # Also the versions that a dead process left.
+        follow(watch, show, work=works_here)
     terms.fold()
     if failures := watch.failures():
         raise EvaluationError(
@@ -176,7 +173,7 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
 
 
 def _advance_in_processes(
-    versions: Sequence[int], processes: int, look: Callable[[], None]
+    versions: Sequence[int], processes: int, watch: Watch, show: Show
 ) -> None:
     with _single_threaded_embedders():
         context = multiprocessing.get_context("spawn")
@@ -187,7 +184,7 @@ def _advance_in_processes(
                 done, waiting = wait(waiting, timeout=LOOK_SECONDS * 5)
                 for future in done:
                     future.result()
-                look()
+                watch.look(show)
         finally:
             pool.shutdown(cancel_futures=True)
 
