@@ -23,7 +23,7 @@ from django.db import IntegrityError, transaction
 
 from common.accounts import quotas
 from common.jobs import enqueue
-from ingestion.documents.arranging import annotate, move, undo_move
+from ingestion.documents.arranging import annotate, move
 from ingestion.documents.deletion import (
     delete,
     delete_collection,
@@ -66,7 +66,6 @@ __all__ = [
     "restore_collection",
     "retry",
     "undo",
-    "undo_move",
 ]
 
 

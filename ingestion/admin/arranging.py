@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -28,7 +25,7 @@ from ingestion.admin.fields import MetadataFormField
 from ingestion.documents.arranging import MOST_MOVED, Arranged
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
-from ingestion.models import Collection, Document, DocumentMove
+from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 
 SHOWN = 10  # of the reasons why documents were left alone
@@ -89,15 +86,11 @@ class AnnotateForm(forms.Form):
 
 
 class ArrangingPages(OwnPages[Document]):
-    """A ModelAdmin mixin with the two actions, and the page that undoes a move."""
+    """A ModelAdmin mixin with the two actions."""
 
     if TYPE_CHECKING:
 
         def get_action_choices(self, request: HttpRequest) -> Any: ...
-
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [page("moves/<int:pk>/undo/", self.undo_move_view, "undo_move"), *super().get_urls()]
 
     @admin.action(description=_("Move to another collection…"), permissions=["change"])
     def move_selected(
@@ -140,30 +133,6 @@ class ArrangingPages(OwnPages[Document]):
         self._tell(request, arranged.refused)
         return None
 
-    def undo_move_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Move the documents of a move back, once confirmed."""
-        if not self.has_change_permission(request) or not self.has_add_permission(request):
-            raise PermissionDenied
-        visible = Collection.objects.visible_to(actor(request))
-        moves = DocumentMove.objects.filter(to__in=visible).select_related("to")
-        row = get_object_or_404(moves, pk=pk)
-        if request.method == "POST":
-            try:
-                arranged = services.undo_move(row, acting_user=actor(request))
-            except IngestionError as error:
-                self.message_user(request, str(error), messages.ERROR)
-            else:
-                sentence = ngettext(
-                    "%(count)d document was moved back.",
-                    "%(count)d documents were moved back.",
-                    arranged.count,
-                )
-                self.message_user(request, sentence % {"count": arranged.count}, messages.SUCCESS)
-                self._tell(request, arranged.refused)
-            return redirect("admin:ingestion_document_changelist")
-        context = {**self.page_context(request, gettext("Undo a move")), "row": row}
-        return TemplateResponse(request, "admin/ingestion/document/undo_move.html", context)
-
     def _asked(
         self,
         request: HttpRequest,
@@ -189,7 +158,7 @@ class ArrangingPages(OwnPages[Document]):
         return TemplateResponse(request, "admin/ingestion/document/arrange.html", context)
 
     def _report_move(self, request: HttpRequest, arranged: Arranged, to: Collection) -> None:
-        if arranged.move is not None:
+        if arranged.count:
             sentence = ngettext(
                 "%(count)d document was moved to “%(to)s”. It keeps its passages; reprocess it to "
                 "apply the collection's settings.",
@@ -197,11 +166,7 @@ class ArrangingPages(OwnPages[Document]):
                 "them to apply the collection's settings.",
                 arranged.count,
             ) % {"count": arranged.count, "to": to.name}
-            undo = reverse("admin:ingestion_document_undo_move", args=(arranged.move.pk,))
-            link = format_html(
-                '{} <a class="text-link" href="{}">{}</a>', sentence, undo, gettext("Undo")
-            )
-            self.message_user(request, link, messages.SUCCESS)
+            self.message_user(request, sentence, messages.SUCCESS)
         elif not arranged.refused:
             self.message_user(request, gettext("They are there already."), messages.WARNING)
         self._tell(request, arranged.refused)

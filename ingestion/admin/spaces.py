@@ -17,9 +17,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import actor
+from common.admin.pages import actor, become
 from common.admin.progress import LiveCells, live, state_label
-from ingestion.admin.space_forms import NewSpaceForm, SpaceForm
+from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
@@ -35,7 +35,6 @@ VARIANTS = {
     State.ACTIVE: "success",
     State.BUILDING: "info",
     State.PREVIOUS: "",
-    State.RETIRED: "",
     State.DROPPING: "warning",
 }
 INDEX_VARIANTS = {
@@ -132,19 +131,15 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return spaces
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        if obj is None:
-            return NewSpaceForm
-        return super().get_form(request, obj, **kwargs | {"form": SpaceForm})
+        return NewSpaceForm if obj is None else super().get_form(request, obj, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        limits = (_("Limits and price"), {"fields": changes.LIMITS})
         if obj is not None:
-            return ((None, {"fields": ("name",)}), limits)
+            return ((None, {"fields": ("name",)}),)
         return (
             (_("Model"), {"fields": (
                 "kind", "name", "model", "base_url", "api_key_env", "folder",
             )}),
-            limits,
             (_("Options of some models"), {"fields": (
                 "dimensions_asked", "max_tokens_read", "query_prefix", "document_prefix", "knows",
             )}),
@@ -218,18 +213,14 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
     def save_model(
         self, request: HttpRequest, obj: EmbeddingSpace, form: Any, change: bool
     ) -> None:
-        user, name = actor(request), form.cleaned_data["name"]
         if change:
-            stored = EmbeddingSpace.objects.get(pk=obj.pk)
-            saved = changes.configure(stored, form.limits, name=name, acting_user=user)
-        else:
-            kind = form.cleaned_data["kind"]
-            saved = changes.create(
-                kind, form.options, name=name, limits=form.limits, acting_user=user
-            )
-        obj.pk = saved.pk
-        obj._state.adding = False
-        obj.refresh_from_db()
+            obj.save(update_fields=["name"])  # workers write the rest
+            return
+        data = form.cleaned_data
+        saved = changes.create(
+            data["kind"], form.options, name=data["name"], acting_user=actor(request)
+        )
+        become(obj, saved)
 
     def response_add(
         self, request: HttpRequest, obj: EmbeddingSpace, post_url_continue: str | None = None
@@ -238,8 +229,6 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
         """Do nothing: `space_changes` writes the audit row."""
-
-    log_change = log_addition
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Superusers alone: a space sends every text of the library to its model's server."""
@@ -275,8 +264,6 @@ def possible(report: Report) -> list[Action]:
             names.append("start")
         if not space.paused and space.filled_at is None:
             names.append("pause")
-    if space.state == State.RETIRED:
-        names.append("start")
     if space.state not in (State.ACTIVE, State.DROPPING):
         names.append("drop")
     return [ACTIONS[name] for name in names]

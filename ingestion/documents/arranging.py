@@ -1,7 +1,6 @@
 """Arrange documents in bulk: move them to another collection, change their tags and metadata.
 
 move      -> searchable in the new collection alone, with its readers; statistics follow
-undo_move -> back to where each came from
 annotate  -> tags and keys added and removed; no passage changes
 """
 
@@ -23,7 +22,7 @@ from ingestion.errors import IngestionError, InvalidMetadata, StateConflict
 from ingestion.events import log
 from ingestion.lexical import terms
 from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
-from ingestion.models import Chunk, Collection, Document, DocumentMove, DocumentVersion
+from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from ingestion.models.versions import UNFINISHED
 from ingestion.parsing.protocol import with_file_name
 
@@ -36,14 +35,10 @@ MOST_MOVED = 500
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """The number of documents that changed, and why each other one did not.
-
-    `move` is the row that undoes a move; None if nothing was moved.
-    """
+    """The number of documents that changed, and why each other one did not."""
 
     count: int
     refused: tuple[str, ...] = ()
-    move: DocumentMove | None = None
 
 
 def move(documents: Iterable[Document], to: Collection, *, acting_user: User) -> Arranged:
@@ -53,43 +48,16 @@ def move(documents: Iterable[Document], to: Collection, *, acting_user: User) ->
     comes from a watched folder, or if the collection holds its file or one from its source.
     The caller checks that the user may read both collections and change documents.
     """
-    moved: list[tuple[int, int]] = []
+    count = 0
     refused: list[str] = []
     for document in documents:
         try:
             with transaction.atomic():
-                if (origin := _move(document, to, acting_user)) is not None:
-                    moved.append((document.pk, origin))
+                count += _move(document, to, acting_user)
         except IngestionError as error:
             refused.append(str(error))
         except (Document.DoesNotExist, IntegrityError):
             refused.append(_changed_meanwhile(document))
-    row = DocumentMove.objects.create(by=acting_user, to=to, rows=moved) if moved else None
-    return Arranged(len(moved), tuple(refused), row)
-
-
-def undo_move(row: DocumentMove, *, acting_user: User) -> Arranged:
-    """Move the documents back to where each came from, unless they have been moved on since.
-
-    Raises StateConflict if it was undone already.
-    """
-    with transaction.atomic():
-        rows = DocumentMove.objects.select_for_update(of=("self",))
-        if rows.get(pk=row.pk).undone:
-            raise StateConflict(gettext("This move was undone already."))
-        DocumentMove.objects.filter(pk=row.pk).update(undone=True)
-    origins: dict[int, list[int]] = {}
-    for pk, origin in row.rows:
-        origins.setdefault(origin, []).append(pk)
-    count = 0
-    refused: list[str] = []
-    for collection in Collection.objects.visible_to(acting_user).filter(pk__in=origins):
-        documents = Document.objects.visible_to(acting_user).filter(
-            pk__in=origins[collection.pk], collection=row.to_id
-        )
-        arranged = move(documents, collection, acting_user=acting_user)
-        count += arranged.count
-        refused += arranged.refused
     return Arranged(count, tuple(refused))
 
 
@@ -143,8 +111,8 @@ def _offer_tags(collections: Iterable[int]) -> None:
                 collection.save(update_fields=["metadata_keys"])
 
 
-def _move(original: Document, to: Collection, acting_user: User) -> int | None:
-    """Move one document; return the id of its former collection, None if it is there already.
+def _move(original: Document, to: Collection, acting_user: User) -> bool:
+    """Move one document; return False if it is there already.
 
     Raises StateConflict. The collection is locked first, then the document, as everywhere.
     """
@@ -152,7 +120,7 @@ def _move(original: Document, to: Collection, acting_user: User) -> int | None:
     document = versions.locked(original.pk)
     origin = document.collection
     if origin.pk == to.pk:
-        return None
+        return False
     _check(document, to)
     family = family_of(document)
     pks = [member.pk for member in family]
@@ -166,7 +134,7 @@ def _move(original: Document, to: Collection, acting_user: User) -> int | None:
         _read_again(member)
         activation.show(member)
     log(acting_user, document, CHANGE, f"Moved to another collection: {origin} → {to}")
-    return origin.pk
+    return True
 
 
 def _read_again(document: Document) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingestion.embedding.cache import Cache, CachedQueryEmbedder
 from ingestion.embedding.config import EmbedderConfig, LocalModelConfig, OpenAIConfig
-from ingestion.embedding.protocol import Embedder, ModelCard, Throttle, Tokenizer, Vectors
+from ingestion.embedding.protocol import Embedder, ModelCard, Tokenizer, Vectors
 
 __all__ = [
     "Cache",
@@ -14,23 +14,19 @@ __all__ = [
     "LocalModelConfig",
     "ModelCard",
     "OpenAIConfig",
-    "Throttle",
     "Tokenizer",
     "Vectors",
     "build_embedder",
 ]
 
 
-def build_embedder(config: EmbedderConfig, throttle: Throttle | None = None) -> Embedder:
-    """The embedder that `config` selects. Loads at most a tokenizer; models load on first use.
-
-    `throttle` limits the rate of document requests to a server; queries bypass it.
-    """
+def build_embedder(config: EmbedderConfig) -> Embedder:
+    """The embedder that `config` selects. Loads at most a tokenizer; models load on first use."""
     # Imports only the selected one: the openai package takes half a second to load.
     if config.kind == "openai" and config.openai is not None:
         from ingestion.embedding.openai import OpenAIEmbedder
 
-        return OpenAIEmbedder(config.openai, throttle)
+        return OpenAIEmbedder(config.openai)
     from ingestion.embedding.local import LocalEmbedder
 
     return LocalEmbedder(config.local)

@@ -23,7 +23,6 @@ from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.protocol import (
     EstimatedTokenizer,
     ModelCard,
-    Throttle,
     Tokenizer,
     Vectors,
     encodable,
@@ -56,14 +55,12 @@ class OpenAIEmbedder:
     def __init__(
         self,
         config: OpenAIConfig,
-        throttle: Throttle | None = None,
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._config = config
-        self._throttle = throttle
         self._retries = Retries(config.attempts, sleep, clock, draw)
         self._base_url = config.base_url or OPENAI_BASE_URL
         self._tokenizer = EstimatedTokenizer()
@@ -90,9 +87,9 @@ class OpenAIEmbedder:
         """Yield batches in order, one request each; see the protocol."""
         dimensions = self.card.dimensions
         prepared = [self._prepare(self._config.document_prefix + text) for text in texts]
-        for indices, tokens in self._batches(prepared):
+        for indices in self._batches(prepared):
             batch = [prepared[i] for i in indices]
-            yield indices, self._embed(batch, dimensions, self._config.deadline, tokens)
+            yield indices, self._embed(batch, dimensions, self._config.deadline)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
@@ -131,44 +128,27 @@ class OpenAIEmbedder:
         spans = self._tokenizer.spans(text)
         return text if len(spans) <= limit else text[: spans[limit - 1][1]]
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[range, int]]:
-        """Yield (consecutive indices, their tokens) within the request limits on both."""
+    def _batches(self, texts: Sequence[str]) -> Iterator[range]:
+        """Yield consecutive indices within the limits of a request on texts and on tokens."""
         start = tokens = 0
         for place, text in enumerate(texts):
             count = self._tokenizer.count(text)
             full = place - start == self._config.batch_size
             if place > start and (full or tokens + count > self._config.max_request_tokens):
-                yield range(start, place), tokens
+                yield range(start, place)
                 start, tokens = place, 0
             tokens += count
         if start < len(texts):
-            yield range(start, len(texts)), tokens
+            yield range(start, len(texts))
 
-    def _embed(
-        self,
-        texts: Sequence[str],
-        dimensions: int | None,
-        deadline: float,
-        tokens: int | None = None,
-    ) -> Vectors:
-        """The vectors of one request, which counts against the rate limit if `tokens` is given."""
-        throttle = self._throttle if tokens is not None else None
+    def _embed(self, texts: Sequence[str], dimensions: int | None, deadline: float) -> Vectors:
+        """The vectors of one request."""
 
         def attempt(left: float) -> Vectors:
-            if throttle is not None and tokens is not None:
-                started = self._retries.clock()
-                throttle.take(tokens, longest=left)
-                left -= self._retries.clock() - started
-            try:
-                answer = self._request(texts, left)
-            except TransientError as error:
-                if throttle is not None and error.retry_after:
-                    throttle.hold(error.retry_after)
-                raise
+            answer = self._request(texts, left)
             return _read_answer(answer, texts=len(texts), dimensions=dimensions)
 
-        patience = throttle.patience if throttle is not None else float("inf")
-        return self._retries.call(attempt, deadline=deadline, patience=patience)
+        return self._retries.call(attempt, deadline=deadline)
 
     def _request(self, texts: Sequence[str], left: float) -> bytes:
         """The response's body. Raises TransientError or EmbeddingRejected for any failure."""

@@ -89,26 +89,6 @@ class Embedder(Protocol):
         ...
 
 
-class Throttle(Protocol):
-    """A provider's rate limit, shared by all processes. Raises EmbeddingUnavailable."""
-
-    @property
-    def patience(self) -> float:
-        """Longest wait in seconds that a sender should accept; may be infinite."""
-        ...
-
-    def take(self, tokens: int, *, longest: float) -> None:
-        """Block until a request of `tokens` may be sent.
-
-        Raises EmbeddingUnavailable immediately if that takes longer than `longest` seconds.
-        """
-        ...
-
-    def hold(self, seconds: float) -> None:
-        """Block all requests for `seconds`, as the provider demands (Retry-After)."""
-        ...
-
-
 def unit_vectors(matrix: npt.NDArray[np.floating], source: str) -> Vectors:
     """`matrix` with rows scaled to length 1, as float32.
 

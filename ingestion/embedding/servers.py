@@ -43,18 +43,16 @@ class Retries:
     clock: Callable[[], float] = time.monotonic
     draw: Callable[[], float] = random.random
 
-    def call(
-        self, attempt: Callable[[float], T], *, deadline: float, patience: float = float("inf")
-    ) -> T:
+    def call(self, attempt: Callable[[float], T], *, deadline: float) -> T:
         """Call `attempt(seconds left)` until it succeeds; return its result.
 
         Raises EmbeddingUnavailable after the last attempt, and at once when the next wait would
-        end after `deadline` seconds, or take over `patience`: waiting in vain helps nobody.
+        end after `deadline` seconds: waiting in vain helps nobody.
         """
         end = self.clock() + deadline
 
         def is_last(state: RetryCallState) -> bool:
-            late = self.clock() + state.upcoming_sleep >= end or state.upcoming_sleep > patience
+            late = self.clock() + state.upcoming_sleep >= end
             return late or state.attempt_number >= self.attempts
 
         retrying = Retrying(

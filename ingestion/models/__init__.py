@@ -1,6 +1,6 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
-from ingestion.models.documents import DeletedDocument, Document, DocumentMove, Purge, SourceKind
+from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem, WatchedFile, WatchedFolder
 from ingestion.models.library import Collection, IdentifierPattern, Visibility
@@ -23,7 +23,6 @@ __all__ = [
     "CorpusStatistics",
     "DeletedDocument",
     "Document",
-    "DocumentMove",
     "DocumentVersion",
     "EmbeddingSpace",
     "IdempotencyKey",

@@ -1,4 +1,4 @@
-"""Documents of a collection, moves of them, and purges, which erase them."""
+"""Documents of a collection, and purges, which erase them."""
 
 from __future__ import annotations
 
@@ -175,26 +175,6 @@ class DeletedDocument(Document):
         proxy = True
         default_permissions = ()
         verbose_name_plural = _("bin")
-
-
-class DocumentMove(models.Model):
-    """Documents that were moved together to another collection, so that this can be undone.
-
-    `rows` are pairs of a document's id and the id of the collection that it came from.
-    """
-
-    at = models.DateTimeField(default=timezone.now, editable=False)
-    by = user_or_none(editable=False)
-    to = models.ForeignKey(Collection, models.CASCADE, related_name="+", editable=False)
-    rows = models.JSONField(default=list, editable=False)
-    undone = models.BooleanField(default=False, editable=False)
-
-    class Meta:
-        ordering = ("-at", "-pk")
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{len(self.rows)} to {self.to_id}"
 
 
 class Purge(Job):

@@ -9,7 +9,6 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
-from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.expressions import Combinable, RawSQL
@@ -161,7 +160,6 @@ class EmbeddingSpace(Job):
         BUILDING = "building", _("Building")
         ACTIVE = "active", _("Active")
         PREVIOUS = "previous", _("Previous")
-        RETIRED = "retired", _("Retired")
         DROPPING = "dropping", _("Being removed")
 
     TASK = "ingestion.tasks.advance_space"
@@ -182,32 +180,12 @@ class EmbeddingSpace(Job):
     state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
-    requests_per_minute = models.PositiveIntegerField(
-        default=0, help_text=_("The provider's limit, shared by all workers; 0: no limit.")
-    )
-    tokens_per_minute = models.PositiveIntegerField(
-        default=0, help_text=_("The provider's limit, shared by all workers; 0: no limit.")
-    )
-    price = models.DecimalField(
-        _("price of a million tokens"),
-        max_digits=12,
-        decimal_places=6,
-        default=0,
-        validators=[MinValueValidator(0)],
-        help_text=_("In your currency, for the cost estimate; 0 for a local model."),
-    )
-    # The shared rate limit (`spaces.throttle`): when the requests and tokens taken are paid off.
-    requests_due = models.DateTimeField(null=True, editable=False)
-    tokens_due = models.DateTimeField(null=True, editable=False)
-    held_until = models.DateTimeField(null=True, editable=False)
-
     paused = models.BooleanField(default=False, editable=False)
     filling_after = models.BigIntegerField(
         default=0, editable=False, help_text=_("Id of the last chunk embedded.")
     )
     chunks_total = models.PositiveIntegerField(default=0, editable=False)
     chunks_filled = models.PositiveIntegerField(default=0, editable=False)
-    tokens_spent = models.PositiveBigIntegerField(default=0, editable=False)
     filling_since = models.DateTimeField(null=True, editable=False)
     filled_at = models.DateTimeField(null=True, editable=False)
     activated_at = models.DateTimeField(null=True, editable=False)
@@ -235,9 +213,6 @@ class EmbeddingSpace(Job):
                 # HNSW over halfvec holds up to 4,000 dimensions.
                 condition=Q(dimensions__gte=1, dimensions__lte=4000),
                 name="embedding_space_dimensions_range",
-            ),
-            models.CheckConstraint(
-                condition=Q(price__gte=0), name="embedding_space_price_not_negative"
             ),
         )
 

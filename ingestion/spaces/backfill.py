@@ -29,7 +29,6 @@ from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.configuring import embedder
 from ingestion.spaces.filling import lacking, settled, store, texts_of
 from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
-from ingestion.spaces.metering import patience
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +36,6 @@ State = EmbeddingSpace.State
 BATCH = 128
 # After this time a worker process turns to the next waiting document.
 SLICE_SECONDS = 20.0
-# The longest wait for the provider's rate limit; then the space is postponed (a guess).
-PATIENCE_SECONDS = 3.0
 DROP_BATCH = 5_000
 # Searches that began in a space end within this time; its vectors stay until then.
 SEARCHES_END = timedelta(seconds=10)
@@ -71,18 +68,6 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     if again is None and space.filled_at is not None:
         _index(space)
     return again
-
-
-def make_index(space: EmbeddingSpace) -> bool:
-    """Build the index of a space now; False if another process holds its lease."""
-
-    def work(lease: Lease[EmbeddingSpace]) -> bool:
-        _index(space)
-        return True
-
-    return bool(
-        work_on(EmbeddingSpace, space.pk, work, rows=EmbeddingSpace.objects.all(), early=True)
-    )
 
 
 def _index(space: EmbeddingSpace) -> None:
@@ -175,14 +160,7 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
     """Embed and store a batch; results from before an error are kept."""
     space = lease.row
     model = embedder(space)
-    batches = model.embed_batches(texts_of(chunks, model))
-    while True:
-        # Instead of a long wait for the rate limit the worker processes a document.
-        with patience(PATIENCE_SECONDS):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        indices, vectors = batch
+    for indices, vectors in model.embed_batches(texts_of(chunks, model)):
         embedded = [chunks[i] for i in indices]
         with transaction.atomic():
             hashes = [chunk.content_hash for chunk in embedded]
@@ -191,7 +169,6 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
             # Last, not by `lease.writing`: activating a document locks chunks before spaces.
             is_ours = lease.mine.update(
                 chunks_filled=F("chunks_filled") + stored,
-                tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in embedded),
                 error="",
                 attempts=0,
                 not_before=None,

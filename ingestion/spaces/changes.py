@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ingestion.embedding import ModelCard
 
 State = EmbeddingSpace.State
-LIMITS = ("requests_per_minute", "tokens_per_minute", "price")
 
 # Hooks, to which `search` adds its own. A check returns sentences why a space must not become
 # active; a remark returns sentences that people should know about a space.
@@ -38,23 +37,14 @@ remarks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
 
 
 def find(name: str) -> EmbeddingSpace:
-    """The space with that ID, fingerprint or name. Raises SpaceError unless exactly one matches."""
+    """The space with that ID or name. Raises SpaceError unless exactly one matches."""
     rows = EmbeddingSpace.objects.order_by("pk")
-    if name.isdecimal():
-        matches = list(rows.filter(pk=int(name)))
-    else:
-        matches = list(rows.filter(fingerprint=name) or rows.filter(name=name))
+    matches = rows.filter(pk=int(name)) if name.isdecimal() else rows.filter(name=name)
     if len(matches) == 1:
         return matches[0]
-    listed = ", ".join(f"{row.pk} ({row})" for row in matches or rows) or "none"
-    if matches:
-        raise SpaceError(
-            gettext('"%(name)s" names several spaces: %(listed)s. Give the number.')
-            % {"name": name, "listed": listed}
-        )
     raise SpaceError(
-        gettext('There is no embedding space "%(name)s". There are: %(listed)s.')
-        % {"name": name, "listed": listed}
+        gettext("“%(name)s” is not one embedding space. Give a number of these: %(listed)s.")
+        % {"name": name, "listed": ", ".join(f"{row.pk} ({row})" for row in rows) or "none"}
     )
 
 
@@ -64,7 +54,6 @@ def create(
     *,
     acting_user: User | None,
     name: str = "",
-    limits: Mapping[str, Any] | None = None,
 ) -> EmbeddingSpace:
     """Create an empty, paused space for the model in the options.
 
@@ -82,7 +71,6 @@ def create(
                 max_tokens=card.max_tokens,
                 languages=list(card.languages),
                 paused=True,
-                **(limits or {}),
             )
             events.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
     except IntegrityError as error:
@@ -116,32 +104,14 @@ def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
     return card
 
 
-def configure(
-    space: EmbeddingSpace, limits: Mapping[str, Any], *, acting_user: User | None, name: str = ""
-) -> EmbeddingSpace:
-    """Change the space's name, limits or price, with effect from now on; return the space."""
-    changed = {key: value for key, value in limits.items() if getattr(space, key) != value}
-    if name and name != space.name:
-        changed["name"] = name[:120]
-    if changed:
-        with transaction.atomic():
-            EmbeddingSpace.objects.filter(pk=space.pk).update(**changed)
-            words = ", ".join(f"{key.replace('_', ' ')}: {v}" for key, v in changed.items())
-            events.log(acting_user, space, CHANGE, f"Changed {words}")
-    space.refresh_from_db()
-    return space
-
-
 def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
-    """Start or resume the backfill of a space, even of a retired one; return the space."""
+    """Start or resume the backfill of a space; return the space."""
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.DROPPING:
             raise SpaceError(
                 gettext("%(row)s is being removed. Create it again afterwards.") % {"row": row}
             )
-        if row.state == State.RETIRED:
-            row.state, row.filled_at = State.BUILDING, None
         row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
         row.filling_after = 0  # to include chunks that an earlier pass missed
         row.save()
@@ -207,8 +177,9 @@ def activate(
         now = timezone.now()
         for row in rows.values():
             if row.state == State.PREVIOUS and row.pk != locked.pk:
-                row.state = State.RETIRED
-                row.save(update_fields=["state"])
+                # Kept, but no longer filled; before another one enters its state.
+                row.state, row.paused, row.filled_at = State.BUILDING, True, None
+                row.save(update_fields=["state", "paused", "filled_at"])
         before = next((row for row in rows.values() if row.state == State.ACTIVE), None)
         # The chosen one leaves its state before another enters it: a constraint allows one of each.
         EmbeddingSpace.objects.filter(pk=locked.pk).update(state=State.BUILDING)

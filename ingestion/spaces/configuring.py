@@ -23,7 +23,6 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces.metering import (
     KEY_OF_THE_SETTINGS,
     MeteredEmbedder,
-    SharedThrottle,
     require_address,
     require_key,
 )
@@ -169,7 +168,7 @@ class _Loaded:
     questions: CachedQueryEmbedder
 
 
-_held: OrderedDict[tuple[EmbedderConfig, int | None], _Loaded] = OrderedDict()
+_held: OrderedDict[EmbedderConfig, _Loaded] = OrderedDict()
 _ahead: set[int] = set()
 _loading = threading.Lock()
 
@@ -247,21 +246,19 @@ def forget_embedders() -> None:
         _ahead.clear()
 
 
-def build(config: EmbedderConfig, space_id: int | None = None) -> _Loaded:
-    """The embedder of a configuration, cached; requests count against `space_id`'s rate limit."""
-    key = (config, space_id if config.kind == "openai" else None)
+def build(config: EmbedderConfig) -> _Loaded:
+    """The embedder of a configuration, cached."""
     with _loading:
-        if key not in _held:
-            throttle = SharedThrottle(space_id) if space_id is not None else None
-            embedder = MeteredEmbedder(build_embedder(config, throttle), config.kind)
+        if config not in _held:
+            embedder = MeteredEmbedder(build_embedder(config), config.kind)
             cached = CachedQueryEmbedder(
                 embedder, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
             )
-            _held[key] = _Loaded(embedder, cached)
-        _held.move_to_end(key)
+            _held[config] = _Loaded(embedder, cached)
+        _held.move_to_end(config)
         while len(_held) > HELD:
             _held.popitem(last=False)
-        return _held[key]
+        return _held[config]
 
 
 def _count_lookup(result: str) -> None:
@@ -273,7 +270,7 @@ def _of(space: EmbeddingSpace | None) -> _Loaded:
     if space is None:
         return build(embedder_config(config_of_settings()))
     resolve(space)
-    loaded = build(embedder_config(space.config, dimensions=space.dimensions), space.pk)
+    loaded = build(embedder_config(space.config, dimensions=space.dimensions))
     card = loaded.embedder.card
     if card.fingerprint != space.fingerprint:
         raise EmbeddingRejected(

@@ -1,4 +1,4 @@
-"""What a space may call: the allowed addresses, the rate limits of servers, the count of calls."""
+"""What a space may call: the allowed addresses; and the count of its calls."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
 from django.utils.translation import gettext
 
 from common.observing import metrics
@@ -86,94 +84,6 @@ def why_refused(config: Mapping[str, Any]) -> str:
     except EmbeddingRejected as error:
         return str(error)
     return ""
-
-
-# The burst: a tenth of a minute's allowance (a guess). A whole minute's would let the first minute
-# send twice the limit.
-BURST_SECONDS = 6.0
-
-# Returns the wait until the request may be sent; updates the row only if that is soon enough.
-_TAKE = """
-WITH asked AS (
-    SELECT id,
-           GREATEST(
-               COALESCE(requests_due - now.at - make_interval(secs => %(burst)s), '0'),
-               COALESCE(tokens_due - now.at - make_interval(secs => %(burst)s), '0'),
-               COALESCE(held_until - now.at, '0'),
-               '0'
-           ) AS wait, now.at
-    FROM ingestion_embeddingspace, (SELECT clock_timestamp() AS at) now
-    WHERE id = %(space)s
-    FOR NO KEY UPDATE OF ingestion_embeddingspace
-), taken AS (
-    UPDATE ingestion_embeddingspace s SET
-        requests_due = CASE WHEN s.requests_per_minute > 0 THEN
-            GREATEST(s.requests_due, asked.at) + make_interval(secs => 60.0 / s.requests_per_minute)
-            END,
-        tokens_due = CASE WHEN s.tokens_per_minute > 0 THEN
-            GREATEST(s.tokens_due, asked.at)
-                + make_interval(secs => 60.0 * %(tokens)s / s.tokens_per_minute)
-            END
-    FROM asked WHERE s.id = asked.id AND asked.wait <= make_interval(secs => %(longest)s)
-)
-SELECT extract(epoch FROM wait)::float8 FROM asked
-"""
-_HOLD = """
-UPDATE ingestion_embeddingspace
-SET held_until = GREATEST(held_until, clock_timestamp() + make_interval(secs => %s))
-WHERE id = %s
-"""
-
-
-_patience: ContextVar[float] = ContextVar("patience", default=float("inf"))
-
-
-@contextmanager
-def patience(seconds: float) -> Iterator[None]:
-    """Limit waits for a provider within the block; a longer one raises EmbeddingUnavailable."""
-    token = _patience.set(seconds)
-    try:
-        yield
-    finally:
-        _patience.reset(token)
-
-
-class SharedThrottle:
-    """The rate limits of one space's provider; a change on the row applies to the next request.
-
-    Queries are not counted: they are few, and must not wait for a backfill.
-    """
-
-    def __init__(self, space_id: int) -> None:
-        self._space_id = space_id
-
-    @property
-    def patience(self) -> float:
-        """The longest wait in seconds, set by the enclosing `patience` block."""
-        return _patience.get()
-
-    def take(self, tokens: int, *, longest: float) -> None:
-        """Wait until the request may be sent. Raises EmbeddingUnavailable if not in time."""
-        longest = min(longest, _patience.get())
-        values = {
-            "space": self._space_id, "tokens": tokens, "longest": max(longest, 0.0),
-            "burst": BURST_SECONDS,
-        }  # fmt: skip
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE, values)
-            row = cursor.fetchone()
-        wait = row[0] if row else 0.0
-        if wait > longest:
-            raise EmbeddingUnavailable(
-                f"The provider's allowance is used up for {wait:.0f} seconds.", wait
-            )
-        if wait > 0:
-            time.sleep(wait)
-
-    def hold(self, seconds: float) -> None:
-        """Keep all workers from sending for `seconds`."""
-        with connection.cursor() as cursor:
-            cursor.execute(_HOLD, (seconds, self._space_id))
 
 
 class MeteredEmbedder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from django.core.cache import cache
 from django.db.models import Count, Sum
@@ -19,7 +18,6 @@ from ingestion.spaces import changes
 from ingestion.spaces.index import Index, indexes_of
 
 State = EmbeddingSpace.State
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +48,6 @@ class Report:
         return min(filled / total, 1.0) if total else 0.0
 
     @property
-    def cost(self) -> Decimal:
-        """The estimated cost of embedding the missing passages."""
-        return self.space.price * self.missing_tokens / MILLION
-
-    @property
-    def spent(self) -> Decimal:
-        """The estimated cost of the backfill so far."""
-        return self.space.price * self.space.tokens_spent / MILLION
-
-    @property
-    def cost_words(self) -> str:
-        """The cost as the end of a sentence about the missing passages."""
-        tokens = f", about {self.missing_tokens:,} tokens"
-        if not self.space.price:
-            return tokens
-        return f"{tokens} and {self.cost:.2f} at {self.space.price.normalize():f} a million"
-
-    @property
     def waits(self) -> bool:
         """Whether the next attempt has to wait."""
         due = self.space.not_before
@@ -96,7 +76,7 @@ class Report:
     def state_words(self) -> str:
         """The state in a few words, with the progress."""
         space = self.space
-        if space.state in (State.DROPPING, State.RETIRED):
+        if space.state == State.DROPPING:
             return space.get_state_display()
         if self.is_ready:
             return "Ready to be activated"
@@ -121,20 +101,9 @@ class Report:
         ]
         if self.missing is not None:
             total = f"{space.chunks_total:,}"
-            without = f", {self.missing:,} lack one{self.cost_words}" if self.missing else ""
-            lines.append(f"   vectors      of {total} passages{without or ', all of them'}")
-        if space.tokens_spent:
-            price = f", {self.spent:.2f}" if space.price else ""
-            lines.append(f"   spent        about {space.tokens_spent:,} tokens{price}")
-        limits = [
-            f"{value:,} {name} a minute"
-            for name, value in (
-                ("requests", space.requests_per_minute), ("tokens", space.tokens_per_minute),
-            )
-            if value
-        ]  # fmt: skip
-        if limits:
-            lines.append(f"   limits       {', '.join(limits)}")
+            tokens = f"about {self.missing_tokens:,} tokens"
+            without = f", {self.missing:,} lack one, {tokens}" if self.missing else ", all of them"
+            lines.append(f"   vectors      of {total} passages{without}")
         if self.is_worked_on:
             lines.append("   now          a worker is processing it")
         if space.error:

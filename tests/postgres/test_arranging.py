@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.errors import InvalidMetadata, StateConflict
+from ingestion.errors import InvalidMetadata
 from ingestion.lexical import terms
 from ingestion.metadata import edited
 from ingestion.models import (
@@ -84,31 +84,18 @@ class TestMoving:
         assert found(new, reader) == found(new, None) == []
         assert not Document.objects.visible_to(reader).exists()
 
-    def test_undoing_leaves_everything_as_it_was(
+    def test_moving_back_leaves_everything_as_it_was(
         self, old: Collection, new: Collection, document: Document, administrator: User
     ) -> None:
         before = counts(old)
-        row = services.move([document], new, acting_user=administrator).move
-        assert row is not None
+        services.move([document], new, acting_user=administrator)
 
-        assert services.undo_move(row, acting_user=administrator).count == 1
+        assert services.move([document], old, acting_user=administrator).count == 1
 
         assert (found(old, administrator), found(new, administrator)) == (["Pump maintenance"], [])
         assert (counts(old), counts(new)) == (before, (0, 0, 0))
-        with pytest.raises(StateConflict, match="undone already"):
-            services.undo_move(row, acting_user=administrator)
         notes = LogEntry.objects.values_list("change_message", flat=True)
         assert "Moved to another collection: Old → New" in set(notes)
-
-    def test_undoing_leaves_alone_what_was_moved_on(
-        self, new: Collection, document: Document, administrator: User
-    ) -> None:
-        third = make_collection("Third")
-        row = services.move([document], new, acting_user=administrator).move
-        services.move([document], third, acting_user=administrator)
-        assert row is not None
-        assert services.undo_move(row, acting_user=administrator).count == 0
-        assert Document.objects.get().collection == third
 
     def test_what_cannot_be_moved_says_why_and_stays(
         self, old: Collection, new: Collection, administrator: User

@@ -139,7 +139,7 @@ def test_a_new_space_does_not_use_the_old_ones_calibration(folders: list[str]) -
     assert found is not None
     assert found.models[confidence.Ran.VECTOR].intercept == 9
 
-    row.space.state = EmbeddingSpace.State.RETIRED
+    row.space.state = EmbeddingSpace.State.DROPPING
     row.space.save()
     EmbeddingSpace.objects.create(
         name="another-model",

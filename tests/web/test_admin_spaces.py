@@ -129,14 +129,14 @@ class TestAdmin:
     ) -> None:
         client = signed_in(administrator)
         data = form_data(client.get(f"{SPACES}add/"), "embeddingspace_form")
-        data |= {"kind": "openai", "model": "new", "base_url": server.base_url, "price": "0.02"}
+        data |= {"kind": "openai", "model": "new", "base_url": server.base_url}
         server.then(status(404))
         refused = client.post(f"{SPACES}add/", data)
         assert "has no model" in refused.content.decode()
         response = client.post(f"{SPACES}add/", data)
         made = EmbeddingSpace.objects.get(name="new")
         assert response["Location"] == f"{SPACES}{made.pk}/start/confirm/"
-        assert (made.dimensions, str(made.price), made.paused) == (8, "0.020000", True)
+        assert (made.dimensions, made.paused) == (8, True)
         asked = page(client, response["Location"])
         assert "1 of 1 passages have no vector" in asked
         client.post(response["Location"])
@@ -159,16 +159,15 @@ class TestAdmin:
         states = dict(EmbeddingSpace.objects.values_list("pk", "state"))
         assert states == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
 
-    def test_limits_change_and_the_model_does_not(
+    def test_the_name_changes_and_the_model_does_not(
         self, administrator: User, second: EmbeddingSpace
     ) -> None:
         client = signed_in(administrator)
         address = f"{SPACES}{second.pk}/change/"
         data = form_data(client.get(address), "embeddingspace_form")
-        client.post(address, data | {"requests_per_minute": "90", "fingerprint": "other"})
+        client.post(address, data | {"name": "Newer", "fingerprint": "other"})
         second.refresh_from_db()
-        assert second.requests_per_minute == 90
-        assert second.fingerprint == "new@nowhere/4"
+        assert (second.name, second.fingerprint) == ("Newer", "new@nowhere/4")
 
     @pytest.mark.parametrize(
         ("permissions", "action", "code"),

@@ -151,7 +151,7 @@ def indexes() -> Iterator[Finding]:
         active = None  # Qdrant has it
     if active is not None and indexes_of([active])[active.pk].state is IndexState.NONE:
         text = f"the vectors of {active} have no index: searches by meaning read all of them"
-        yield wrong(text, f"Run: manage.py embedding_space index {active.pk}")
+        yield wrong(text, f"Run: manage.py embedding_space backfill {active.pk} --here")
     elif not invalid:
         yield ok("all valid")
 

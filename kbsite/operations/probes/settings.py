@@ -92,7 +92,7 @@ def retrieval() -> Iterator[Finding]:
         text = f"RETRIEVAL_BACKEND is set to “{backend}”, which is unknown."
         yield wrong(text, f"Installed are: {', '.join(backends.names())}.", "E060")
     elif backend == backends.POSTGRES and not settings.VECTOR_INDEX:
-        advice = "Set VECTOR_INDEX=1, and run: manage.py embedding_space index NUMBER"
+        advice = "Set VECTOR_INDEX=1, and run: manage.py embedding_space backfill NUMBER --here"
         yield look("VECTOR_INDEX is off: searches by meaning read every vector.", advice, "W062")
 
 
