@@ -23,7 +23,6 @@ from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
 )
 
 from common.admin.pages import actor
@@ -176,12 +175,6 @@ class WebImportForm(IntakeForm):
         widget=UnfoldAdminIntegerFieldWidget,
         help_text=_("For a site or a sitemap."),
     )
-    other_hosts = forms.BooleanField(
-        label=_("Other hosts"),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-        help_text=_("Also follow links to other hosts."),
-    )
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
@@ -196,8 +189,7 @@ class WebImportForm(IntakeForm):
         if cleaned["kind"] == Kind.URL:
             return {}
         names = ("depth", "max_pages") if cleaned["kind"] == Kind.SITE else ("max_pages",)
-        options = {name: cleaned[name] for name in names if cleaned[name] is not None}
-        return options | ({"other_hosts": True} if cleaned["other_hosts"] else {})
+        return {name: cleaned[name] for name in names if cleaned[name] is not None}
 
 
 def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:

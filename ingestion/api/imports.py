@@ -106,7 +106,6 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
     )
     depth = serializers.IntegerField(min_value=0, required=False)
     max_pages = serializers.IntegerField(min_value=1, required=False)
-    other_hosts = serializers.BooleanField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in ("archive", "manifest", "origin")) != 1:
@@ -196,7 +195,7 @@ class ImportViewSet(ReadViewSet[Import]):
         data = read_body(request, ImportRequestSerializer, context=context).validated_data
         file = data.get("archive") or data.get("manifest")
         kind = data.get("kind") or (Kind.ARCHIVE if "archive" in data else Kind.MANIFEST)
-        names = ("depth", "max_pages", "other_hosts")
+        names = ("depth", "max_pages")
 
         def start() -> Response:
             of = services.start(

@@ -272,9 +272,3 @@ def counts_line(folder: WatchedFolder) -> str:
     """A summary of the last scan, such as “2 added, 40 unchanged”; may be empty."""
     counts = folder.last_counts
     return ", ".join(f"{counts[name]:,} {word}" for name, word in WORDS.items() if counts.get(name))
-
-
-def line_of(folder: WatchedFolder) -> str:
-    """One line with id, path, state, message and the summary of the last scan."""
-    sentences = [folder.get_state_display(), folder.message, counts_line(folder)]
-    return f"{folder.pk:>4}  {folder.path}: " + "; ".join(part for part in sentences if part)

@@ -11,11 +11,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
 from ingestion.intake.importing.archives import ArchiveSource
-from ingestion.management.commands import watch_folder
 from ingestion.models import (
     Chunk,
     Collection,
@@ -26,7 +24,6 @@ from ingestion.models import (
     State,
     WatchedFolder,
 )
-from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
@@ -178,44 +175,27 @@ def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.READY}
 
 
-def test_new_collection_gets_its_audience(folder: Path) -> None:
-    Group.objects.create(name="insiders")
+def test_what_documents_do_not_state_is_given_to_all(folder: Path) -> None:
     given = ("--metadata", "owner=Ann", "--metadata", "year=2024")
-    import_(folder, "--no-wait", "--group", "insiders", "--language", "de", *given)
+    import_(folder, "--no-wait", "--language", "de", *given)
 
-    collection = Collection.objects.get(name="Handbook")
-    assert (collection.visibility, collection.groups.get().name) == ("groups", "insiders")
     assert set(Document.objects.values_list("language", flat=True)) == {"de"}
     described = [document.metadata for document in Document.objects.all()]
     assert described == [{"owner": "Ann", "year": 2024}] * len(described)
-
-
-def test_known_collection_keeps_its_audience(folder: Path) -> None:
-    make_collection("Handbook", visibility="signed_in")
-    printed = import_(folder, "--no-wait", "--visibility", "public")
-
-    assert Collection.objects.get(name="Handbook").visibility == "signed_in"
-    assert "stays visible to: Signed-in users" in printed
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing-folder"], "no such file or folder: missing-folder"),
-        ([".", "--group", "nobody-knows"], "no group 'nobody-knows'"),
         ([".", "--language", "English"], "is not a language code"),
         ([".", "--metadata", "Owner=Ann"], "--metadata: “Owner” is not a valid key"),
-        (
-            [".", "--visibility", "public", "--group", "insiders"],
-            "only be used with --visibility groups",
-        ),
     ],
 )
 def test_wrong_arguments_are_a_message(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Group.objects.create(name="insiders")
     with pytest.raises(CommandError, match=message):
         import_(*arguments)
     assert not Document.objects.exists()
@@ -241,7 +221,6 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
         with pytest.raises(CommandError, match="import_documents --resume"):
             run("import_documents", path, "--collection", "Pages")
     assert Document.objects.count() == 2
-    assert "stopped; 2 waiting, 2 added" in run("import_documents", "--list")
 
     printed = run("import_documents", "--resume", Import.objects.get().pk)
     assert "4 added" in printed
@@ -255,43 +234,20 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     assert "existing: 4 documents" in run("import_collection", export)
 
 
-def test_a_folder_is_watched_looked_at_and_confirmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch_folder, "SETTLE_SECONDS", 0)
+def test_a_folder_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
-    printed = run(
-        "watch_folder", tmp_path, "--collection", "Share", "--poll", 30, "--exclude", "*.tmp"
-    )
+    more = ("--poll", 30, "--exclude", "*.tmp")
+    printed = run("watch_folder", tmp_path, "--collection", "Share", *more)
     folder = WatchedFolder.objects.get()
-    assert "waiting" in printed
+    assert "1 waiting" in printed
     assert (folder.poll_seconds, folder.exclude) == (30, "*.tmp")
-    assert "1 added" in run("watch_folder", "--once")
 
-    (tmp_path / "a.md").unlink()
-    with pytest.raises(CommandError, match="not in step"):
-        run("watch_folder", "--once")
-    with pytest.raises(CommandError, match="Name the folders"):
-        run("watch_folder", "--confirm-deletions")
-    run("watch_folder", folder.pk, "--confirm-deletions")
-    assert not Document.objects.kept().exists()
-
-    with pytest.raises(CommandError, match=rf"No folder {folder.pk + 1} is watched"):
-        run("watch_folder", folder.pk, folder.pk + 1, "--confirm-deletions")
-    with pytest.raises(CommandError, match="does not watch"):
-        run("watch_folder", tmp_path, "--collection", "Shre", "--off")
-    with pytest.raises(CommandError, match="Name one folder"):
-        run("watch_folder", tmp_path)
-    assert not Collection.objects.filter(name="Shre").exists()
     monkeypatch.chdir(tmp_path.parent)
-    run("watch_folder", tmp_path.name, "--collection", "Share")
+    assert "1 added" in run("watch_folder", tmp_path.name, "--collection", "Share")
     assert WatchedFolder.objects.get() == folder, "a relative path is the same folder"
-    assert "no longer watched" in run(
-        "watch_folder", tmp_path.name, "--collection", "Share", "--off"
-    )
-    folder.refresh_from_db()
-    assert not folder.enabled
-    assert "No folder is watched" in run("watch_folder", "--once")
+    with pytest.raises(CommandError, match="There is no folder"):
+        run("watch_folder", tmp_path / "none", "--collection", "Shre")
+    assert not Collection.objects.filter(name="Shre").exists()
 
 
 def test_the_librarys_log_does_not_stand_between_their_lines(

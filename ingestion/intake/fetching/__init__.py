@@ -9,7 +9,7 @@ naming          -> the file name of a fetched page
 
 from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused, TooLong
 from ingestion.intake.fetching.crawling import CrawledPage, Robots, Sitemap, read_page, read_sitemap
-from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch, file_name
+from ingestion.intake.fetching.fetch import Admit, Fetched, Policy, fetch, file_name
 from ingestion.intake.fetching.guard import (
     MAX_URL_CHARS,
     Guard,
@@ -27,7 +27,6 @@ __all__ = [
     "FetchError",
     "Fetched",
     "Guard",
-    "Known",
     "PauseWanted",
     "Policy",
     "Robots",

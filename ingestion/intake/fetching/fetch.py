@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import ssl
 import tempfile
@@ -45,30 +44,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A response. `url` is the end of the redirects; `headers` by lower-case name.
-
-    If `unchanged`, the server still has the version fetched before, and `file` is empty.
-    """
+    """A response. `url` is the end of the redirects; `headers` by lower-case name."""
 
     url: str
     file: IO[bytes]
-    sha256: str
     headers: Mapping[str, str]
-    unchanged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The validators of the version fetched before."""
-
-    etag: str = ""
-    last_modified: str = ""
-
-    def headers(self) -> Iterator[tuple[str, str]]:
-        if self.etag:
-            yield "If-None-Match", self.etag
-        if self.last_modified:
-            yield "If-Modified-Since", self.last_modified
 
 
 Admit = Callable[[Target], None]
@@ -77,11 +57,7 @@ Admit = Callable[[Target], None]
 
 @contextmanager
 def fetch(
-    target: Target,
-    policy: Policy,
-    *,
-    cached: Known | None = None,
-    admit: Admit = lambda target: None,
+    target: Target, policy: Policy, *, admit: Admit = lambda target: None
 ) -> Iterator[Fetched]:
     """The response at the end of the redirects; its file is deleted after the block.
 
@@ -94,7 +70,7 @@ def fetch(
         for _ in range(policy.redirects + 1):
             policy.guard.check(target)
             admit(target)
-            answer = _ask(target, policy, deadline, cached or Known(), file)
+            answer = _ask(target, policy, deadline, file)
             if isinstance(answer, Fetched):
                 yield answer
                 return
@@ -105,16 +81,13 @@ def fetch(
         )
 
 
-def _ask(
-    target: Target, policy: Policy, deadline: Deadline, cached: Known, file: IO[bytes]
-) -> Fetched | Target:
+def _ask(target: Target, policy: Policy, deadline: Deadline, file: IO[bytes]) -> Fetched | Target:
     """The response, with its bytes in `file`; or the target of its redirect."""
     headers = [
         ("User-Agent", policy.agent),
         ("Accept", "*/*"),
         ("Accept-Encoding", "gzip, deflate"),
         ("Connection", "close"),
-        *cached.headers(),
     ]
     wait = max(deadline.left, 0.01)
     patience = {"connect": wait, "read": wait, "write": wait, "pool": wait}
@@ -144,23 +117,19 @@ def _read(
     if response.status in _REDIRECTS and headers.get("location"):
         location = headers["location"].encode("latin-1").decode("utf-8", "replace")
         return read_target(location, target.url)
-    if response.status == 304:
-        return Fetched(target.url, file, "", headers, unchanged=True)
     _refuse_status(response.status, headers, target)
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > policy.size:
         next(counted([b" " * (policy.size + 1)], policy.size), None)
-    digest = hashlib.sha256()
     for part in _plain_bytes(response.iter_stream(), headers, policy.size):
         if deadline.left <= 0:
             raise _too_slow(policy)
-        digest.update(part)
         file.write(part)
     # Without a stated length, a body that the deadline cut looks like one that ended.
     if deadline.left <= 0:
         raise _too_slow(policy)
     file.seek(0)
-    return Fetched(target.url, file, digest.hexdigest(), headers)
+    return Fetched(target.url, file, headers)
 
 
 def _plain_bytes(parts: Iterable[bytes], headers: Mapping[str, str], limit: int) -> Iterator[bytes]:

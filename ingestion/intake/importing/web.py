@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import IO, Any
 
 from django.conf import settings
-from django.core.files.storage import default_storage
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import HEAD_BYTES
@@ -31,21 +30,20 @@ from ingestion.intake.fetching import (
     read_target,
 )
 from ingestion.intake.importing.protocol import (
-    FETCHED,
     FoundItem,
     ImportRefused,
     ImportSource,
     Skip,
     Taken,
     TryLater,
-    remember,
-    stored_response,
 )
 from ingestion.models import Import, ImportItem, SourceKind
 from ingestion.parsing.formats.markup import decode_html
 
 MIB = 1024 * 1024
 MAX_DEPTH = 10
+FETCHED = "fetched"
+"""The key in the metadata of a site's start page of the address that it was fetched from."""
 DEFAULT_DEPTH = 1
 DEFAULT_PAGES = 100
 _MAX_SITEMAPS = 50
@@ -73,7 +71,6 @@ class WebOptions:
 
     depth: int = DEFAULT_DEPTH
     pages: int = DEFAULT_PAGES
-    other_hosts: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> WebOptions:
@@ -81,7 +78,7 @@ class WebOptions:
         most = settings.URL_IMPORT_MAX_PAGES
         depth = _number(options, "depth", DEFAULT_DEPTH, 0, MAX_DEPTH)
         pages = _number(options, "max_pages", min(DEFAULT_PAGES, most), 1, most)
-        return cls(depth, pages, options.get("other_hosts") is True)
+        return cls(depth, pages)
 
 
 def _number(options: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
@@ -125,27 +122,20 @@ class UrlSource(ImportSource):
 
     def _taken(self, stack: ExitStack, item: ImportItem) -> Taken:
         target = read_target(item.reference)
-        before = stored_response(self.of, target.url)
         try:
             self._prepare(target)
-            cached = before.known if before else None
             answer = stack.enter_context(
-                fetch(target, self._policy, cached=cached, admit=lambda one: self._admit(one, item))
+                fetch(target, self._policy, admit=lambda one: self._admit(one, item))
             )
         except PauseWanted as pause:
             raise TryLater(str(pause), pause.seconds) from pause
         except RobotsRefused as refusal:
             raise Skip(str(refusal)) from refusal
-        if answer.unchanged and before is not None:
-            file: IO[bytes] = stack.enter_context(default_storage.open(before.stored))
-            name, headers = before.file_name, {**before.headers, **answer.headers}
-        else:
-            file, headers = answer.file, dict(answer.headers)
-            name = file_name(answer.url, headers, file.read(HEAD_BYTES))
-            file.seek(0)
-            remember(item, answer)
-        item_found = self._found(item, answer.url, name, headers, file)
-        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=item_found)
+        file = answer.file
+        name = file_name(answer.url, answer.headers, file.read(HEAD_BYTES))
+        file.seek(0)
+        items = self._found(item, answer.url, name, answer.headers, file)
+        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=items)
 
     def _prepare(self, target: Target) -> None:
         """Wait until the next request to the target's server is allowed."""
@@ -179,7 +169,7 @@ class SitemapSource(UrlSource):
         try:
             count = 0
             for url in dict.fromkeys(self._listed(origin)):
-                if not self._options.other_hosts and read_target(url).host != origin.host:
+                if read_target(url).host != origin.host:
                     continue
                 yield FoundItem(url)
                 count += 1
@@ -253,6 +243,8 @@ class SiteSource(SitemapSource):
     ) -> list[FoundItem]:
         if not item.depth:
             self._hosts.add(read_target(url).host)
+            item.metadata = {**item.metadata, FETCHED: url}
+            item.save(update_fields=["metadata"])
         page = self._page(url, name, headers, file)
         items = list(self._links(item, page))
         if not page.may_index:
@@ -273,7 +265,7 @@ class SiteSource(SitemapSource):
             yield FoundItem(url, item.depth + 1)
 
     def _is_of_site(self, url: str) -> bool:
-        return self._options.other_hosts or read_target(url).host in self._hosts
+        return read_target(url).host in self._hosts
 
     @cached_property
     def _hosts(self) -> set[str]:
@@ -282,7 +274,7 @@ class SiteSource(SitemapSource):
         starts = ImportItem.objects.filter(of=self.of, depth=0)
         for metadata in starts.values_list("metadata", flat=True):
             if fetched := metadata.get(FETCHED):
-                hosts.add(read_target(fetched["url"]).host)
+                hosts.add(read_target(fetched).host)
         return hosts
 
 

@@ -6,19 +6,16 @@ Each import is stored with the outcome of every item, so that an interrupted one
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth.models import Group
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
-from tqdm import tqdm
 
+from ingestion.documents.progress import progress_view
 from ingestion.errors import IngestionError, InvalidMetadata
 from ingestion.intake.importing import services
 from ingestion.intake.importing.archives import PATH
@@ -28,13 +25,13 @@ from ingestion.intake.importing.runner import run
 from ingestion.intake.importing.services import counts_of
 from ingestion.management import WaitingCommand, language_code
 from ingestion.metadata import Metadata, from_pairs
-from ingestion.models import Collection, Document, Import, ImportItem, State, Visibility
+from ingestion.models import Collection, Document, Import, ImportItem, State
 from ingestion.models.versions import UNFINISHED
 from ingestion.services import retry
 
 Kind = Import.Kind
 FILE = "file"
-WEB_OPTIONS = ("depth", "max_pages", "other_hosts")
+WEB_OPTIONS = ("depth", "max_pages")
 REDRAW_SECONDS = 0.5
 SHOWN_ITEMS = 10
 
@@ -55,23 +52,11 @@ class Command(WaitingCommand):
         parser.add_argument(
             "--resume", nargs="+", type=int, metavar="ID", help="Resume these imports."
         )
-        parser.add_argument("--list", action="store_true", help="List the 20 latest imports.")
         parser.add_argument(
             "--kind",
             choices=[FILE, *Kind.values],
             help="How to read the origins (default: by their names). With “file”, an archive or "
             "a CSV file becomes one document.",
-        )
-        parser.add_argument(
-            "--visibility",
-            choices=Visibility.values,
-            help="Who may read a new collection (default: signed_in).",
-        )
-        parser.add_argument(
-            "--group",
-            action="append",
-            default=[],
-            help="A group that may read a new collection; repeatable.",
         )
         parser.add_argument(
             "--language",
@@ -90,19 +75,8 @@ class Command(WaitingCommand):
         web = parser.add_argument_group("options of web addresses")
         web.add_argument("--depth", type=int, metavar="N", help="Follow links, N levels deep.")
         web.add_argument("--max-pages", type=int, metavar="N", help="Request at most N pages.")
-        web.add_argument(
-            "--sitemap",
-            dest="kind",
-            action="store_const",
-            const=Kind.SITEMAP.value,
-            help="The address is a sitemap, or a site whose robots.txt names its sitemaps.",
-        )
-        web.add_argument("--other-hosts", action="store_true", help="Follow links to any host.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["list"]:
-            self._list()
-            return
         imports = self._resumed(options["resume"]) if options["resume"] else self._started(options)
         problems = self._run_all(imports)
         versions = self._unfinished(imports)
@@ -117,7 +91,7 @@ class Command(WaitingCommand):
     def _resumed(self, pks: list[int]) -> list[Import]:
         imports = Import.objects.in_bulk(pks)
         if missing := set(pks) - set(imports):
-            raise CommandError(f"There is no import {min(missing)}. See: import_documents --list")
+            raise CommandError(f"There is no import {min(missing)}. The admin lists them.")
         for of in imports.values():
             services.resume(of, acting_user=None, by_command=True)
             services.retry(of, acting_user=None, by_command=True)
@@ -129,25 +103,8 @@ class Command(WaitingCommand):
             raise CommandError("Name what to import, and the --collection it goes into.")
         planned, metadata = list(_planned(options)), _metadata(options["metadata"])
         with transaction.atomic():
-            collection = self._collection(options["collection"], options)
+            collection, _ = Collection.objects.kept().get_or_create(name=options["collection"])
             return [_start(collection, one, options["language"] or "", metadata) for one in planned]
-
-    def _collection(self, name: str, options: dict[str, Any]) -> Collection:
-        """The collection of that name, created with the given audience if it is missing."""
-        groups = [_group(group) for group in options["group"]]
-        visibility = options["visibility"] or (Visibility.GROUPS if groups else "")
-        if groups and visibility != Visibility.GROUPS:
-            raise CommandError("--group can only be used with --visibility groups.")
-        defaults = {"visibility": visibility} if visibility else {}
-        collection, created = Collection.objects.kept().get_or_create(name=name, defaults=defaults)
-        if created:
-            collection.groups.set(groups)
-        elif visibility and visibility != collection.visibility:
-            self.stderr.write(
-                f"“{name}” stays visible to: {collection.get_visibility_display()}. Change that "
-                "in the admin under Collections."
-            )
-        return collection
 
     def _run_all(self, imports: Sequence[Import]) -> list[str]:
         """Run the imports one after another; return why some did not finish."""
@@ -167,7 +124,17 @@ class Command(WaitingCommand):
 
     def _run(self, of: Import) -> str:
         """Run an import, pausing as long as a web server asks; return why it did not finish."""
-        with _progress_bar(of) as redraw:
+        redrawn = 0.0
+
+        with progress_view(self.stdout.write, "items") as show:
+
+            def redraw() -> None:
+                nonlocal redrawn
+                if time.monotonic() - redrawn > REDRAW_SECONDS:
+                    redrawn = time.monotonic()
+                    counts = counts_of([of])[of.pk]
+                    show(counts.done, counts.total, str(counts))
+
             while True:
                 while run(of.pk, seconds=float("inf"), by_command=True, check=redraw):
                     pass
@@ -210,15 +177,6 @@ class Command(WaitingCommand):
         queued = "" if options["wait"] else "; queued for the workers"
         self.stdout.write((str(counts) or "nothing to import") + queued)
         return counts.failed
-
-    def _list(self) -> None:
-        imports = list(Import.objects.select_related("collection")[:20])
-        counts = counts_of(imports)
-        for of in imports:
-            state = of.get_state_display().lower()
-            self.stdout.write(
-                f"{of.pk:>5}  {of.collection}: {_title(of)}: {state}; {counts[of.pk]}"
-            )
 
 
 def _planned(options: dict[str, Any]) -> Iterator[Planned]:
@@ -289,30 +247,3 @@ def _title(of: Import) -> str:
     """The import's origin, with the number of files if only some of a folder were named."""
     count = len(of.options.get(FILES, ()))
     return f"{count} file(s) in {of.origin}" if count else of.origin
-
-
-def _group(name: str) -> Group:
-    try:
-        return Group.objects.get(name=name)
-    except Group.DoesNotExist:
-        raise CommandError(f"There is no group {name!r}. Create it in the admin first.") from None
-
-
-@contextmanager
-def _progress_bar(of: Import) -> Iterator[Callable[[], None]]:
-    """A function that draws an import's progress on a terminal, at most every half second."""
-    bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" items")
-    last = 0.0
-
-    def redraw() -> None:
-        nonlocal last
-        if bar.disable or time.monotonic() - last < REDRAW_SECONDS:
-            return
-        last = time.monotonic()
-        counts = counts_of([of])[of.pk]
-        bar.total, bar.n = counts.total, counts.done
-        bar.set_postfix_str(str(counts), refresh=False)
-        bar.refresh()
-
-    with bar:
-        yield redraw

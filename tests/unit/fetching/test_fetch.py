@@ -8,7 +8,7 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 
@@ -20,7 +20,6 @@ from ingestion.intake.fetching import (
     Fetched,
     FetchError,
     Guard,
-    Known,
     PauseWanted,
     Policy,
     TooLong,
@@ -28,11 +27,11 @@ from ingestion.intake.fetching import (
     read_rules,
     read_target,
 )
-from tests.support.local_site import Answer, Site, local_site, page, redirect
+from tests.support.local_site import Answer, Site, page, redirect
 
 
-def fetched(url: str, policy: Policy, known: Known | None = None) -> tuple[bytes, Fetched]:
-    with fetch(read_target(url), policy, cached=known) as answer:
+def fetched(url: str, policy: Policy) -> tuple[bytes, Fetched]:
+    with fetch(read_target(url), policy) as answer:
         return answer.file.read(), answer
 
 
@@ -306,34 +305,6 @@ def test_pauses(site: Site, open_policy: Policy, status: int, after: str, second
     with pytest.raises(PauseWanted) as caught:
         fetched(site.url(), open_policy)
     assert caught.value.seconds == seconds
-
-
-def test_what_has_not_changed(site: Site, open_policy: Policy) -> None:
-    site.routes["/"] = lambda headers: (
-        Answer(status=304) if headers.get("if-none-match") == '"1"' else page("new", ETag='"1"')
-    )
-    assert not fetched(site.url(), open_policy)[1].unchanged
-    body, answer = fetched(site.url(), open_policy, Known(etag='"1"', last_modified="x"))
-    assert answer.unchanged
-    assert body == b""
-    assert site.asked[1][1]["if-modified-since"] == "x"
-
-
-# --- TLS ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def secure_site(authority: trustme.CA) -> Iterator[Site]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("secure.example").configure_cert(context)
-    with local_site(context) as running:
-        running.routes["/"] = page("over TLS")
-        yield running
 
 
 def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
