@@ -68,7 +68,7 @@ def main() -> None:
 
 def parsing(files: list[Path]) -> None:
     """Pages per second, each file in a child process under the limits, as a worker reads it."""
-    from ingestion.documents.reading import open_file
+    from ingestion.documents.steps import open_file
     from ingestion.errors import IngestionError
 
     def pages_of(path: Path) -> int:

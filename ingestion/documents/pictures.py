@@ -24,14 +24,13 @@ from typing import IO
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.documents.reading import ocr_of_settings
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page, recognise_page
 from ingestion.parsing.page_marks import Box, Word, places_of
 from ingestion.parsing.page_pictures import DECK_FILE, is_deck, is_drawn, is_recognised
-from ingestion.parsing.protocol import MIB, ParseLimits
+from ingestion.parsing.protocol import MIB, SWITCHED_OFF, Ocr, ParseLimits, installed
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2
@@ -57,6 +56,13 @@ class Picture:
 
     content: bytes
     words: tuple[Word, ...]
+
+
+def ocr_of_settings(pages: int) -> Ocr:
+    """The OCR of scanned pages, or the reason why it is not available."""
+    if settings.OCR == "off":
+        return Ocr(pages=pages, lacking=SWITCHED_OFF)
+    return installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX, pages=pages)
 
 
 def page_count(version: DocumentVersion | None) -> int:

@@ -114,12 +114,12 @@ def purge_collection_later(collection: Collection, *, acting_user: User | None) 
             begin_purge(collection)
 
 
-def purge_bin(*, now: bool = False) -> tuple[int, int]:
-    """Purge the bin of expired items, or of all; return how many documents and collections.
+def purge_bin() -> tuple[int, int]:
+    """Purge the bin of expired items; return how many documents and collections.
 
     What a worker is erasing is left to it.
     """
-    limit = timezone.now() - (timedelta(0) if now else grace())
+    limit = timezone.now() - grace()
     expired = Document.objects.filter(deleted_at__lte=limit).exclude(deleted_at=LONG_AGO)
     documents = purge(_one_by_one(expired), acting_user=None)
     collections = 0
@@ -237,7 +237,7 @@ def _inside(collection: Collection | None) -> QuerySet[Document]:
 def _crashed() -> str:
     return gettext(
         "Erasing stopped unexpectedly %(max_attempts)s times. The worker's log says why. Fix the "
-        "cause, then run `manage.py purge`."
+        "cause, then delete it permanently once more."
     ) % {"max_attempts": MAX_ATTEMPTS}
 
 

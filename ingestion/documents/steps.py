@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 
 from django.conf import settings
 from django.utils import timezone
@@ -26,7 +27,7 @@ from ingestion.chunking import chunk_blocks
 from ingestion.documents import activation, carrying, parts, versions
 from ingestion.documents.carrying import names_of
 from ingestion.documents.carrying import patterns as known_patterns
-from ingestion.documents.reading import open_file
+from ingestion.documents.pictures import ocr_of_settings
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -54,8 +55,9 @@ from ingestion.models import (
     Identifier,
     State,
 )
+from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
-from ingestion.parsing.protocol import with_file_name
+from ingestion.parsing.protocol import ParseLimits, with_file_name
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES
@@ -174,6 +176,18 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
     except FileNotFoundError:
         raise DamagedFile(gettext("The stored file is missing. Upload it again.")) from None
     return replace(parsed, warnings=(*parsed.warnings, *refused))
+
+
+def open_file(path: Path, file_name: str, *, parts_to: Path | None = None) -> ParsedDocument:
+    """The file's blocks and metadata; embedded files are copied to the folder `parts_to`."""
+    return parse_file(
+        path,
+        file_name,
+        ParseLimits.of(settings.PARSE_LIMITS),
+        ocr=ocr_of_settings(settings.OCR_PAGES),
+        parts_to=parts_to,
+        keeps_exif=settings.IMAGE_EXIF,
+    )
 
 
 def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Q
 
 from ingestion.embedding.servers import ChatConfig, NoAnswer, ask_for_json
@@ -207,29 +207,10 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
     rows.update(concept_count=len(phrases))
 
 
-def refresh(document_id: int) -> bool:
-    """Extract a document's concepts again, in one transaction; False if it is gone or unread."""
-    documents = Document.objects.kept().filter(pk=document_id)
-    read = documents.values_list("current", flat=True).first()
-    # Before the lock: a model takes seconds.
-    phrases = of(read) if read is not None else []
-    with transaction.atomic():
-        document = documents.select_for_update(of=("self",)).first()
-        if document is None or document.current_id is None:
-            return False
-        if document.current_id != read:
-            return True  # a new version brought its own
-        store(document, phrases)
-        document.save(update_fields=["updated"])  # pools of candidates are out of date
-    return True
-
-
-def waiting(*, after: int = 0, everything: bool = False) -> Iterator[int]:
-    """Yield the ids of the documents whose concepts were never extracted, or of all, by id."""
-    rows = Document.objects.kept().filter(current__isnull=False, pk__gt=after)
-    if not everything:
-        rows = rows.filter(current__concept_count=None)
-    yield from rows.order_by("pk").values_list("pk", flat=True).iterator()
+def are_missing() -> bool:
+    """Whether the concepts of a document were never extracted."""
+    rows = Document.objects.kept().filter(current__isnull=False)
+    return rows.filter(current__concept_count=None).exists()
 
 
 def _idf(chunks: float, corpus: float) -> float:

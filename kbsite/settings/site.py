@@ -46,7 +46,7 @@ INSTALLED_APPS = [
     "common.accounts",
     "common.audit",
     "ingestion",
-    "ingestion.webhooks",
+    "ingestion.apps.WebhooksConfig",
     "search",
     "search.tuning",
     "search.answers",

@@ -6,8 +6,14 @@ from django.urls import include, path, re_path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.urls import DOCUMENT
-from ingestion.api.urls import router as library
+from ingestion.api.documents import DocumentViewSet, VersionViewSet
+from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
+from ingestion.api.library import (
+    CollectionViewSet,
+    ConceptViewSet,
+    EditViewSet,
+    PassageViewSet,
+)
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible.base import UnknownAddressView
 from search.api.compatible.chat import ChatCompletionsView
@@ -57,6 +63,7 @@ class ProfileConverter:
 register_converter(ProfileConverter, "profile")
 
 app_name = "api"
+DOCUMENT = "documents/<uuid:public_id>"
 
 router = SimpleRouter(use_regex_path=False)
 router.register(f"{DOCUMENT}/sections", SectionViewSet, "document-section")
@@ -66,6 +73,16 @@ router.register("auth/token", TokenViewSet, "token")
 router.register("auth", LogoutViewSet, "auth")
 if is_installed("experiments"):
     router.register("experiments", ExperimentViewSet, "experiment")
+
+library = SimpleRouter(use_regex_path=False)
+library.register("collections", CollectionViewSet, "collection")
+library.register("concepts", ConceptViewSet, "concept")
+library.register("documents", DocumentViewSet, "document")
+library.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
+library.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
+library.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
+library.register("imports", ImportViewSet, "import")
+library.register("watched-folders", WatchedFolderViewSet, "watched-folder")
 
 tuning = SimpleRouter(use_regex_path=False)
 tuning.register("profiles", ProfileViewSet, "profile")

@@ -79,9 +79,9 @@ class ConceptSignal(SignalPart):
         )
 
     def findings(self) -> Iterator[Finding]:
-        if next(concepts.waiting(), None) is not None:
+        if concepts.are_missing():
             text = "The active profile weighs concepts, which some documents do not have yet."
-            yield look(text, "Run: manage.py concepts", "W013")
+            yield look(text, "Reprocess them in the admin.", "W013")
 
     def measure(self, scorer: str) -> Any:
         return _("match of its document's concepts")

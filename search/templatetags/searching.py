@@ -14,6 +14,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.documents import progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.library import ICONS
@@ -214,3 +215,11 @@ def tags(metadata: Mapping[str, Any]) -> list[str]:
 def collection_icon(icon: str) -> dict[str, str]:
     """A collection's icon: a packaged drawing by its name, or an emoji; nothing if empty."""
     return {"icon": icon, "named": icon if icon in ICONS else ""}
+
+
+@register.inclusion_tag("ingestion/under_way.html", takes_context=True)
+def under_way(context: template.Context) -> dict[str, Any]:
+    """A line with how far the files being read are; nothing if there are none."""
+    request = context.get("request")
+    # Also without a query for the user, who is looked up only if there is something to show.
+    return {"under_way": progress.under_way(request.user) if request else None}

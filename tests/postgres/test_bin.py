@@ -13,8 +13,8 @@ import pytest
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.core.cache import cache
-from django.core.management import call_command
 from django.db import connection
+from django.test import override_settings
 from django.utils import timezone
 from redis import Redis
 
@@ -149,17 +149,14 @@ def test_a_file_for_a_collection_that_was_put_in_the_bin_meanwhile_is_refused(so
     assert DocumentVersion.objects.count() == 1
 
 
-def test_the_bin_is_emptied_of_what_is_past_its_grace_period(capsys: Any) -> None:
+def test_the_bin_is_emptied_of_what_is_past_its_grace_period() -> None:
     collection = make_collection()
     old, young = (make_document(collection, PUMPS + word) for word in ("Old.", "Young."))
     services.delete([old, young], acting_user=None)
     long_ago = timezone.now() - purging.grace() - timedelta(minutes=1)
     Document.objects.filter(pk=old.pk).update(deleted_at=long_ago)
-    call_command("purge")
+    assert services.purge_bin() == (1, 0)
     assert list(Document.objects.values_list("pk", flat=True)) == [young.pk]
-    call_command("purge", "--now")
-    assert not Document.objects.exists()
-    assert "Permanently deleted: 1 document." in capsys.readouterr().out
 
 
 class TestCollections:
@@ -255,7 +252,8 @@ def test_nothing_is_left_of_a_purged_document(
         if graced:
             services.delete([document], acting_user=administrator)
             assert len(places_of(MARKER)) > 10
-            services.purge_bin(now=True)
+            with override_settings(DELETION_GRACE_DAYS=0):
+                services.purge_bin()
         else:
             services.purge([document], acting_user=administrator)
             terms.fold()

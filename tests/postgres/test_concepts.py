@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest import approx
@@ -122,10 +121,6 @@ class TestModel:
         assert "cooling pond" in found(document)
         assert len(model.requests) == 1
 
-        model.then(names("green"))
-        assert concepts.refresh(document.pk)
-        assert found(document) == {"green": 1}
-
 
 class TestExtraction:
     def test_a_document_has_the_concepts_of_its_chunks_with_counts(self) -> None:
@@ -184,56 +179,18 @@ class TestExtraction:
             )
             document = make_document(collection, text)
             with CaptureQueriesContext(connection) as captured:
-                concepts.refresh(document.pk)
+                concepts.of(document.current_id)
             queries.append(len(captured))
         assert queries[0] == queries[1]
 
 
-class TestCommand:
-    def test_fills_what_was_there_before_and_nothing_else(self, capsys: Any) -> None:
-        collection = make_collection()
-        old, new = make_document(collection, TOWERS), make_document(collection, "The harbour.")
-        Concept.objects.filter(document=old).delete()
-        DocumentVersion.objects.filter(pk=old.current_id).update(concept_count=None)
-        kept = list(Concept.objects.filter(document=new).values_list("pk", flat=True))
-        call_command("concepts")
-        assert found(old)["cooling tower"] == 3
-        assert list(Concept.objects.filter(document=new).values_list("pk", flat=True)) == kept
-        assert "1 document" in capsys.readouterr().out
-        call_command("concepts")
-        assert "0 documents" in capsys.readouterr().out
-
-    def test_all_of_them_on_request(self, capsys: Any) -> None:
-        document = make_document(make_collection(), TOWERS)
-        before = set(Concept.objects.values_list("pk", flat=True))
-        call_command("concepts", "--all")
-        assert not before & set(Concept.objects.values_list("pk", flat=True))
-        assert found(document)["cooling tower"] == 3
-
-    @pytest.mark.parametrize("options", [("--all",), ()], ids=str)
-    def test_stopped_it_says_how_to_continue(
-        self, options: tuple[str, ...], capsys: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        collection = make_collection()
-        first, _second = (make_document(collection, text) for text in (TOWERS, "The harbour."))
-        DocumentVersion.objects.update(concept_count=None)
-        refresh = concepts.refresh
-
-        def stopped(document_id: int) -> bool:
-            if document_id != first.pk:
-                raise KeyboardInterrupt
-            return refresh(document_id)
-
-        monkeypatch.setattr(concepts, "refresh", stopped)
-        call_command("concepts", *options)
-        told = " ".join(["To continue: concepts", *options, f"--after {first.pk}\n"])
-        assert told in capsys.readouterr().out
-
-    def test_documents_in_the_bin_wait(self) -> None:
-        document = make_document(make_collection(), TOWERS)
-        DocumentVersion.objects.update(concept_count=None)
-        deletion.delete([document], acting_user=None)
-        assert list(concepts.waiting()) == []
+def test_it_is_known_whether_a_document_has_none_yet() -> None:
+    document = make_document(make_collection(), TOWERS)
+    assert not concepts.are_missing()
+    DocumentVersion.objects.update(concept_count=None)
+    assert concepts.are_missing()
+    deletion.delete([document], acting_user=None)
+    assert not concepts.are_missing()
 
 
 class TestConceptSignal:

@@ -507,7 +507,7 @@ def test_the_command_walks_the_whole_way(
     )  # fmt: skip
     assert "Not started" in made
     number = str(EmbeddingSpace.objects.get(name="New").pk)
-    assert "2 passages to embed" in run("backfill", number, "--here")
+    assert "Ready to be activated" in run("backfill", number, "--here")
     assert "Ready to be activated" in run("status", "New")
     assert "Active, filled" in run("activate", "New")
     assert "The settings name" in run("status")

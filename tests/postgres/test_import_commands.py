@@ -1,4 +1,4 @@
-"""`import_documents`, `watch_folder`, `export_collection` and `import_collection`."""
+"""`import_documents`, `export_collection` and `import_collection`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from ingestion.models import (
     Import,
     ImportItem,
     State,
-    WatchedFolder,
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
@@ -234,29 +233,12 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     assert "existing: 4 documents" in run("import_collection", export)
 
 
-def test_a_folder_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.md").write_text("# Alpha\n\nText.")
-    more = ("--poll", 30, "--exclude", "*.tmp")
-    printed = run("watch_folder", tmp_path, "--collection", "Share", *more)
-    folder = WatchedFolder.objects.get()
-    assert "1 waiting" in printed
-    assert (folder.poll_seconds, folder.exclude) == (30, "*.tmp")
-
-    monkeypatch.chdir(tmp_path.parent)
-    assert "1 added" in run("watch_folder", tmp_path.name, "--collection", "Share")
-    assert WatchedFolder.objects.get() == folder, "a relative path is the same folder"
-    with pytest.raises(CommandError, match="There is no folder"):
-        run("watch_folder", tmp_path / "none", "--collection", "Shre")
-    assert not Collection.objects.filter(name="Shre").exists()
-
-
 def test_the_librarys_log_does_not_stand_between_their_lines(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ingestion")
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
     run("import_documents", tmp_path, "--collection", "Share")
-    run("watch_folder", tmp_path, "--collection", "Share")
     assert [record for record in caplog.records if record.name == "ingestion.events"] == []
     (tmp_path / "b.md").write_text("# Beta\n\nText.")
     run("import_documents", tmp_path, "--collection", "Share", "-v", 2)

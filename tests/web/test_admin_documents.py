@@ -9,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -308,7 +309,8 @@ class TestActions:
             },
         )
         assert not Document.objects.kept().exists()
-        services.purge_bin(now=True)
+        with override_settings(DELETION_GRACE_DAYS=0):
+            services.purge_bin()
         assert not Document.objects.exists()
         assert [name for name in names if default_storage.exists(name)] == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import socket
 import ssl
 import time
@@ -41,7 +40,6 @@ def test_a_page(site: Site, open_policy: Policy) -> None:
     assert b"The long arm" in body
     assert answer.url == site.url("/a?b=c")
     assert answer.headers["etag"] == '"1"'
-    assert answer.sha256 == hashlib.sha256(body).hexdigest()
     sent = site.asked[0][1]
     assert sent["host"] == f"127.0.0.1:{site.port}"
     assert sent["user-agent"] == "Steelyard"
