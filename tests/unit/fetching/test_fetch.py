@@ -7,7 +7,7 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 
@@ -26,7 +26,7 @@ from ingestion.intake.fetching import (
     read_rules,
     read_target,
 )
-from tests.support.local_site import Answer, Site, page, redirect
+from tests.support.local_site import Answer, Site, local_site, page, redirect
 
 
 def fetched(url: str, policy: Policy) -> tuple[bytes, Fetched]:
@@ -303,6 +303,35 @@ def test_pauses(site: Site, open_policy: Policy, status: int, after: str, second
     with pytest.raises(PauseWanted) as caught:
         fetched(site.url(), open_policy)
     assert caught.value.seconds == seconds
+
+
+def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
+    tls = ssl.create_default_context()
+    if authority is not None:
+        authority.configure_trust(tls)
+    return Policy(
+        guard=Guard(allow=read_rules([f"{host}:{site.port}"])),
+        resolver=lambda host, port: ["127.0.0.1"],
+        seconds=5,
+        tls=tls,
+    )
+
+
+# --- TLS ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure_site(authority: trustme.CA) -> Iterator[Site]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("secure.example").configure_cert(context)
+    with local_site(context) as running:
+        running.routes["/"] = page("over TLS")
+        yield running
 
 
 def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
