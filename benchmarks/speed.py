@@ -151,7 +151,7 @@ def embedder_alone(threads: int, collection: Collection) -> float:
 
     from ingestion import spaces
     from ingestion.models import Chunk
-    from ingestion.spaces.filling import texts_of
+    from ingestion.spaces.vectors import texts_of
 
     settings.EMBEDDER_OPTIONS["local"]["threads"] = threads
     spaces.forget_embedders()

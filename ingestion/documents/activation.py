@@ -24,7 +24,7 @@ from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.protocol import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
-from ingestion.spaces.filling import leave_to_backfill, store
+from ingestion.spaces.vectors import leave_to_backfill, store
 
 BATCH = 128
 # Progress before this step, in [0, 1]: it takes nearly all of the time.

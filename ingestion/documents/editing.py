@@ -39,7 +39,7 @@ from ingestion.models import (
 )
 from ingestion.models.versions import MAX_QUESTION_CHARS, UNFINISHED
 from ingestion.parsing.protocol import with_file_name
-from ingestion.spaces.filling import leave_to_backfill, store, texts_of
+from ingestion.spaces.vectors import leave_to_backfill, store, texts_of
 
 if TYPE_CHECKING:
     from common.accounts.models import User

@@ -119,7 +119,7 @@ def file_of(version: DocumentVersion) -> storage.StoredFile:
     )
 
 
-# As in `spaces.filling`, the space is locked so that it cannot be deleted before its vectors.
+# As in `spaces.vectors`, the space is locked so that it cannot be deleted before its vectors.
 _COPY = """
 INSERT INTO ingestion_chunkembedding (chunk_id, space_id, vector)
 SELECT DISTINCT ON (fresh.id, held.space_id) fresh.id, held.space_id, held.vector

@@ -4,8 +4,7 @@
     configuring              the row's `config`, the embedder's configuration from it, the active
                              space, the lock on changing it, and the embedder of a space, loaded
                              once per process
-    throttle                 the provider's rate limits, shared by all workers
-    filling                  chunks -> vectors in the written spaces; chunks without a vector
+    vectors                  chunks -> vectors in the written spaces; chunks without a vector
     index                    its HNSW index: built, inspected and dropped without blocking writes
 
 Vectors are computed, stored and compared within one space only.
@@ -23,7 +22,8 @@ from ingestion.spaces.configuring import (
     resolve,
     settings_embedder,
 )
-from ingestion.spaces.filling import (
+from ingestion.spaces.index import create_index
+from ingestion.spaces.vectors import (
     chunking_options,
     embed_chunks,
     lacking,
@@ -31,7 +31,6 @@ from ingestion.spaces.filling import (
     writing_space,
     writing_spaces,
 )
-from ingestion.spaces.index import create_index
 
 __all__ = [
     "active_space",

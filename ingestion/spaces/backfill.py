@@ -27,8 +27,8 @@ from ingestion import events
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.configuring import embedder
-from ingestion.spaces.filling import lacking, settled, store, texts_of
 from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
+from ingestion.spaces.vectors import lacking, settled, store, texts_of
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from ingestion import spaces
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces import sentences
-from ingestion.spaces.sentences import Span
+from ingestion.spaces import vectors
+from ingestion.spaces.vectors import Span
 from search.domain import Query, Signal
 from search.presentation.results import Result
 from search.presentation.snippets import (
@@ -58,7 +58,7 @@ def with_nearest(
     try:
         embedder = spaces.query_embedder(space)
         vector = embedder.embed_query(question)  # from the cache: the search has just embedded it
-        cached = sentences.held(embedder, [results[place].text for place in places])
+        cached = vectors.cached_sentences(embedder, [results[place].text for place in places])
         started = time.perf_counter()
         for place in places:
             result = results[place]
@@ -68,7 +68,7 @@ def with_nearest(
                 if time.perf_counter() - started > SECONDS:
                     logger.debug("No time for the nearest sentences of all results")
                     break
-                passage = sentences.embedded(embedder, [text])[text]
+                passage = vectors.embedded_sentences(embedder, [text])[text]
             if passage.spans:
                 page[place] = _marked(result, passage.spans, passage.vectors @ vector)
     except EmbeddingError as error:

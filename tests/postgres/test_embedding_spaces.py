@@ -25,9 +25,9 @@ from ingestion.models import (
 )
 from ingestion.models import State as VersionState
 from ingestion.spaces import backfill, changes, index
-from ingestion.spaces.filling import store, texts_of
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
+from ingestion.spaces.vectors import store, texts_of
 from search.engine import configuration
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.fake_openai import FakeOpenAI, status

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from ingestion.lexical import sentences as lexical
-from ingestion.spaces.sentences import (
+from ingestion.spaces.vectors import (
     MAX_SENTENCES,
     SHORTEST,
     Sentences,
     _read,
     _written,
-    spans,
+    sentence_spans,
 )
 from search.presentation import snippets
 from search.presentation.snippets import (
@@ -77,7 +77,8 @@ def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
         return sum(len(letter.encode()) for letter in text[start:end] if letter.isalpha())
 
     every = [(each.start, each.end) for each in lexical.sentences(text)]
-    assert spans(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]
+    long = [each for each in every if size(*each) >= SHORTEST]
+    assert sentence_spans(text) == long[:MAX_SENTENCES]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -28,7 +28,7 @@ from django.conf import settings
 from common.guarded import PerProcess, retry_after
 from ingestion.embedding.config import MODELS
 from ingestion.errors import EmbeddingError
-from ingestion.spaces import sentences
+from ingestion.spaces import vectors
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import RerankerInput
@@ -231,9 +231,9 @@ class SentenceReranker:
         try:
             embedder = build(embedder_config(_config(self._model))).questions
             question = embedder.embed_query(query)
-            rows = sentences.held(embedder, texts)
+            rows = vectors.cached_sentences(embedder, texts)
             missing = [text for text in dict.fromkeys(texts) if text not in rows]
-            rows |= sentences.embedded(embedder, missing)
+            rows |= vectors.embedded_sentences(embedder, missing)
         except EmbeddingError as error:
             raise RerankerUnavailable(f"The sentences could not be compared: {error}") from error
         return [min(max(float((rows[text].vectors @ question).max()), 0.0), 1.0) for text in texts]
