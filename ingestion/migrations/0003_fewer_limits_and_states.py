@@ -1,32 +1,33 @@
-"""Spaces without rate limits, prices and the state `retired`; moves without an undo."""
+"""Spaces without rate limits, prices and the state `retired`; moves without an undo.
+
+The columns stay for one release, because version 0.1.0 still reads them while a site is upgraded.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import migrations, models
 
-GONE = (
-    "held_until", "price", "requests_due", "requests_per_minute", "tokens_due",
-    "tokens_per_minute", "tokens_spent",
-)  # fmt: skip
-
-
-def retired_to_paused(apps: Any, schema_editor: Any) -> None:
-    """A retired space is one whose filling is paused."""
-    spaces = apps.get_model("ingestion", "EmbeddingSpace").objects.filter(state="retired")
-    spaces.update(state="building", paused=True, filled_at=None)
+COUNTED = ("price", "requests_per_minute", "tokens_per_minute", "tokens_spent")
+GONE = (*COUNTED, "held_until", "requests_due", "tokens_due")
 
 
 class Migration(migrations.Migration):
     dependencies = [("ingestion", "0002_since_0_1_0")]
 
     operations = [
-        migrations.RunPython(retired_to_paused, migrations.RunPython.noop),
-        migrations.RemoveConstraint(
-            model_name="embeddingspace", name="embedding_space_price_not_negative"
+        migrations.RunSQL(
+            [
+                f"ALTER TABLE ingestion_embeddingspace ALTER COLUMN {name} SET DEFAULT 0"
+                for name in COUNTED
+            ],
+            migrations.RunSQL.noop,
+            state_operations=[
+                migrations.RemoveConstraint(
+                    model_name="embeddingspace", name="embedding_space_price_not_negative"
+                ),
+                *(migrations.RemoveField("embeddingspace", name) for name in GONE),
+            ],
         ),
-        *(migrations.RemoveField(model_name="embeddingspace", name=name) for name in GONE),
         migrations.AlterField(
             model_name="embeddingspace",
             name="state",
@@ -40,6 +41,12 @@ class Migration(migrations.Migration):
                 default="building",
                 max_length=10,
             ),
+        ),
+        # A retired space is one whose filling is paused.
+        migrations.RunSQL(
+            "UPDATE ingestion_embeddingspace SET state = 'building', paused = true,"
+            " filled_at = NULL WHERE state = 'retired'",
+            migrations.RunSQL.noop,
         ),
         migrations.DeleteModel(name="DocumentMove"),
     ]
