@@ -57,7 +57,7 @@ check: $(VENV)/.installed-dev
 	@# Without a database it warns that it asked none; the models and the files are enough here.
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(PY) manage.py check --fail-level WARNING
-	$(PY) manage.py evaluate --check docs/relevance.md
+	$(PY) -m benchmarks.relevance --check
 	@echo "$(PY) manage.py check --deploy, as in production"
 	@DEBUG=0 HTTPS=1 BEHIND_PROXY=1 NUM_PROXIES=1 ALLOWED_HOSTS=example.org \
 		CSRF_TRUSTED_ORIGINS=https://example.org BACKUP_FOLDER=elsewhere STAFF_SECOND_FACTOR=password \
@@ -98,7 +98,7 @@ bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)
 
 relevance: $(VENV)/.installed-dev
-	@$(PY) manage.py evaluate $(patsubst --write,--tables docs/relevance.md,$(ARGS)) --profile all
+	@$(PY) -m benchmarks.relevance $(ARGS) --profile all
 
 clean: stop
 	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

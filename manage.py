@@ -19,8 +19,6 @@ WITHOUT_SERVERS = {
 }
 # This one starts them itself: it stops at its end what did not run before.
 WITHOUT_SERVERS |= {"demo"}
-# These options only read files.
-READ_FILES_ONLY = {"--help", "--check"}
 
 
 def main() -> None:
@@ -28,7 +26,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     command = sys.argv[1] if len(sys.argv) > 1 else "help"
-    if command not in WITHOUT_SERVERS and not READ_FILES_ONLY.intersection(sys.argv):
+    if command not in WITHOUT_SERVERS and "--help" not in sys.argv:
         from kbsite.servers import ensure_servers
 
         ensure_servers()

@@ -15,7 +15,6 @@ from django.db import connection
 from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
 from search.pipeline import search
-from search.tuning.evaluation import report
 from search.tuning.models import EvaluationRun
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
@@ -189,26 +188,6 @@ def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
     printed = evaluate("--collection", folder)
     assert "1 queries were refused" in printed
     assert EvaluationRun.objects.get().measures["Success@1"] == pytest.approx(2 / 3)
-
-
-def test_tables_are_written_between_the_markers(folder: Path, tmp_path: Path) -> None:
-    page = tmp_path / "relevance.md"
-    page.write_text(f"Before\n\n{report.BEGIN}\nold figures\n{report.END}\n\nAfter\n")
-    evaluate("--collection", folder, "--profile", "default", "rrf", "--tables", page)
-
-    text = page.read_text()
-    assert text.startswith(f"Before\n\n{report.BEGIN}\n")
-    assert text.endswith(f"{report.END}\n\nAfter\n")
-    assert "old figures" not in text
-    assert "| rrf | 1.000 | 1.000 |" in text
-    assert "**weights and measures**, 3 queries" in text
-
-
-def test_page_without_markers_is_left_alone(folder: Path, tmp_path: Path) -> None:
-    page = tmp_path / "relevance.md"
-    page.write_text("Nothing to fill in\n")
-    assert "has no place for the tables" in failing("--collection", folder, "--tables", page)
-    assert page.read_text() == "Nothing to fill in\n"
 
 
 def test_collections_are_found_by_name_and_all_together(

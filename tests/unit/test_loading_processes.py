@@ -7,9 +7,8 @@ import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
+import django
 import pytest
-
-from search.tuning.evaluation.processes import start
 
 
 def models_ready() -> bool:
@@ -25,7 +24,7 @@ def collects_garbage_but_of_what_was_loaded() -> bool:
 @pytest.mark.forks
 def test_a_spawned_process_sets_up_django() -> None:
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context, initializer=start) as pool:
+    with ProcessPoolExecutor(1, mp_context=context, initializer=django.setup) as pool:
         assert pool.submit(models_ready).result()
         assert pool.submit(collects_garbage_but_of_what_was_loaded).result()
         assert pool.submit(loaded_with_views_and_tasks).result() & {"openai", "scipy"} == set()

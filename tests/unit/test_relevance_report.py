@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
+from benchmarks import relevance
 from search.presets import DEFAULT
-from search.tuning.evaluation import report
 from search.tuning.evaluation.collections import JudgedCollection
-from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.measures import NAMES, Interval
 from search.tuning.evaluation.runner import MeasuredCollection
 
 UNKNOWN = "0" * 10  # no commit of ours
@@ -30,7 +29,7 @@ def measured(document: Path, release: str, commit: str = UNKNOWN) -> Path:
 
 
 def test_the_tables_of_this_repository_are_young_enough() -> None:
-    assert report.outdated(settings.BASE_DIR / "docs" / "relevance.md") == ""
+    assert relevance.outdated(relevance.PAGE) == ""
 
 
 @pytest.mark.parametrize(
@@ -45,31 +44,43 @@ def test_the_tables_of_this_repository_are_young_enough() -> None:
 def test_tables_hold_for_one_release_more_and_for_the_same_code(
     document: Path, monkeypatch: pytest.MonkeyPatch, releases: list[str], differs: bool, said: str
 ) -> None:
-    monkeypatch.setattr(report, "releases", lambda: [*releases, "0.1.0"])
-    monkeypatch.setattr(report, "_differs_from", lambda commit: differs)
-    problem = report.outdated(measured(document, "0.1.0"))
+    monkeypatch.setattr(relevance, "releases", lambda: [*releases, "0.1.0"])
+    monkeypatch.setattr(relevance, "_differs_from", lambda commit: differs)
+    problem = relevance.outdated(measured(document, "0.1.0"))
     assert said in problem
     assert ("make relevance" in problem) is bool(said) is bool(problem)
 
 
 def test_tables_that_name_no_commit_are_refused(document: Path) -> None:
     document.write_text("Figures from memory\n")
-    assert "does not say what its tables were measured with" in report.outdated(document)
+    assert "does not say what its tables were measured with" in relevance.outdated(document)
 
 
 def outcome(name: str, ranking: list[str]) -> MeasuredCollection:
     profile = replace(DEFAULT.profile, name=name)
     judged = JudgedCollection("ferries", Path(), {"q": "ferry"}, {"q": {"d1": 1}})
     made = MeasuredCollection(judged, profile, profile, {"q": ranking}, milliseconds=[1.0])
-    made.values = {"q": dict.fromkeys(report.NAMES, 1.0)}
-    made.differences = dict.fromkeys(report.NAMES, Interval(0.0, 0.0, 0.0))
+    made.values = {"q": dict.fromkeys(NAMES, 1.0)}
+    made.differences = dict.fromkeys(NAMES, Interval(0.0, 0.0, 0.0))
     return made
 
 
 def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
-    document.write_text(f"{report.BEGIN}\n{report.END}\n")
-    report.rewrite(document, [outcome("default", ["d1"])])
-    assert report.outdated(document) == ""
+    document.write_text(f"Before\n\n{relevance.BEGIN}\nold figures\n{relevance.END}\n\nAfter\n")
+    relevance.rewrite(document, [outcome("default", ["d1"])])
+    assert relevance.outdated(document) == ""
+    text = document.read_text()
+    assert text.startswith(f"Before\n\n{relevance.BEGIN}\n")
+    assert text.endswith(f"{relevance.END}\n\nAfter\n")
+    assert "old figures" not in text
+    assert "| default | 1.000 | 1.000 |" in text
+
+
+def test_a_page_without_markers_is_left_alone(document: Path) -> None:
+    document.write_text("Nothing to fill in\n")
+    with pytest.raises(ValueError, match="has no place for the tables"):
+        relevance.rewrite(document, [outcome("default", ["d1"])])
+    assert document.read_text() == "Nothing to fill in\n"
 
 
 def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:
@@ -77,7 +88,7 @@ def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:
     other, alone = outcome("textbook:other", ["d2", "d1"]), outcome("mind", ["d2"])
     last = [
         line.split("|")[-2].strip()
-        for line in report.as_markdown([base, same, other, alone]).splitlines()
+        for line in relevance.as_markdown([base, same, other, alone]).splitlines()
         if (line.startswith(("| textbook", "| mind")) and "+0.0000" in line) or "textbook |" in line
     ]
     assert last[-3:] == ["0 of 1", "1 of 1", ""]

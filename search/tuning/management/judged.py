@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import django
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from ingestion.documents import steps
 from ingestion.documents.progress import (
     LOOK_SECONDS,
     Show,
@@ -37,7 +41,6 @@ from search.tuning.evaluation.collections import (
     find_all,
     receive_missing,
 )
-from search.tuning.evaluation.processes import advance, start
 from search.tuning.evaluation.sections import SectionCollection, resolve, shipped
 
 SHIPPED = "demo"
@@ -172,14 +175,28 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
         )
 
 
+def _advance(version: int) -> None:
+    """Run every processing step of a version, in a process that ends with its parent."""
+    _end_with_parent()
+    steps.advance(version)
+
+
+@cache
+def _end_with_parent() -> None:
+    """Watch the parent: a pool's processes would wait for work for ever if it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
 def _advance_in_processes(
     versions: Sequence[int], processes: int, watch: Watch, show: Show
 ) -> None:
     with _single_threaded_embedders():
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start)
+        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=django.setup)
         try:
-            waiting = {pool.submit(advance, version) for version in versions}
+            waiting = {pool.submit(_advance, version) for version in versions}
             while waiting:
                 done, waiting = wait(waiting, timeout=LOOK_SECONDS * 5)
                 for future in done:

@@ -1,0 +1,180 @@
+"""The tables of docs/relevance.md: profiles on judged collections.
+
+    python -m benchmarks.relevance [--write] [arguments of manage.py evaluate]
+    python -m benchmarks.relevance --check
+
+Measures, and with --write replaces the tables, which name the release and the commit that they were
+measured with. --check measures nothing: it fails if the tables are older than one release and the
+ranking code has changed since.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from benchmarks.site import ROOT
+
+if TYPE_CHECKING:
+    from search.tuning.evaluation.runner import MeasuredCollection
+
+PAGE = ROOT / "docs" / "relevance.md"
+BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
+# The code that decides a ranking.
+RANKING = ("search/query", "search/retrieval", "search/ranking", "search/engine", "search/presets")
+_MEASURED = re.compile(
+    r"^Measured with Steelyard (\S+), commit (\w*)\+?, on [\d-]+\.$", re.MULTILINE
+)
+_RELEASE = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
+
+
+def main() -> None:
+    """Check the tables, or measure and, with --write, replace them."""
+    if "--check" in sys.argv:
+        sys.exit(outdated(PAGE) or None)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+    import django
+
+    from kbsite.servers import ensure_servers
+
+    ensure_servers()
+    django.setup()
+    from search.tuning.management.commands.evaluate import Command
+
+    command = Command()
+    arguments = [each for each in sys.argv[1:] if each != "--write"]
+    command.run_from_argv(["manage.py", "evaluate", *arguments])
+    if "--write" in sys.argv:
+        rewrite(PAGE, command.outcomes)
+
+
+def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
+    """A table for each collection, and an overview by the leading measure."""
+    tables = []
+    for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
+        tables.append(_markdown_table(name, list(of_collection)))
+    return "\n\n".join([_overview(outcomes), *tables])
+
+
+def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
+    """Replace the text between the markers in the file. Raises ValueError without markers."""
+    from search.tuning.evaluation.runner import code_version
+
+    text = path.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(
+            f"{path} has no place for the tables: put {BEGIN} and {END} on lines of their own."
+        )
+    measured = (
+        f"Measured with Steelyard {releases()[0]}, commit {code_version()}, "
+        f"on {timezone.now():%Y-%m-%d}."
+    )
+    tables = f"{measured}\n\n{as_markdown(outcomes)}"
+    path.write_text(f"{before}{begin}\n\n{tables}\n\n{end}{after}", encoding="utf-8")
+
+
+def outdated(path: Path) -> str:
+    """Why the tables in the file must be measured again, as a sentence; empty if they need not.
+
+    They may be one release behind. Beyond that they hold only while the ranking code is the same.
+    """
+    match = _MEASURED.search(path.read_text(encoding="utf-8"))
+    if match is None:
+        text = "does not say what its tables were measured with: run `make relevance ARGS=--write`."
+        return f"{path} {text}"
+    release, commit = match.groups()
+    tags = releases()
+    if release in tags[:2] or not _differs_from(commit):
+        return ""
+    return (
+        f"{path} was measured with Steelyard {release}; {tags[0]} is more than one release later "
+        "and ranks by other code. Run `make relevance ARGS=--write`."
+    )
+
+
+def releases() -> list[str]:
+    """The releases in CHANGELOG.md, the newest first."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    return _RELEASE.findall(text)
+
+
+def _differs_from(commit: str) -> bool:
+    """True if the ranking code has changed since the commit, or git does not know it."""
+    command = ["git", "diff", "--quiet", commit, "--", *RANKING]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode != 0
+
+
+def _overview(outcomes: Sequence[MeasuredCollection]) -> str:
+    """The leading measure: a row per profile, a column per collection, and the mean."""
+    from search.tuning.evaluation.measures import LEADING
+
+    by_collection: dict[str, dict[str, float]] = {}
+    for outcome in outcomes:
+        column = by_collection.setdefault(outcome.judged.name, {})
+        column[outcome.profile.name] = outcome.means[LEADING]
+    lines = [
+        f"| {LEADING} | {' | '.join(by_collection)} | mean |",
+        "|---" * (len(by_collection) + 2) + "|",
+    ]
+    for profile in dict.fromkeys(outcome.profile.name for outcome in outcomes):
+        figures = [column[profile] for column in by_collection.values()]
+        cells = [f"{figure:.3f}" for figure in (*figures, sum(figures) / len(figures))]
+        lines.append(f"| {profile} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
+    from search.presentation.labels import measure_label
+    from search.tuning.evaluation.measures import LEADING, NAMES
+    from search.tuning.management.commands.evaluate import difference
+
+    first = outcomes[0]
+    title = (
+        f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
+    )
+    bases = {outcome.profile.name: outcome for outcome in outcomes}
+    columns = (
+        "profile",
+        *map(measure_label, NAMES),
+        "p50 ms",
+        "p95 ms",
+        "difference (95%)",
+        "other top 10",
+    )
+    lines = [title, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for outcome in outcomes:
+        cells = [f"{value:.3f}" for value in outcome.means.values()]
+        cells += [f"{value:.0f}" for value in outcome.latency.values()]
+        cells.append("" if outcome is first else difference(outcome))
+        cells.append(_changed(outcome, bases))
+        lines.append(f"| {outcome.profile.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection]) -> str:
+    """The number of queries whose first ten differ from those of the preset it is a variant of.
+
+    Equal figures of a variant say nothing about it if it changed next to nothing.
+    """
+    base = bases.get(outcome.profile.name.partition(":")[0])
+    if base is None or base is outcome:
+        return ""
+    changed = sum(
+        ranking[:10] != base.rankings.get(query, [])[:10]
+        for query, ranking in outcome.rankings.items()
+    )
+    return f"{changed} of {len(outcome.rankings)}"
+
+
+if __name__ == "__main__":
+    main()
