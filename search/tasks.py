@@ -18,7 +18,7 @@ from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.readers import history, news
+from search.readers import news, personal
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
 from search.tuning.optimiser import optimisations
@@ -93,7 +93,7 @@ def look_for_news() -> int:
 
 @shared_task
 def forget_history() -> int:
-    return history.forget()
+    return personal.forget_history()
 
 
 @shared_task

@@ -12,6 +12,7 @@ from uuid import UUID
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -29,7 +30,7 @@ from common.audit.trail import record
 from ingestion.models import Collection, Document
 from search.answers import threads
 from search.pages.fields import PageField
-from search.readers import history, news, saving
+from search.readers import news, personal
 
 ENTRIES_SHOWN = 50  # a page of the history
 OPENED = 8  # a guess: the last searches and the favourites of the first page
@@ -66,12 +67,12 @@ def me(request: HttpRequest) -> HttpResponse:
     user = reader_of(request)
     readable = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
     still = Q(finds__version__document__in=readable.values("pk"))
-    searches = list(saving.of(user).annotate(news=Count("finds", filter=still)))
+    searches = list(personal.searches_of(user).annotate(news=Count("finds", filter=still)))
     context = {
         "searches": searches,
-        "history": history.of(user)[:OPENED],
-        "keeps_history": history.is_kept(user),
-        "favourites": saving.favourites_of(user)[:OPENED],
+        "history": personal.history_of(user)[:OPENED],
+        "keeps_history": personal.keeps_history(user),
+        "favourites": personal.favourites_of(user)[:OPENED],
         "quotas": quotas.used_today(user),
         "token_count": tokens.alive(user).count(),
     }
@@ -88,8 +89,8 @@ def own_history(request: HttpRequest) -> HttpResponse:
         _change_history(request, user)
         return redirect("search:history")
     number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(history.of(user), ENTRIES_SHOWN).get_page(number)
-    context = {"shown": shown, "keeps_history": history.is_kept(user)}
+    shown = Paginator(personal.history_of(user), ENTRIES_SHOWN).get_page(number)
+    context = {"shown": shown, "keeps_history": personal.keeps_history(user)}
     return render(request, "search/me/history.html", context)
 
 
@@ -97,11 +98,11 @@ def _change_history(request: HttpRequest, user: User) -> None:
     entry = request.POST.get("entry", "")
     match request.POST.get("do", ""):
         case "clear":
-            history.clear(user)
+            personal.clear_history(user)
         case "on" | "off" as wanted:
-            history.switch(user, keeps=wanted == "on")
+            personal.switch_history(user, keeps=wanted == "on")
         case "forget" if entry.isdecimal() and len(entry) < 19:
-            history.forget_one(user, int(entry))
+            personal.forget_entry(user, int(entry))
 
 
 @never_cache
@@ -110,7 +111,7 @@ def _change_history(request: HttpRequest, user: User) -> None:
 def favourites(request: HttpRequest) -> HttpResponse:
     """The reader's favourites that they may still read."""
     number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(saving.favourites_of(reader_of(request)), ENTRIES_SHOWN).get_page(number)
+    shown = Paginator(personal.favourites_of(reader_of(request)), ENTRIES_SHOWN).get_page(number)
     return render(request, "search/me/favourites.html", {"shown": shown})
 
 
@@ -121,8 +122,8 @@ def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
     user = reader_of(request)
     document = get_object_or_404(Document.objects.visible_to(user), public_id=public_id)
     try:
-        saving.star(user, document, on=request.POST.get("on", "1") == "1")
-    except saving.NotSaved as error:
+        personal.star(user, document, on=request.POST.get("on", "1") == "1")
+    except personal.NotSaved as error:
         return refused(request, error)
     return redirect_back(request, "search:favourites")
 
@@ -134,9 +135,9 @@ def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
     user = reader_of(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
-    own: dict[str, Any] = history.own_data(user)
+    own: dict[str, Any] = personal.own_data(user)
     own["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
-    text = json.dumps(own, ensure_ascii=False, indent=2, default=str)
+    text = json.dumps(own, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
 
@@ -146,7 +147,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_safe
 def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What one of the reader's saved searches found new."""
-    search = get_object_or_404(saving.of(reader_of(request)), public_id=public_id)
+    search = get_object_or_404(personal.searches_of(reader_of(request)), public_id=public_id)
     finds = list(news.finds_of(search)[: news.MOST_SHOWN])
     return render(request, "search/me/found.html", {"search": search, "finds": finds})
 

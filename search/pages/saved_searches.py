@@ -24,9 +24,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm
 from search.pages.me import reader_of, refused
-from search.readers import history, news, saving
+from search.readers import news, personal
 from search.readers.models import Find, SavedSearch
-from search.readers.saving import NotSaved
+from search.readers.personal import NotSaved
 
 
 def params_of(form: SearchForm) -> dict[str, list[str]]:
@@ -46,7 +46,7 @@ def then_remember(
     def both() -> None:
         record()
         typing = bool(request.htmx)  # type: ignore[attr-defined]
-        history.remember(request, form.query, params_of(form), typing=typing)
+        personal.remember(request, form.query, params_of(form), typing=typing)
 
     return both
 
@@ -59,7 +59,7 @@ def save(request: HttpRequest) -> HttpResponse:
     try:
         if not form.is_valid():
             raise NotSaved(" ".join(form.problems))
-        saved = saving.save(
+        saved = personal.save(
             reader_of(request),
             name=request.POST.get("name", ""),
             question=form.query,
@@ -77,18 +77,18 @@ def save(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
     search = get_object_or_404(
-        saving.of(reader_of(request)).select_related("user"), public_id=public_id
+        personal.searches_of(reader_of(request)).select_related("user"), public_id=public_id
     )
     posted = request.POST
     try:
         match posted.get("do", ""):
             case "change":
                 mails = posted.get("mails") == "1"
-                saving.change(search, name=posted.get("name", ""), mails=mails)
+                personal.change(search, name=posted.get("name", ""), mails=mails)
             case "renew":
-                saving.renew_feed(search)
+                news.renew_feed(search)
             case "end":
-                saving.end_feed(search)
+                news.end_feed(search)
             case "delete":
                 search.delete()
                 return redirect("search:me")
@@ -104,7 +104,7 @@ def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """End a reader's mails, once confirmed: programs that check mails open their links."""
     ends = request.method == "POST"
-    if not saving.unsubscribe(token, dry=not ends):
+    if not news.unsubscribe(token, dry=not ends):
         raise Http404
     return render(request, "search/me/unsubscribe.html", {"ended": ends})
 
@@ -123,7 +123,7 @@ class NewsFeed(Feed):  # type: ignore[type-arg]
         return response
 
     def get_object(self, request: HttpRequest, public_id: UUID, key: str) -> SavedSearch:
-        search = saving.of_feed(public_id, key)
+        search = news.of_feed(public_id, key)
         if search is None:
             raise Http404
         return search

@@ -45,7 +45,7 @@ from search.pages.library import listing, page_links
 from search.pages.saved_searches import then_remember
 from search.pipeline import Choices, SearchResponse
 from search.presentation.labels import unavailable
-from search.readers.saving import starred_among
+from search.readers.personal import starred_among
 from search.retrieval.filters import documents_of, searchable
 
 # The best documents of a search, of which the shared concepts are offered as filters.

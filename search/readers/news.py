@@ -10,6 +10,7 @@ shown or mailed.
 from __future__ import annotations
 
 import logging
+import secrets
 import smtplib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,12 +20,14 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core import signing
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext, ngettext
 
 from common.accounts.models import User
@@ -32,7 +35,6 @@ from ingestion.models import Document, DocumentVersion
 from search import pipeline
 from search.errors import SearchError
 from search.query.fields import metadata_filter
-from search.readers import saving
 from search.readers.models import Find, Params, ReaderSettings, SavedSearch
 from search.retrieval import Filters
 from search.retrieval.filters import documents_of
@@ -45,6 +47,7 @@ MOST_SHOWN = 50
 # A version's time is set before its transaction ends: what ended late is looked at again.
 OVERLAP = timedelta(minutes=10)
 KEPT = timedelta(days=90)
+_UNSUBSCRIBE = "search.readers.unsubscribe"
 
 
 def look(*, now: datetime | None = None) -> int:
@@ -92,6 +95,45 @@ def readable(finds: QuerySet[Find], user: User) -> QuerySet[Find]:
     rows = finds.filter(version__document__in=documents.values("pk"))
     joined = rows.select_related("version__document__collection")
     return joined.defer("version__text", "version__document__title_terms").order_by("-at", "-pk")
+
+
+def renew_feed(search: SavedSearch) -> str:
+    """Give the feed a new secret address, which ends the old one; return the secret."""
+    key = secrets.token_urlsafe(32)
+    SavedSearch.objects.filter(pk=search.pk).update(feed_key=key)
+    return key
+
+
+def end_feed(search: SavedSearch) -> None:
+    """End the feed: its address no longer works."""
+    SavedSearch.objects.filter(pk=search.pk).update(feed_key="")
+
+
+def of_feed(public_id: UUID, key: str) -> SavedSearch | None:
+    """The saved search whose feed has this secret; None unless it is right and its owner active."""
+    rows = SavedSearch.objects.select_related("user").filter(
+        public_id=public_id, user__is_active=True
+    )
+    search = rows.first()
+    if search is None or not search.feed_key or not constant_time_compare(search.feed_key, key):
+        return None
+    return search
+
+
+def unsubscribe_token(user: User) -> str:
+    """A token that ends the reader's mails, and nothing else; it does not expire."""
+    return signing.dumps(user.pk, salt=_UNSUBSCRIBE)
+
+
+def unsubscribe(token: str, *, dry: bool = False) -> bool:
+    """End all mails of the token's reader; return whether the token is right. `dry`: only check."""
+    try:
+        pk = signing.loads(token, salt=_UNSUBSCRIBE)
+    except signing.BadSignature:
+        return False
+    if not dry:
+        SavedSearch.objects.filter(user=pk).update(mails=False)
+    return True
 
 
 def filters_of(params: Params) -> Filters:
@@ -191,7 +233,7 @@ def _mail(reader: ReaderSettings, now: datetime) -> int:
 def _message(user: User, finds: Sequence[Find]) -> EmailMessage:
     """The digest as a plain text, with the header that mail programs show as a button."""
     base = settings.SITE_URL.rstrip("/")
-    leave = base + reverse("search:unsubscribe", args=(saving.unsubscribe_token(user),))
+    leave = base + reverse("search:unsubscribe", args=(unsubscribe_token(user),))
     ordered = sorted(finds, key=lambda find: (find.search.name.casefold(), find.search_id))
     groups: list[tuple[SavedSearch, list[Find]]] = [
         (rows[0].search, rows)

@@ -29,7 +29,7 @@ from search.presentation.labels import (
     tier_reason,
 )
 from search.presentation.results import Result
-from search.readers import saving
+from search.readers import personal
 from search.readers.models import SavedSearch
 from search.tuning.golden.judging import GRADES
 
@@ -194,7 +194,7 @@ def item(held: Mapping[str, Any], name: str) -> Any:
 @register.simple_tag(takes_context=True)
 def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
     """Whether the page's reader has starred the document; one query."""
-    return saving.is_favourite(context["request"].user, document)
+    return personal.is_favourite(context["request"].user, document)
 
 
 @register.simple_tag(takes_context=True)

@@ -28,7 +28,7 @@ from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
 from search.pages.forms import SearchForm
-from search.readers import history, news, saving
+from search.readers import news, personal
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
@@ -68,7 +68,7 @@ class TestHistory:
             own.get("/", {"q": "connection pool", "collection": "handbook"})
         own.get("/", {"q": "connection pool"})
 
-        kept = [(entry.question, entry.params) for entry in history.of(reader)]
+        kept = [(entry.question, entry.params) for entry in personal.history_of(reader)]
 
         assert kept == [("connection pool", {}), ("connection pool", {"collection": ["handbook"]})]
         page = own.get("/me/history/").content.decode()
@@ -78,7 +78,7 @@ class TestHistory:
         for typed in ("conn", "connection", "connection pool"):
             own.get("/", {"q": typed}, headers={"HX-Request": "true"})
 
-        assert [entry.question for entry in history.of(reader)] == ["connection pool"]
+        assert [entry.question for entry in personal.history_of(reader)] == ["connection pool"]
 
     def test_it_is_switched_off_and_on(self, own: Client, reader: User) -> None:
         own.post("/me/history/", {"do": "off"})
@@ -86,7 +86,7 @@ class TestHistory:
         own.post("/me/history/", {"do": "on"})
         own.get("/", {"q": "kept again"})
 
-        assert [entry.question for entry in history.of(reader)] == ["kept again"]
+        assert [entry.question for entry in personal.history_of(reader)] == ["kept again"]
 
     def test_clearing_also_unlinks_what_the_site_recorded(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "connection pool"})
@@ -94,16 +94,16 @@ class TestHistory:
 
         own.post("/me/history/", {"do": "clear"})
 
-        assert not history.of(reader).exists()
+        assert not personal.history_of(reader).exists()
         event = SearchEvent.objects.get()
         assert (event.user, event.visitor, event.query) == (None, "", "")
 
     def test_one_entry_goes_and_the_others_stay(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "one"})
         own.get("/", {"q": "two"})
-        entry = history.of(reader).get(question="one")
+        entry = personal.history_of(reader).get(question="one")
         own.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
-        assert [kept.question for kept in history.of(reader)] == ["two"]
+        assert [kept.question for kept in personal.history_of(reader)] == ["two"]
 
     def test_visitors_and_prefetched_pages_leave_none(self, own: Client) -> None:
         Client().get("/", {"q": "connection pool"})
@@ -115,14 +115,17 @@ class TestHistory:
     ) -> None:
         for question in ("one", "two", "three"):
             own.get("/", {"q": question})
-        monkeypatch.setattr(history, "MOST_ENTRIES", 2)
-        assert history.forget() == 1
-        assert [entry.question for entry in history.of(reader)] == ["three", "two"]
+        monkeypatch.setattr(personal, "MOST_ENTRIES", 2)
+        assert personal.forget_history() == 1
+        assert [entry.question for entry in personal.history_of(reader)] == ["three", "two"]
 
     def test_old_entries_are_forgotten(self, own: Client, settings: Any) -> None:
         own.get("/", {"q": "old"})
-        assert history.forget() == 0
-        assert history.forget(now=timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)) == 1
+        assert personal.forget_history() == 0
+        assert (
+            personal.forget_history(now=timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1))
+            == 1
+        )
 
 
 class TestSaving:
@@ -417,7 +420,7 @@ class TestFavourites:
         self, own: Client, reader: User, library: SimpleNamespace
     ) -> None:
         assert own.post(f"/me/favourites/{library.secret.public_id}/").status_code == 404
-        saving.star(reader, library.secret, on=True)  # from before it was hidden
+        personal.star(reader, library.secret, on=True)  # from before it was hidden
         for page in ("/me/", "/me/favourites/", "/me/export/"):
             assert library.secret.title not in own.get(page).content.decode()
 
@@ -490,9 +493,9 @@ class TestNobodyElse:
     @pytest.fixture
     def things(self, own: Client, saved: SavedSearch, reader: User, library: Any) -> SavedSearch:
         own.get("/", {"q": "a private question"})
-        saving.star(reader, library.regions, on=True)
+        personal.star(reader, library.regions, on=True)
         tokens.make(reader, name="Secret robot", scopes=["read"])
-        saving.renew_feed(saved)
+        news.renew_feed(saved)
         saved.refresh_from_db()
         return saved
 
@@ -537,6 +540,7 @@ class TestNobodyElse:
         assert response.headers["Content-Disposition"].startswith("attachment")
         assert data["history"][0]["question"] == "a private question"
         assert data["saved_searches"][0]["question"] == "bilge pump greased"
+        assert data["saved_searches"][0]["has_feed"] is True
         assert data["favourites"][0]["title"] == "Cave regions"
         assert data["tokens"][0]["name"] == "Secret robot"
         assert "a private question" in {one["question"] for one in data["recorded_searches"]}

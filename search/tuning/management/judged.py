@@ -184,9 +184,14 @@ def _advance(version: int) -> None:
 @cache
 def _end_with_parent() -> None:
     """Watch the parent: a pool's processes would wait for work for ever if it is killed."""
+    threading.Thread(target=_exit_after_parent, daemon=True).start()
+
+
+def _exit_after_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        parent.join()
+        os._exit(1)
 
 
 def _advance_in_processes(
