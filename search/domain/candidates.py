@@ -222,3 +222,44 @@ def stacked(embeddings: Sequence[bytes | None]) -> npt.NDArray[Any]:
     if not present:
         return np.zeros((0, 1), HALF)
     return np.frombuffer(b"".join(present), ">f2").reshape(len(present), -1).astype(HALF)
+
+
+def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
+    """All but the arrays and the query, as JSON; `depth`: the most candidates of a signal."""
+    vectors = candidates.embeddings
+    return {
+        "depth": depth,
+        "boosts": list(candidates.boosts),
+        "forms": list(candidates.forms),
+        "terms": [[each.lexeme, each.chunks, each.idf, each.times] for each in candidates.terms],
+        "unknown": list(candidates.unknown),
+        "readings": [[each.config, each.chunks, each.words] for each in candidates.readings],
+        "languages": list(candidates.languages),
+        "by_meaning": candidates.by_meaning,
+        "reranked": sorted(candidates.reranked.items()),
+        "expanded": candidates.expanded,
+        "dimensions": 0 if vectors is None else int(vectors.shape[1]),
+    }
+
+
+def from_facts(
+    query: Query, facts: Mapping[str, Any], rows: bytes, embeddings: bytes, at: datetime | None
+) -> Candidates:
+    """The candidate set that `facts` and the arrays' bytes describe."""
+    boosts = tuple(facts["boosts"])
+    return Candidates(
+        query,
+        np.frombuffer(rows, row_type(len(boosts))),
+        np.frombuffer(embeddings, HALF).reshape(-1, facts["dimensions"] or 1),
+        boosts,
+        tuple(facts["forms"]),
+        terms=tuple(TermStatistic(*values) for values in facts["terms"]),
+        unknown=tuple(facts["unknown"]),
+        readings=tuple(Reading(*values) for values in facts["readings"]),
+        by_meaning=facts["by_meaning"],
+        reranked=dict(facts.get("reranked", ())),
+        languages=tuple(facts["languages"]),
+        expanded=facts["expanded"],
+        is_wide=True,
+        at=at,
+    )

@@ -89,7 +89,7 @@ def test_the_shipped_confidence_tells_answered_questions_from_others(
     samples: list[Sample],
 ) -> None:
     (calibration,) = SHIPPED.values()
-    figures = measure([(calibration, samples)])
+    figures = measure(calibration, samples)
     found = {name: figures["both"][name] for name in FLOORS}
     assert not {name for name, floor in FLOORS.items() if found[name] < floor}, figures
     assert figures["both"]["ECE"] < MOST_ERROR, figures

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from search.domain.candidates import facts, from_facts
 from search.engine.rankings import ranking_of
 from search.engine.request import Choices
 from search.engine.settle import settle
 from search.tuning.evaluation import measures, whatif
-from search.tuning.evaluation.sheet import facts, from_facts
 from search.tuning.evaluation.whatif import WhatIf
 from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile

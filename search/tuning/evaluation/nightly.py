@@ -138,48 +138,34 @@ def leading_measure() -> str:
 
 def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> Fall | None:
     """The change of `measure` between two runs; None if they measured no query in common."""
-    common = [key for key in now.by_query if key in before.by_query]
-    pairs = {
-        key: (_value(before.by_query[key], measure), _value(now.by_query[key], measure))
-        for key in common
-    }
-    measured = {
-        key: (was, value)
-        for key, (was, value) in pairs.items()
-        if was is not None and value is not None
-    }
+    rows = [
+        (before.by_query[key], row) for key, row in now.by_query.items() if key in before.by_query
+    ]
+    measured = [
+        (str(row["text"]), float(was), float(value))
+        for old, row in rows
+        if (was := old.get("measures", {}).get(measure)) is not None
+        and (value := row.get("measures", {}).get(measure)) is not None
+    ]
     broken = tuple(
-        now.by_query[key]["text"]
-        for key in common
-        if _holds_first(before.by_query[key]) and _breaks_first(now.by_query[key])
+        row["text"]
+        for old, row in rows
+        if _holds_first(old) and row.get("must") and not _holds_first(row)
     )
     if not measured:
         return Fall(measure, 0.0, 0.0, broken=broken) if broken else None
-    fell = [
-        (str(now.by_query[key]["text"]), was, value)
-        for key, (was, value) in measured.items()
-        if value < was
-    ]
+    fell = [each for each in measured if each[2] < each[1]]
     return Fall(
         measure,
-        before=sum(was for was, _ in measured.values()) / len(measured),
-        now=sum(value for _, value in measured.values()) / len(measured),
+        before=sum(was for _, was, _ in measured) / len(measured),
+        now=sum(value for *_, value in measured) / len(measured),
         queries=tuple(sorted(fell, key=lambda row: (row[2] - row[1], row[0]))),
         broken=broken,
     )
 
 
-def _value(row: Mapping[str, Any], measure: str) -> float | None:
-    value = row.get("measures", {}).get(measure)
-    return None if value is None else float(value)
-
-
 def _holds_first(row: Mapping[str, Any]) -> bool:
     return bool(row.get("must")) and row.get("first") == row.get("must")
-
-
-def _breaks_first(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("must")) and row.get("first") != row.get("must")
 
 
 def _subject(fall: Fall) -> str:

@@ -9,27 +9,90 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from django.utils import timezone
 from ir_measures import RR, P, R, Success, nDCG
 
-from search.domain import Booleans, Classification, Floats, Integers, Profile, Signal
+from search.domain import (
+    Booleans,
+    Candidates,
+    Classification,
+    Floats,
+    Integers,
+    Profile,
+    QueryClass,
+    Signal,
+)
 from search.engine.configuration import Configuration
 from search.engine.rankings import rankings
 from search.engine.request import Choices
 from search.engine.settle import Settled, classified, settled_as
 from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
-from search.tuning.evaluation.sheet import DISCOUNTS, Case, Sheet
 
-__all__ = ["Case", "WhatIf", "WhatIfResult"]
+# The discount of a gain at ranks 1 to 10: nDCG@10 as in trec_eval.
+DISCOUNTS = 1 / np.log2(np.arange(2, 12))
+
 
 NDCG, RECALL, RANK, PRECISION, FIRST = map(str, (nDCG @ 10, R @ 10, RR @ 10, P @ 5, Success @ 1))
 NAMES = (NDCG, RANK, RECALL, PRECISION, FIRST)
 _CUT = len(DISCOUNTS)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A query with a candidate pool and its judgements: grades by document.
+
+    `query_class`: overrides the classifier's class. `must_be_first` is a document.
+    """
+
+    key: str
+    pool: Candidates
+    grades: Mapping[int, int] = field(default_factory=dict)
+    query_class: QueryClass | None = None
+    must_be_first: int | None = None
+
+    @cached_property
+    def answers(self) -> int:
+        """The number of relevant documents, in the pool or not."""
+        return sum(grade > 0 for grade in self.grades.values())
+
+    @cached_property
+    def ideal(self) -> float:
+        """The discounted gain of the ideal ranking of all judged documents, in its first ten."""
+        best = sorted(self.grades.values(), reverse=True)[: len(DISCOUNTS)]
+        return float((np.array(best, np.float64) * DISCOUNTS[: len(best)]).sum())
+
+    @cached_property
+    def gains(self) -> Integers:
+        """The grades of the pool's documents, in their order; 0 for those without a judgement."""
+        return np.array([self.grades.get(int(pk), 0) for pk in self.pool.documents[0]], np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A batch of cases, ready to be ranked and measured. `gains` are grades by column."""
+
+    cases: tuple[Case, ...]
+    batch: Batch
+    gains: Integers
+
+    @classmethod
+    def of(cls, cases: Sequence[Case], batch: Batch) -> Sheet:
+        gains = np.zeros(batch.valid.shape, np.int64)
+        for place, (case, prepared) in enumerate(zip(cases, batch.prepared, strict=True)):
+            gains[place, : len(prepared)] = case.gains[prepared.documents]
+        return cls(tuple(cases), batch, gains)
+
+    @cached_property
+    def answers(self) -> tuple[Floats, Floats]:
+        """The number of relevant documents and the ideal gain, by query."""
+        counts = np.array([case.answers for case in self.cases], np.float64)
+        return counts, np.array([case.ideal for case in self.cases], np.float64)
 
 
 def measure(sheet: Sheet, order: Integers) -> dict[str, Floats]:

@@ -1,7 +1,12 @@
 """Golden queries, evaluation runs, publications, experiments, and the audit of profiles."""
 
-from search.tuning.models.evaluation import Alert, EvaluationRun, ProfileTargets, QualityRun
-from search.tuning.models.experiments import Experiment, Optimisation
+from search.tuning.models.experiments import (
+    Alert,
+    EvaluationRun,
+    Experiment,
+    Optimisation,
+    QualityRun,
+)
 from search.tuning.models.golden import (
     CandidatePool,
     GoldenQuery,
@@ -9,7 +14,7 @@ from search.tuning.models.golden import (
     JudgementAction,
     PoolBuild,
 )
-from search.tuning.models.publishing import ProfileChange, Publication, PublishGate
+from search.tuning.models.publishing import ProfileChange, ProfileTargets, Publication, PublishGate
 
 __all__ = [
     "Alert",

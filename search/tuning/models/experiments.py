@@ -1,4 +1,6 @@
-"""Experiments with real searchers, and weight optimisations."""
+"""What compares profiles: evaluation runs, the scheduled ones with their alerts, optimisations, and
+experiments with real searchers.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,113 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
-from search.tuning.models.evaluation import EvaluationRun
+
+
+class EvaluationRun(Job):
+    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set,
+    or, before 0.2.0, of the answers that it leads to.
+
+    `measures` are means by name; `by_class` has `queries` and `measures` by query class.
+    `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
+    `latency_ms` has `p50` and `p95`, and with a baseline also `baseline_p50` and `baseline_p95`.
+    """
+
+    class Kind(models.TextChoices):
+        COLLECTION = "collection", _("Judged collection")
+        GOLDEN = "golden", _("Golden queries")
+        ANSWERS = "answers", _("Answers on a judged collection")
+
+    State = JobState
+    TASK = "search.tasks.measure_run"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
+    progress = models.FloatField(default=1.0, help_text=_("Share of the queries done, 0 to 1."))
+    profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
+    collection = models.CharField(max_length=120, blank=True)
+    corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
+    queries = models.PositiveIntegerField(default=0)
+    # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
+    # `confidence` (null if unknown), `first`, the public id of the first document, and `must`, that
+    # of the must-be-first document; of the baseline, `was` (its measures) and `was_first`.
+    by_query = models.JSONField(default=dict, blank=True)
+    user = user_or_none()
+    measures = models.JSONField(default=dict)
+    by_class = models.JSONField(default=dict)
+    latency_ms = models.JSONField(_("latency (ms)"), default=dict)
+    baseline = models.ForeignKey(
+        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    differences = models.JSONField(default=dict, blank=True)
+    # A hash of the profile as it was measured: see `evaluation.golden.fingerprint`.
+    fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+    embedding_space = models.CharField(max_length=200, blank=True)
+    code_version = models.CharField(max_length=40, blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        verbose_name = _("measurement")
+        indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
+
+    def __str__(self) -> str:
+        return f"{self.profile} on {self.collection or 'the golden queries'}"
+
+
+class QualityRun(models.Model):
+    """The scheduled run of one day over the golden set under the active profile.
+
+    `fall` is the loss of the gate's measure since the last good run, over the queries that both
+    measured; negative if it rose.
+    """
+
+    class Status(models.TextChoices):
+        WAITING = "waiting", _("Being measured")
+        GOOD = "good", _("Good")
+        FELL = "fell", _("Fell")
+        FAILED = "failed", _("Not measured")
+
+    date = models.DateField(unique=True)
+    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="quality_run")
+    status = models.CharField(max_length=7, choices=Status.choices, default=Status.WAITING)
+    fall = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-date",)
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.date}: {self.get_status_display()}"
+
+
+class Alert(models.Model):
+    """A warning about a quality run; `wanted` and `delivered` name its delivery channels."""
+
+    run = models.OneToOneField(
+        EvaluationRun,
+        models.CASCADE,
+        related_name="alert",
+        help_text=_("The evaluation run that raised it; at most one alert per run."),
+    )
+    subject = models.CharField(max_length=200)
+    findings = models.JSONField(default=dict)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    wanted = ArrayField(models.CharField(max_length=10), default=list)
+    delivered = ArrayField(models.CharField(max_length=10), default=list, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(delivered__contained_by=F("wanted")),
+                name="alert_delivered_as_wanted",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.subject
 
 
 def new_salt() -> str:

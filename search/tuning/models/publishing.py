@@ -1,4 +1,4 @@
-"""The publish gate, publications, and the audit of profile changes."""
+"""The publish gate, targets, publications, and the audit of profile changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import Job
 from search.models.profiles import SearchProfile
-from search.tuning.models.evaluation import EvaluationRun
+from search.tuning.models.experiments import EvaluationRun
 
 # Named as in `evaluation.measures`; a test keeps the two consistent.
 MEASURES = {
@@ -86,6 +86,70 @@ class PublishGate(models.Model):
 
     def __str__(self) -> str:
         return "Publish gate"
+
+
+SHARE = [MinValueValidator(0), MaxValueValidator(1)]
+
+
+class ProfileTargets(models.Model):
+    """What is expected of a profile's measures; a null expects nothing.
+
+    Expectations, not weights: they rank nothing, are in no fingerprint, and can change for a
+    published version, too, which itself never changes (ADR 5). Drafts start with a copy.
+    """
+
+    profile = models.OneToOneField(SearchProfile, models.CASCADE, related_name="targets")
+    p95_ms = models.PositiveIntegerField(
+        _("search time (ms)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("The 95th percentile of search time, in milliseconds, is at most this."),
+    )
+    p_at_5 = models.FloatField(
+        _("Precision@5"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The share of answers among the first five results is at least this, 0 to 1."),
+    )
+    hit_at_5 = models.FloatField(
+        _("Hit@5"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The share of questions with an answer among the first five, 0 to 1."),
+    )
+    confidence = models.FloatField(
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The confidence that a share of the questions should reach, 0 to 1."),
+    )
+    confident_share = models.FloatField(
+        _("share of confident questions"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("At least this share of the questions reaches that confidence, 0 to 1."),
+    )
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = _("targets")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(confidence=None, confident_share=None)
+                | Q(confidence__isnull=False, confident_share__isnull=False),
+                name="targets_confidence_with_its_share",
+                violation_error_message=_(
+                    "Enter both the confidence and the share of questions, or neither."
+                ),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Targets of {self.profile}"
 
 
 class Publication(Job):

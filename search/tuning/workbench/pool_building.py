@@ -15,6 +15,7 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
+from search.domain.candidates import facts
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
@@ -32,7 +33,6 @@ from search.models import SearchProfile
 from search.retrieval import Filters
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
 from search.tuning.evaluation.runner import evaluator
-from search.tuning.evaluation.sheet import facts
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pools import (
     Pooled,

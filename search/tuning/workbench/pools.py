@@ -30,6 +30,7 @@ from search.domain import (
     TitleScorer,
     row_type,
 )
+from search.domain.candidates import from_facts
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.rank import fingerprint_for
@@ -37,7 +38,6 @@ from search.engine.read import read_query
 from search.ranking.boosts import as_json, by_sought, parse_boosts, sought
 from search.signals import registry
 from search.tuning.evaluation.golden import Golden, golden_set
-from search.tuning.evaluation.sheet import from_facts
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.models import CandidatePool, PoolBuild
 
