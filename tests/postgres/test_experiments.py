@@ -167,8 +167,9 @@ class TestGate:
             running.end(experiment, acting_user=reader, reason="Enough.")
 
 
+@pytest.mark.usefixtures("harbour")
 class TestWhoSeesWhat:
-    def test_a_split_is_sticky_and_names_its_profile(self, harbour: dict[str, Document]) -> None:
+    def test_a_split_is_sticky_and_names_its_profile(self) -> None:
         experiment = started(published(KEYWORDS_ONLY), Kind.SPLIT)
         named = {}
         for number in range(20):  # the salt is random: all in one arm once in half a million
@@ -184,7 +185,7 @@ class TestWhoSeesWhat:
                 named[chosen] = response.weights.vector
         assert named[B] == 0 < named[A]
 
-    def test_who_takes_no_part(self, harbour: dict[str, Document]) -> None:
+    def test_who_takes_no_part(self) -> None:
         started(published(KEYWORDS_ONLY), Kind.SPLIT)
         for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
             asks = recorded_visitor(request_of("browser", **headers))
@@ -198,7 +199,7 @@ class TestWhoSeesWhat:
         assert search(RISE, viewer=None).trial is None
 
     def test_a_running_experiment_costs_a_search_no_query(
-        self, harbour: dict[str, Document], django_assert_num_queries: Any
+        self, django_assert_num_queries: Any
     ) -> None:
         for other, kind in (
             (published(KEYWORDS_ONLY), Kind.SPLIT),
@@ -211,14 +212,13 @@ class TestWhoSeesWhat:
             running.end(experiment, acting_user=None, reason="Next.")
 
 
+@pytest.mark.usefixtures("harbour")
 class TestInterleaving:
     @pytest.fixture
     def other(self) -> SearchProfile:
         return published(TITLE_ONLY)
 
-    def test_from_one_find_it_holds_what_both_rankings_hold(
-        self, harbour: dict[str, Document], other: SearchProfile
-    ) -> None:
+    def test_from_one_find_it_holds_what_both_rankings_hold(self, other: SearchProfile) -> None:
         alone = {
             team: search(RISE, viewer=None, choices=Choices(snapshot=profile.as_profile()))
             for team, profile in ((A, active_profile()), (B, other))
@@ -239,7 +239,7 @@ class TestInterleaving:
         assert [hit.rank for hit in response.hits] == list(range(1, len(response.hits) + 1))
         assert response.profile == active_profile().as_profile()
 
-    def test_scorers_that_differ_take_a_find_each(self, harbour: dict[str, Document]) -> None:
+    def test_scorers_that_differ_take_a_find_each(self) -> None:
         other = published(TITLE_ONLY, keyword_scorer="ts_rank")
         alone = search(RISE, viewer=None, choices=Choices(snapshot=other.as_profile()))
         started(other)
@@ -253,9 +253,7 @@ class TestInterleaving:
         for result in theirs:
             assert result.hit.score == pytest.approx(scores[result.document_id])
 
-    def test_pages_and_reloads_agree_and_visitors_differ(
-        self, harbour: dict[str, Document], other: SearchProfile
-    ) -> None:
+    def test_pages_and_reloads_agree_and_visitors_differ(self, other: SearchProfile) -> None:
         started(other)
         whole = searched(RISE)
         assert documents_of(searched(RISE)) == documents_of(whole)
@@ -266,9 +264,7 @@ class TestInterleaving:
         others = {tuple(documents_of(searched(RISE, f"browser {n}"))) for n in range(8)}
         assert len(others) > 1
 
-    def test_a_click_counts_for_the_team_that_was_drafted(
-        self, harbour: dict[str, Document], other: SearchProfile
-    ) -> None:
+    def test_a_click_counts_for_the_team_that_was_drafted(self, other: SearchProfile) -> None:
         started(other)
         response, event = recorded(RISE)
         assert event.arm == "mixed"

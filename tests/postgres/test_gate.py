@@ -75,7 +75,7 @@ class TestGoldenSet:
         assert len(prints) == 4
 
 
-class TestPublishing:
+class TestWithoutGoldenQueries:
     def test_without_golden_queries_it_says_that_nothing_was_measured(
         self, administrator: User
     ) -> None:
@@ -84,9 +84,27 @@ class TestPublishing:
         assert done.findings == [measuring.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
-    def test_a_profile_no_worse_is_published_with_its_run(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
+        draft = draft_with()
+        with pytest.raises(RunConflict, match="edited since"):
+            publications.publish(draft, acting_user=administrator, expected="0" * 64)
+        seen = golden.fingerprint(draft.as_profile())
+        done = publications.publish(draft, acting_user=administrator, expected=seen)
+        assert done.state == State.PUBLISHED
+
+    def test_only_who_may_publishes_overrides_and_rolls_back(self, reader: User) -> None:
+        draft = draft_with()
+        with pytest.raises(NotPermitted):
+            publications.publish(draft, acting_user=reader)
+        with pytest.raises(NotPermitted):
+            publications.publish(draft, acting_user=reader, override=True, reason="Because.")
+        with pytest.raises(NotPermitted):
+            activation.roll_back(acting_user=reader)
+
+
+@pytest.mark.usefixtures("documents")
+class TestPublishing:
+    def test_a_profile_no_worse_is_published_with_its_run(self, administrator: User) -> None:
         before, draft = active_profile(), draft_with(depth=60)
         done = publications.publish(draft, acting_user=administrator, reason="Less is faster.")
         assert done.state == State.PUBLISHED
@@ -105,7 +123,7 @@ class TestPublishing:
         assert run.differences["nDCG@10"] == {"mean": 0, "low": 0, "high": 0}
 
     def test_a_worse_one_is_refused_with_the_queries_and_nothing_changes(
-        self, documents: dict[str, Document], administrator: User
+        self, administrator: User
     ) -> None:
         before, draft = active_profile(), draft_with(TITLE_ONLY)
         stamp = drafts.edit_stamp(draft)
@@ -138,9 +156,7 @@ class TestPublishing:
         assert refused.run is not None
         assert refused.run.differences["RR@10"]["mean"] == 0
 
-    def test_an_override_needs_a_reason_and_keeps_it(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_an_override_needs_a_reason_and_keeps_it(self, administrator: User) -> None:
         draft = draft_with(TITLE_ONLY)
         with pytest.raises(ProfileError, match="reason"):
             publications.publish(draft, acting_user=administrator, override=True)
@@ -152,9 +168,7 @@ class TestPublishing:
         assert (change.action, change.reason) == (Action.OVERRIDDEN, "Titles are all we have.")
         assert change.findings
 
-    def test_a_refusal_can_be_overridden_as_it_was_measured_only(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_a_refusal_can_be_overridden_as_it_was_measured_only(self, administrator: User) -> None:
         draft = draft_with(TITLE_ONLY)
         refused = publications.publish(draft, acting_user=administrator)
         with pytest.raises(ProfileError, match="reason"):
@@ -169,11 +183,7 @@ class TestPublishing:
 
     @pytest.mark.parametrize("meanwhile", ["edited", "overtaken"])
     def test_what_changed_while_it_was_measured_is_not_published(
-        self,
-        documents: dict[str, Document],
-        administrator: User,
-        monkeypatch: pytest.MonkeyPatch,
-        meanwhile: str,
+        self, administrator: User, monkeypatch: pytest.MonkeyPatch, meanwhile: str
     ) -> None:
         before, draft, quicker = active_profile(), draft_with(depth=60), draft_with(depth=70)
         compare = golden_runs.compare
@@ -198,10 +208,7 @@ class TestPublishing:
         assert last_change().action == Action.REFUSED
 
     def test_a_model_that_is_away_publishes_nothing_unless_overridden(
-        self,
-        documents: dict[str, Document],
-        administrator: User,
-        monkeypatch: pytest.MonkeyPatch,
+        self, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before, draft = active_profile(), draft_with(depth=60)
 
@@ -218,49 +225,12 @@ class TestPublishing:
         assert again.state == State.PUBLISHED
         assert "could not be measured" in last_change().findings[0]
 
-    def test_the_gate_can_be_switched_off_and_says_so(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_the_gate_can_be_switched_off_and_says_so(self, administrator: User) -> None:
         gate = measuring.gate_row()
         gate.enabled = False
         gate.save()
         done = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
         assert (done.state, done.findings) == (State.PUBLISHED, [measuring.SWITCHED_OFF])
-
-    def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
-        draft = draft_with()
-        with pytest.raises(RunConflict, match="edited since"):
-            publications.publish(draft, acting_user=administrator, expected="0" * 64)
-        seen = golden.fingerprint(draft.as_profile())
-        done = publications.publish(draft, acting_user=administrator, expected=seen)
-        assert done.state == State.PUBLISHED
-
-    def test_only_who_may_publishes_overrides_and_rolls_back(self, reader: User) -> None:
-        draft = draft_with()
-        with pytest.raises(NotPermitted):
-            publications.publish(draft, acting_user=reader)
-        with pytest.raises(NotPermitted):
-            publications.publish(draft, acting_user=reader, override=True, reason="Because.")
-        with pytest.raises(NotPermitted):
-            activation.roll_back(acting_user=reader)
-
-
-class TestPreview:
-    def test_what_is_previewed_is_what_is_published(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
-        """The draft's ranking, passage by passage, is the active profile's after publishing."""
-        draft = draft_with({"vector": 0.2, "keyword": 0.5, "title": 0.3}, feedback=0.4, depth=40)
-        snapshot = Choices(snapshot=draft.as_profile())
-
-        def ranking(text: str, choices: Choices | None) -> list[tuple[int, float]]:
-            hits = search(text, viewer=administrator, choices=choices).hits
-            return [(hit.candidate.chunk_id, hit.score) for hit in hits]
-
-        previewed = {text: ranking(text, snapshot) for text in QUESTIONS}
-        assert previewed != {text: ranking(text, None) for text in QUESTIONS}
-        assert publications.publish(draft, acting_user=administrator).state == State.PUBLISHED
-        assert previewed == {text: ranking(text, None) for text in QUESTIONS}
 
 
 class TestRollback:
@@ -321,6 +291,7 @@ class TestRollback:
             activation.roll_back(acting_user=administrator, leaving=second)
 
 
+@pytest.mark.usefixtures("documents")
 class TestRuns:
     def test_a_run_is_measured_by_a_worker_and_tells_by_query(
         self, documents: dict[str, Document], administrator: User
@@ -338,10 +309,7 @@ class TestRuns:
         assert golden_runs.measure(run.pk) is None
 
     def test_a_cancelled_run_stops_and_starts_again(
-        self,
-        documents: dict[str, Document],
-        administrator: User,
-        monkeypatch: pytest.MonkeyPatch,
+        self, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
         asked = golden.ask
@@ -364,7 +332,7 @@ class TestRuns:
             golden_runs.cancel(run)
 
     def test_what_a_dead_worker_left_is_taken_up_and_the_dead_one_stays_out(
-        self, documents: dict[str, Document], administrator: User
+        self, administrator: User
     ) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
         dead = claim(EvaluationRun, run.pk)
@@ -377,9 +345,7 @@ class TestRuns:
         with pytest.raises(LeaseLost):
             dead.report(0.5)
 
-    def test_what_ends_its_workers_again_and_again_fails(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_what_ends_its_workers_again_and_again_fails(self, administrator: User) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
         EvaluationRun.objects.filter(pk=run.pk).update(attempts=MAX_ATTEMPTS)
         with pytest.raises(RunFailed, match="worker 5 times"):
@@ -387,9 +353,7 @@ class TestRuns:
         run.refresh_from_db()
         assert (run.state, run.lease) == ("failed", None)
 
-    def test_a_publication_in_the_background_is_carried_out_once(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_a_publication_in_the_background_is_carried_out_once(self, administrator: User) -> None:
         draft = draft_with(depth=60)
         waiting = publications.publish(draft, acting_user=administrator, background=True)
         assert waiting.state == State.MEASURING
@@ -399,9 +363,7 @@ class TestRuns:
         assert publications.carry_out(waiting.pk).state == State.PUBLISHED
         assert ProfileChange.objects.filter(action=Action.PUBLISHED, profile=draft).count() == 1
 
-    def test_a_cancelled_publication_publishes_nothing(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_a_cancelled_publication_publishes_nothing(self, administrator: User) -> None:
         before = active_profile()
         waiting = publications.publish(
             draft_with(depth=60), acting_user=administrator, background=True
@@ -410,9 +372,7 @@ class TestRuns:
         assert publications.carry_out(waiting.pk).state == State.CANCELLED
         assert active_profile() == before
 
-    def test_who_lost_the_right_meanwhile_publishes_nothing(
-        self, documents: dict[str, Document], administrator: User
-    ) -> None:
+    def test_who_lost_the_right_meanwhile_publishes_nothing(self, administrator: User) -> None:
         waiting = publications.publish(
             draft_with(depth=60), acting_user=administrator, background=True
         )
