@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
@@ -24,8 +23,6 @@ from tests.support.repeating_library import lasting_repeats
 
 pytestmark = pytest.mark.django_db
 
-NOBODY = AnonymousUser()
-
 
 @pytest.fixture(scope="class")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
@@ -39,11 +36,11 @@ def repeats(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNam
         yield filled
 
 
-def hits_of(question: str, viewer: Any = NOBODY) -> tuple[Hit, ...]:
+def hits_of(question: str, viewer: Any = None) -> tuple[Hit, ...]:
     return search(question, viewer=viewer).hits
 
 
-def context(question: str, viewer: Any = NOBODY, **parameters: Any) -> Context:
+def context(question: str, viewer: Any = None, **parameters: Any) -> Context:
     return context_of_all(
         [hits_of(question, viewer)], viewer=viewer, parameters=AnswerParameters(**parameters)
     )
@@ -57,7 +54,7 @@ class TestLibrary:
     def test_a_passage_names_its_place(self, library: SimpleNamespace) -> None:
         """S5-15: what the prompt and a citation need."""
         hits = hits_of("connection timeout")
-        found = context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
+        found = context_of_all([hits], viewer=None, parameters=AnswerParameters())
 
         best = next(passage for passage in found.passages if passage.rank == 1)
         chunk = Chunk.objects.get(pk=hits[0].chunk_id)
@@ -84,13 +81,13 @@ class TestLibrary:
     ) -> None:
         hits = hits_of("what happened on day 40")
         with django_assert_num_queries(1):
-            context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters(expand=False))
+            context_of_all([hits], viewer=None, parameters=AnswerParameters(expand=False))
         with django_assert_num_queries(2):
-            context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
+            context_of_all([hits], viewer=None, parameters=AnswerParameters())
         with django_assert_num_queries(2):
-            context_of_all([hits, hits[3:]], viewer=NOBODY, parameters=AnswerParameters())
+            context_of_all([hits, hits[3:]], viewer=None, parameters=AnswerParameters())
         with django_assert_num_queries(0):
-            assert context_of_all([], viewer=NOBODY, parameters=AnswerParameters()) == Context(
+            assert context_of_all([], viewer=None, parameters=AnswerParameters()) == Context(
                 budget=5000
             )
 
@@ -102,9 +99,7 @@ class TestLibrary:
         chunks = set(library.secret.chunks.values_list("pk", flat=True))
 
         assert ids(context_of_all([hits], viewer=member, parameters=AnswerParameters())) & chunks
-        assert (
-            not ids(context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())) & chunks
-        )
+        assert not ids(context_of_all([hits], viewer=None, parameters=AnswerParameters())) & chunks
 
     def test_it_reads_the_first_candidates_only(self, library: SimpleNamespace) -> None:
         """S5-11."""
@@ -117,7 +112,7 @@ class TestLibrary:
         questions = ("connection timeout", "region D-40", "Urlaub beantragen")
         rankings = [hits_of(question) for question in questions]
         parameters = AnswerParameters(min_passages=3, max_passages=3, expand=False)
-        found = context_of_all(rankings, viewer=NOBODY, parameters=parameters)
+        found = context_of_all(rankings, viewer=None, parameters=parameters)
 
         assert ids(found) >= {ranking[0].chunk_id for ranking in rankings}
         assert min(passage.rank for passage in found.passages) == 1
@@ -144,14 +139,14 @@ class TestRepeats:
         rings = "first bell rings at the turn, third bell rings at the turn"
         parameters = AnswerParameters(min_passages=1, context_tokens=1500)
         hits = [hit for hit in hits_of(rings) if hit.document_id == bells.pk]
-        before = context_of_all([hits[:1]], viewer=NOBODY, parameters=parameters)
+        before = context_of_all([hits[:1]], viewer=None, parameters=parameters)
         assert "second bell" in before.passages[0].text
 
         second = bells.chunks.filter(text__contains="second bell")
         chunks = set(second.values_list("pk", flat=True))
         for chunk in second:
             services.edit_chunk(chunk, Wish(disabled=True), acting_user=None)
-        after = context_of_all([hits], viewer=NOBODY, parameters=parameters)
+        after = context_of_all([hits], viewer=None, parameters=parameters)
         assert len(after.passages) == 2
         assert not ids(after) & chunks
         assert all("second bell" not in passage.text for passage in after.passages)
@@ -162,7 +157,7 @@ class TestRepeats:
         text = chunk.text.replace("thermocouple", "pyrometer")
         services.edit_chunk(chunk, Wish(text=text), acting_user=None)
 
-        found = context_of_all([hits], viewer=NOBODY, parameters=AnswerParameters())
+        found = context_of_all([hits], viewer=None, parameters=AnswerParameters())
         (passage,) = (each for each in found.passages if chunk.pk in each.chunk_ids)
         assert "pyrometer" in passage.text
         assert "thermocouple" not in passage.text

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest import approx
@@ -31,7 +30,6 @@ from tests.support.wordnet import write_wordnet
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 TOWERS = """# Cooling
 
 The cooling tower is greased by hand. A cooling tower is quiet, and the cooling towers are green.
@@ -40,7 +38,7 @@ The cooling tower is greased by hand. A cooling tower is quiet, and the cooling 
 
 def search(text: str, **weights: float) -> SearchResponse:
     shares = {"vector": 0.0, "keyword": 0.0, "title": 0.0} | weights
-    return pipeline.search(text, viewer=NOBODY, choices=Choices(weights=Weights(**shares)))
+    return pipeline.search(text, viewer=None, choices=Choices(weights=Weights(**shares)))
 
 
 def found(document: Document) -> dict[str, int]:
@@ -258,7 +256,7 @@ class TestStrict:
 
         def found_by(chosen: Any) -> set[str]:
             choices = Choices(snapshot=chosen)
-            hits = pipeline.search(asked, viewer=NOBODY, choices=choices, group=False).hits
+            hits = pipeline.search(asked, viewer=None, choices=choices, group=False).hits
             return set(
                 Document.objects.filter(pk__in=[hit.document_id for hit in hits]).values_list(
                     "title", flat=True
@@ -272,7 +270,7 @@ class TestStrict:
         make_document(make_collection(), "# Zanzibar\n\nOil filters.")
         monkeypatch.setattr("search.engine.find.embed_query", _fails)
         profile = configuration.current().profile("concept-rag:strict")
-        response = pipeline.search("filters", viewer=NOBODY, choices=Choices(snapshot=profile))
+        response = pipeline.search("filters", viewer=None, choices=Choices(snapshot=profile))
         assert [result.title for result in response.results] == ["Zanzibar"]
         assert response.degraded == (Signal.VECTOR,)
 
@@ -334,7 +332,7 @@ class TestWordNet:
     def test_f2_05_one_unknown_word_gives_wordnet_more(self) -> None:
         make_document(make_collection(), "# Garage\n\nThe automobile, the car and the lift.")
         choices = Choices(profile="concept-rag:catalog")
-        response = pipeline.search("car", viewer=NOBODY, choices=choices)
+        response = pipeline.search("car", viewer=None, choices=choices)
         # One word with a concept: .10 * 1.5, and five relatives for it: * 1.25.
         assert response.weights.wordnet == approx(0.1875)
         assert response.notes == ("1 known word, with a concept: WordNet counts for 19%.",)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 
 from common.accounts.models import User
@@ -38,7 +37,6 @@ CLUSTERS = 40
 SMALL = 1_000  # in place of the bound that suits a library of 200,000
 BROAD = 2_500
 FEW = BROAD // 100
-NOBODY = AnonymousUser()
 # Words that stand nowhere: only the vector signal can find anything.
 QUERY = Query("zyzzyva")
 
@@ -169,14 +167,14 @@ class TestAFilterThatKeepsOneInAHundred:
     def test_gets_the_exact_page(
         self, space: EmbeddingSpace, profile: Profile, language: str
     ) -> None:
-        scope = Scope.of(NOBODY, Filters(languages=(language,)))
+        scope = Scope.of(None, Filters(languages=(language,)))
         assert recall(space, profile, scope, chunk__document__language=language) == 1
 
     @pytest.mark.usefixtures("walks", "index_preferred")
     def test_is_not_starved_by_the_index(
         self, space: EmbeddingSpace, profile: Profile, language: str
     ) -> None:
-        scope = Scope.of(NOBODY, Filters(languages=(language,)))
+        scope = Scope.of(None, Filters(languages=(language,)))
         assert recall(space, profile, scope, chunk__document__language=language) >= 0.95
 
 
@@ -199,7 +197,7 @@ def test_a_viewer_of_few_chunks_gets_the_exact_page(
 def test_the_whole_library_is_answered_by_the_index(
     space: EmbeddingSpace, profile: Profile
 ) -> None:
-    scope = Scope.of(NOBODY, Filters())
+    scope = Scope.of(None, Filters())
     assert recall(space, profile, scope, chunk__collection__name="Shelf") >= 0.95
 
 
@@ -215,7 +213,7 @@ def test_a_small_scope_that_is_most_of_the_library_gets_the_exact_page(
 ) -> None:
     monkeypatch.setattr(vector_module, "SCANNED", scanned)
     held = {"chunk__document__language__in": languages} if languages else {}
-    scope = Scope.of(NOBODY, Filters(languages=languages))
+    scope = Scope.of(None, Filters(languages=languages))
     assert recall(space, profile, scope, chunk__collection__name="Shelf", **held) == 1
 
 
@@ -254,19 +252,19 @@ class TestTheWayIsChosen:
                 cursor.execute("SET LOCAL parallel_tuple_cost = 0")
             elif setting == "without nested loops":
                 cursor.execute("SET LOCAL enable_nestloop = off")
-        found = plan(Scope.of(NOBODY, Filters()))
+        found = plan(Scope.of(None, Filters()))
         assert found.walked
         assert found.read_whole == 0
         assert found.scanned == 0
 
     @pytest.mark.parametrize("language", ["de", "fr"])
     def test_a_narrow_filter_exactly(self, plan: Any, language: str) -> None:
-        found = plan(Scope.of(NOBODY, Filters(languages=(language,))))
+        found = plan(Scope.of(None, Filters(languages=(language,))))
         assert not found.walked
         assert found.read_whole == FEW
 
     def test_a_broad_filter_by_the_index(self, plan: Any) -> None:
-        found = plan(Scope.of(NOBODY, Filters(languages=("en",))))
+        found = plan(Scope.of(None, Filters(languages=("en",))))
         assert found.walked
         assert found.read_whole == 0
 
@@ -275,7 +273,7 @@ class TestTheWayIsChosen:
     def test_a_large_part_of_a_small_library_by_one_scan(
         self, plan: Any, languages: tuple[str, ...]
     ) -> None:
-        found = plan(Scope.of(NOBODY, Filters(languages=languages)))
+        found = plan(Scope.of(None, Filters(languages=languages)))
         assert not found.walked
         assert found.read_whole == BROAD + 3 * FEW
 
@@ -285,10 +283,10 @@ class TestTheWayIsChosen:
     ) -> None:
         monkeypatch.setattr(vector_module, "MOST_SCANNED", BROAD - 1)
         monkeypatch.setattr(vector_module, "FEW_CHUNKS", FEW)
-        found = plan(Scope.of(NOBODY, Filters()))
+        found = plan(Scope.of(None, Filters()))
         assert found.walked
         assert (found.scanned, found.read_whole) == (0, 0)
-        assert plan(Scope.of(NOBODY, Filters(languages=("en",)))).scanned > BROAD
+        assert plan(Scope.of(None, Filters(languages=("en",)))).scanned > BROAD
 
     def test_a_small_collection_exactly(self, plan: Any, reader: User) -> None:
         found = plan(Scope.of(reader, Filters(collections=("back-room",))))
@@ -301,7 +299,7 @@ class TestTheWayIsChosen:
     ) -> None:
         monkeypatch.setattr(vector_module, "MIN_EF_SEARCH", 10)
         monkeypatch.setattr(vector_module, "MAX_SCAN_TUPLES", 100)
-        found = plan(Scope.of(NOBODY, Filters(languages=("fr",))))
+        found = plan(Scope.of(None, Filters(languages=("fr",))))
         assert found.walked
         assert found.read_whole == FEW
 

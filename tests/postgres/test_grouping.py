@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
@@ -21,7 +20,6 @@ from tests.support.repeating_library import edition, lasting_repeats
 
 pytestmark = pytest.mark.django_db
 
-NOBODY = AnonymousUser()
 QUESTION = "handover of a shift"
 
 
@@ -45,7 +43,7 @@ def test_every_chunk_that_is_long_enough_has_its_signature(repeats: SimpleNamesp
 
 
 def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) -> None:
-    response = search(QUESTION, viewer=NOBODY)
+    response = search(QUESTION, viewer=None)
 
     assert titles(response) == ["Old handover", "Shift manual", "Canteen"]
     editions, manual, _ = response.results
@@ -64,7 +62,7 @@ def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) 
 
 
 def test_grouping_loses_no_hit_and_moves_none(repeats: SimpleNamespace) -> None:
-    together, apart = (search(QUESTION, viewer=NOBODY, group=group) for group in (True, False))
+    together, apart = (search(QUESTION, viewer=None, group=group) for group in (True, False))
 
     assert together.hits == apart.hits
     parts = [hit for group in together.groups for hit in (group.best, *group.folded, *group.copies)]
@@ -80,9 +78,9 @@ def test_grouping_loses_no_hit_and_moves_none(repeats: SimpleNamespace) -> None:
 def test_the_order_does_not_depend_on_the_page(
     repeats: SimpleNamespace, size: int, group: bool
 ) -> None:
-    whole = search(QUESTION, viewer=NOBODY, group=group, page_size=50)
+    whole = search(QUESTION, viewer=None, group=group, page_size=50)
     pages = [
-        search(QUESTION, viewer=NOBODY, group=group, page=page, page_size=size)
+        search(QUESTION, viewer=None, group=group, page=page, page_size=size)
         for page in range(1, -(-whole.total // size) + 1)
     ]
 
@@ -95,7 +93,7 @@ def test_what_a_viewer_may_not_read_is_folded_nowhere(
     repeats: SimpleNamespace, reader: User, member: User
 ) -> None:
     closed = repeats.hidden.pk
-    for viewer in (NOBODY, reader):
+    for viewer in (None, reader):
         response = search(QUESTION, viewer=viewer)
         documents = {hit.candidate.document_id for hit in response.hits}
         shown = [
@@ -112,11 +110,11 @@ def test_what_a_viewer_may_not_read_is_folded_nowhere(
 
 
 def test_a_document_alone_shows_all_its_passages(repeats: SimpleNamespace) -> None:
-    response = search(QUESTION, viewer=NOBODY, filters=_only(repeats.manual), group=False)
+    response = search(QUESTION, viewer=None, filters=_only(repeats.manual), group=False)
 
     assert response.total == repeats.manual.chunks.count()
     assert set(titles(response)) == {"Shift manual"}
-    both = search(QUESTION, viewer=NOBODY, filters=_only(repeats.manual, repeats.other))
+    both = search(QUESTION, viewer=None, filters=_only(repeats.manual, repeats.other))
     assert sorted(titles(both)) == ["Canteen", "Shift manual"]
 
 
@@ -126,10 +124,10 @@ def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> 
         text = edition(f"Report {number}", "12 March 2024") + f"\nThis is INC-2024-{number}.\n"
         make_document(collection, text, file_name=f"{number}.md")
 
-    one = search("INC-2024-0042 handover", viewer=NOBODY)
+    one = search("INC-2024-0042 handover", viewer=None)
     assert titles(one)[0] == "Report 0042"
     assert "Report 0041" in {copy.title for copy in one.results[0].copies}
-    both = search("INC-2024-0041 INC-2024-0042 handover", viewer=NOBODY)
+    both = search("INC-2024-0041 INC-2024-0042 handover", viewer=None)
     assert sorted(titles(both)[:2]) == ["Report 0041", "Report 0042"]
 
 
@@ -137,21 +135,21 @@ def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> 
 def test_folded_passages_cost_no_query(
     repeats: SimpleNamespace, group: bool, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    search(QUESTION, viewer=NOBODY)  # reads the configuration, which is then kept
+    search(QUESTION, viewer=None)  # reads the configuration, which is then kept
     with django_assert_num_queries(3):
-        response = search(QUESTION, viewer=NOBODY, group=group)
+        response = search(QUESTION, viewer=None, group=group)
     assert response.results
 
 
 def test_a_chunk_gone_since_it_was_ranked_is_left_out(repeats: SimpleNamespace) -> None:
-    response = search(QUESTION, viewer=NOBODY)
+    response = search(QUESTION, viewer=None)
     editions = response.groups[0]
     Chunk.objects.filter(pk=editions.copies[0].candidate.chunk_id).delete()
 
-    shown = results_for(response.groups, viewer=NOBODY, terms=response.terms)
+    shown = results_for(response.groups, viewer=None, terms=response.terms)
     assert len(shown[0].copies) == 1
     Chunk.objects.filter(pk=editions.best.candidate.chunk_id).delete()
-    assert len(results_for(response.groups, viewer=NOBODY, terms=())) == len(shown) - 1
+    assert len(results_for(response.groups, viewer=None, terms=())) == len(shown) - 1
 
 
 def _only(*documents: Document) -> Filters:

@@ -20,7 +20,7 @@ from search.presentation.snippets import highlight
 from search.retrieval.phrases import contains, lacks_exactly
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
-from tests.support.shelf import NOBODY, ask, idfs, keywords_only, scores, shelve
+from tests.support.shelf import ask, idfs, keywords_only, scores, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -252,7 +252,7 @@ class TestMarks:
     )
     def test_a_hit_by_the_joined_reading(self, query: str, text: str, expected: str) -> None:
         make_document(make_collection(language="en"), text, file_name="a.txt")
-        [result] = search(query, viewer=NOBODY).results
+        [result] = search(query, viewer=None).results
         assert str(result.snippet) == expected
         read = Chunk.objects.annotate(read=marked_text(query)).get().read
         assert str(highlight(read)) == expected

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
@@ -30,7 +29,6 @@ from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 KEYWORDS = Choices(weights=Weights(0, 1, 0), insist=True)
 DOCUMENTS = {
     "泵站": "水泵站把冷水从河里送到山上。每个月都要给轴承加润滑油，并检查阀门。",
@@ -66,7 +64,7 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 def titles(text: str, choices: Choices = KEYWORDS) -> list[str]:
-    found = search(text, viewer=NOBODY, filters=Filters(collections=("shelf",)), choices=choices)
+    found = search(text, viewer=None, filters=Filters(collections=("shelf",)), choices=choices)
     return [result.title for result in found.results]
 
 
@@ -105,7 +103,7 @@ class TestWithoutWordBreaks:
 
     def test_a_title_is_found_by_a_part_of_it(self) -> None:
         found = search(
-            "图书", viewer=NOBODY, filters=Filters(collections=("shelf",)), choices=KEYWORDS
+            "图书", viewer=None, filters=Filters(collections=("shelf",)), choices=KEYWORDS
         )
         assert found.hits[0].candidate.raw[Signal.TITLE] == approx(1)
 
@@ -142,12 +140,12 @@ class TestWithoutWordBreaks:
         ],
     )
     def test_the_words_found_are_marked(self, text: str, marked: str) -> None:
-        found = search(text, viewer=NOBODY, choices=KEYWORDS)
+        found = search(text, viewer=None, choices=KEYWORDS)
         assert marked in found.results[0].snippet
 
     def test_they_are_marked_in_the_whole_document_too(self) -> None:
         document = Document.objects.get(title="泵站")
-        reading = passages_of(document, viewer=NOBODY, requested=None, words="“润滑油” 冷水")
+        reading = passages_of(document, viewer=None, requested=None, words="“润滑油” 冷水")
         html = "".join(str(part.html) for part in reading.passages[0].parts)
         assert html.count("<mark>") == 2
         assert "<mark>润滑油</mark>" in html
@@ -173,7 +171,7 @@ def test_no_mixture_of_scripts_is_an_error(text: str, library: None) -> None:
         cursor.execute(f"SELECT {spaced_sql('%s')}", [text])
         assert cursor.fetchone()[0] == spaced(text)
     if any(map(str.isalnum, text)) and not text.lstrip().startswith("-"):
-        search(f'"{text}" 猫', viewer=NOBODY, choices=KEYWORDS)
+        search(f'"{text}" 猫', viewer=None, choices=KEYWORDS)
 
 
 @pytest.mark.usefixtures("library")
@@ -188,7 +186,7 @@ class TestModelsLanguages:
 
     def ask(self, text: str, collection: str, **choices: Any) -> SearchResponse:
         filters = Filters(collections=(collection,))
-        return search(text, viewer=NOBODY, filters=filters, choices=Choices(**choices))
+        return search(text, viewer=None, filters=filters, choices=Choices(**choices))
 
     def test_an_unknown_language_leans_on_the_keywords(self) -> None:
         answer = self.ask("Wohin fließt das Wasser der Pumpen", "werk")
@@ -228,7 +226,7 @@ class TestModelsLanguages:
     def test_a_mixed_library_is_asked_in_its_own_languages(self) -> None:
         def notes(text: str) -> tuple[str, ...]:
             filters = Filters(collections=("werk", "works"))
-            return search(text, viewer=NOBODY, filters=filters).notes
+            return search(text, viewer=None, filters=filters).notes
 
         assert notes("Wohin fließt das Wasser der Pumpen") != ()
         assert notes("Where does the water of the pumps go") == ()
@@ -266,7 +264,7 @@ class TestPassagesInOtherLanguages:
     def ask(self, text: str = QUESTION, **choices: Any) -> SearchResponse:
         filters = Filters(collections=("werk", "works"))
         choices = {"query_class": QueryClass.GENERAL, **choices}
-        return search(text, viewer=NOBODY, filters=filters, choices=Choices(**choices))
+        return search(text, viewer=None, filters=filters, choices=Choices(**choices))
 
     def test_meaning_counts_alone_for_the_english_one(self) -> None:
         answer = self.ask()
@@ -309,7 +307,7 @@ class TestNearestSentence:
 
     def ask(self, text: str = QUESTION) -> SearchResponse:
         filters = Filters(collections=("minutes",))
-        return search(text, viewer=NOBODY, filters=filters, choices=self.MEANING)
+        return search(text, viewer=None, filters=filters, choices=self.MEANING)
 
     def test_is_marked(self, minutes: None) -> None:
         snippet = self.ask().results[0].snippet

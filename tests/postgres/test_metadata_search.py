@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,7 +25,6 @@ from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 METADATA: dict[str, dict[str, Any]] = {
     "Alpha": {"department": "Sales", "year": 2023, "due": "2026-01-31", "tags": ["pump", "valve"]},
     "Beta": {"department": "Legal", "year": 2024, "due": "2026-02-01T09:30", "tags": ["pump"]},
@@ -48,7 +46,7 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
 
 
 def titles(text: str, **options: Any) -> set[str]:
-    return {result.title for result in search(text, viewer=NOBODY, **options).results}
+    return {result.title for result in search(text, viewer=None, **options).results}
 
 
 @pytest.mark.usefixtures("shelf")
@@ -106,9 +104,9 @@ class TestSearch:
         self, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         text = "pump meta.tags:pump meta.year>2000 -meta.department:Legal"
-        search(text, viewer=NOBODY)
+        search(text, viewer=None)
         with django_assert_num_queries(3):
-            [result] = search(text, viewer=NOBODY).results
+            [result] = search(text, viewer=None).results
         assert result.metadata == METADATA["Alpha"]
 
     def test_a_value_is_never_read_as_sql_or_as_a_path(self) -> None:
@@ -136,7 +134,7 @@ class TestSearch:
         "condition", [MetadataFilter("tags", "pump"), MetadataFilter("n", "5", Comparison.ABOVE)]
     )
     def test_the_index_answers(self, condition: MetadataFilter) -> None:
-        chunks = Scope.of(NOBODY, Filters(metadata=(condition,))).chunks
+        chunks = Scope.of(None, Filters(metadata=(condition,))).chunks
         with transaction.atomic(), connection.cursor() as cursor:
             # So few rows need no index, and each passage could bring its document by itself.
             for way in ("seqscan", "indexscan", "nestloop", "mergejoin"):
@@ -149,7 +147,7 @@ class TestFacets:
     def test_are_of_the_keys_that_a_collection_names(self) -> None:
         found = {
             facet.label: [(one.value, one.documents) for one in facet.options]
-            for facet in facets_for(NOBODY).metadata
+            for facet in facets_for(None).metadata
         }
         assert found == {
             "Department": [
@@ -163,7 +161,7 @@ class TestFacets:
 
     def test_each_finds_as_many_documents_as_it_says(self) -> None:
         Collection.objects.update(metadata_keys=["department", "tags", "year", "price", "draft"])
-        offered = [one for facet in facets_for(NOBODY).metadata for one in facet.options]
+        offered = [one for facet in facets_for(None).metadata for one in facet.options]
         assert {"draft:true", "price:12.5", "year:2024"} <= {one.value for one in offered}
         for option in offered:
             wanted = Filters(metadata=(metadata_filter(option.value),))
@@ -175,7 +173,7 @@ class TestFacets:
             for copy in range(2 if n >= 12 else 1):
                 note = make_document(shelf, f"# N{n}.{copy}\n\nA note {n}, copy {copy}.")
                 services.describe(note, metadata={"tags": f"t{n:02}"}, acting_user=None)
-        tags = next(f for f in facets_for(NOBODY).metadata if f.key == "tags")
+        tags = next(f for f in facets_for(None).metadata if f.key == "tags")
         labels = [option.label for option in tags.options]
         assert labels[:4] == ["pump", "t12", "t13", "t14"]
         assert len(labels) == 10
@@ -186,7 +184,7 @@ class TestFacets:
         )
         secret = make_document(hidden, "# Vault\n\nA pump of gold.")
         services.describe(secret, metadata={"department": "Vault", "code": "x"}, acting_user=None)
-        shown = repr(facets_for(NOBODY))
+        shown = repr(facets_for(None))
         assert "Vault" not in shown
         assert "code" not in shown
         assert "'department:Vault'" in repr(facets_for(member))
@@ -197,14 +195,14 @@ class TestFacets:
         services.delete([Document.objects.get(title="Beta")], acting_user=None)
         waiting = upload(shelf, "# Waiting").document
         services.describe(waiting, metadata={"tags": "pump"}, acting_user=None)
-        tags = next(f for f in facets_for(NOBODY).metadata if f.key == "tags")
+        tags = next(f for f in facets_for(None).metadata if f.key == "tags")
         assert [(one.label, one.documents) for one in tags.options] == [("pump", 1), ("valve", 1)]
 
     def test_cost_a_query_only_where_a_key_is_named(
         self, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         with django_assert_num_queries(2):
-            facets_for(NOBODY)
+            facets_for(None)
         Collection.objects.update(metadata_keys=[])
         with django_assert_num_queries(1):
-            assert facets_for(NOBODY).metadata == ()
+            assert facets_for(None).metadata == ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 
 from ingestion.errors import TypeMismatch
 from ingestion.models import Chunk, Document, State
@@ -36,7 +35,7 @@ def test_an_upload_is_found(content: bytes, name: str, page: int | None) -> None
     assert document.latest is not None
     assert (document.latest.state, document.latest.error) == (State.READY, "")
 
-    found = search("Rottnest Island", viewer=AnonymousUser()).results
+    found = search("Rottnest Island", viewer=None).results
 
     assert [result.title for result in found] == [document.title]
     chunk = Chunk.objects.get(version=document.current, text__contains="Rottnest")

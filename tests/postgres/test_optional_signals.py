@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -26,10 +25,8 @@ from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 
-
-def search(text: str, *, viewer: object = NOBODY, **weights: float) -> SearchResponse:
+def search(text: str, *, viewer: object = None, **weights: float) -> SearchResponse:
     shares = {"vector": 0.0, "keyword": 0.0, "title": 0.0} | weights
     chosen = Choices(weights=Weights(**shares)) if weights else None
     return pipeline.search(text, viewer=viewer, choices=chosen)  # type: ignore[arg-type]
@@ -149,7 +146,7 @@ class TestBoosts:
         profile_with(administrator, feedback=0, boosts=[])
 
         def scores() -> dict[tuple[str, int], float]:
-            found = pipeline.search("pump", viewer=NOBODY, group=False).results
+            found = pipeline.search("pump", viewer=None, group=False).results
             return {(each.title, each.chunk): each.hit.score for each in found}
 
         before = scores()

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from pytest import approx
 
@@ -23,7 +22,6 @@ from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 
-NOBODY = AnonymousUser()
 WORDS = "pump " + "plain " * 99  # a hundred words
 DOCUMENTS = {
     "d40.md": "# Gallery\n\nRegion D40: the pumps of D40 are green. Ask for D40 at the door.",
@@ -79,7 +77,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 
 def ask(text: str, profile: str, **choices: Any) -> SearchResponse:
-    return search(text, viewer=NOBODY, choices=Choices(profile=profile, **choices))
+    return search(text, viewer=None, choices=Choices(profile=profile, **choices))
 
 
 def raw(response: SearchResponse, signal: Signal) -> dict[str, float | None]:

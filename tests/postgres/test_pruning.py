@@ -18,7 +18,7 @@ from search.signals import keyword
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
-from tests.support.shelf import NOBODY, keywords_only, shelve
+from tests.support.shelf import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("not_kept")]
 
@@ -56,7 +56,7 @@ def small_seed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ranking(text: str, scope: Scope | None = None, **fields: Any) -> list[tuple[int, float]]:
     """The chunks that a search finds with their keyword scores, best first."""
-    scope = scope or Scope.of(NOBODY, Filters())
+    scope = scope or Scope.of(None, Filters())
     found = objects(retrieve(Query(text), scope, keywords_only(**fields)))
     scores = [(c.chunk_id, c.raw[Signal.KEYWORD]) for c in found]
     return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
@@ -159,6 +159,6 @@ class TestTheBudget:
         assert best == both
 
     def test_counts_only_what_the_filters_leave(self, shelf: Collection) -> None:
-        scope = Scope.of(NOBODY, Filters(collections=(shelf.slug,)))
+        scope = Scope.of(None, Filters(collections=(shelf.slug,)))
         assert ranking("w55 w2", scope) == ranking("w55 w2")
-        assert ranking("w55 w2", Scope.of(NOBODY, Filters(collections=("none",)))) == []
+        assert ranking("w55 w2", Scope.of(None, Filters(collections=("none",)))) == []

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,7 +31,6 @@ from tests.support.shelf import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 INSIST = Choices(insist=True)
 DOCUMENTS = {
     "pumps.md": "# Water pumps\n\nThe pump station moves cold water uphill. Grease the bearings.",
@@ -69,7 +67,7 @@ def leaves(hit: Hit) -> list[tuple[str, float]]:
 
 
 def titles(text: str, **options: object) -> set[str]:
-    return {result.title for result in search(text, viewer=NOBODY, **options).results}
+    return {result.title for result in search(text, viewer=None, **options).results}
 
 
 @pytest.mark.usefixtures("library")
@@ -141,12 +139,12 @@ class TestOperators:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("search.retrieval.phrases.MOST_CHECKED", 1)
-        response = search('"the pump" river', viewer=NOBODY)
+        response = search('"the pump" river', viewer=None)
         # Which one was read is the index's order.
         assert response.total == 1 or response.loosened
         assert "passages hold all words of “the pump”" in response.notes[0]
         monkeypatch.undo()
-        assert search('"the pump" river', viewer=NOBODY).notes == ()
+        assert search('"the pump" river', viewer=None).notes == ()
 
     def test_an_excluded_word_spares_the_word_asked_for_with_its_stem(self) -> None:
         assert titles("pumping -pumps", choices=INSIST) >= {"Stations", "Heating"}
@@ -176,7 +174,7 @@ class TestOperators:
 
     def test_cost_no_query_more(self, django_assert_num_queries) -> None:
         text = '"pump station" -hot title:water lang:en type:md collection:handbook'
-        search(text, viewer=NOBODY)
+        search(text, viewer=None)
         with django_assert_num_queries(3):
             assert titles(text) == {"Water pumps"}
 
@@ -194,7 +192,7 @@ class TestOperators:
     )
     def test_of_any_text_find_or_say_why_not(self, text: str) -> None:
         try:
-            response = search(text, viewer=NOBODY)
+            response = search(text, viewer=None)
         except SearchError:
             return
         assert response.query.original == clean_text(text)
@@ -225,7 +223,7 @@ def test_phrases_find_the_passages_with_exactly_these_words() -> None:
     ]
     shelf = make_collection("Phrases")
     chunks = shelve(shelf, "english", texts)
-    within = Scope.of(NOBODY, Filters(collections=(shelf.slug,)))
+    within = Scope.of(None, Filters(collections=(shelf.slug,)))
     for _ in range(25):
         words = [random.choice(WORDS) for _ in range(random.randint(1, 4))]
         pattern = r"\W+".join(map(re.escape, words))
@@ -258,22 +256,22 @@ class TestRelaxed:
         ],
     )
     def test_finds_without_what_leaves_nothing(self, text: str, note: str) -> None:
-        response = search(text, viewer=NOBODY)
+        response = search(text, viewer=None)
         assert response.total
         assert note in response.loosened[0]
         assert len(response.loosened) == 1
-        insisting = search(text, viewer=NOBODY, choices=INSIST)
+        insisting = search(text, viewer=None, choices=INSIST)
         assert (insisting.total, insisting.loosened) == (0, ())
 
     def test_says_nothing_where_operators_bind(self) -> None:
-        assert search('"pump station" -hot', viewer=NOBODY).loosened == ()
+        assert search('"pump station" -hot', viewer=None).loosened == ()
 
     def test_says_nothing_where_filters_leave_nothing(self) -> None:
-        response = search('"heat pump" type:pdf', viewer=NOBODY)
+        response = search('"heat pump" type:pdf', viewer=None)
         assert (response.total, response.loosened) == (0, ())
 
     def test_a_pasted_text_is_not_filtered(self) -> None:
-        response = search(PASTED, viewer=NOBODY, group=False)
+        response = search(PASTED, viewer=None, group=False)
         assert response.total > 1
         assert response.loosened == (
             "The exact words “heat pump” are preferred, not required.",
@@ -282,7 +280,7 @@ class TestRelaxed:
         assert titles(PASTED, choices=INSIST) == {"Heating"}
 
     def test_a_passage_with_the_words_is_boosted_and_says_so(self) -> None:
-        response = search(PASTED, viewer=NOBODY)
+        response = search(PASTED, viewer=None)
         boosted = {
             result.title: [value for name, value in leaves(result.hit) if "exact words" in name]
             for result in response.results
@@ -291,25 +289,25 @@ class TestRelaxed:
         assert not any(boosted.values())
 
     def test_a_quoted_word_is_only_a_word(self) -> None:
-        response = search(PASTED.replace("heat pump", "pump"), viewer=NOBODY)
+        response = search(PASTED.replace("heat pump", "pump"), viewer=None)
         names = {name for result in response.results for name, _ in leaves(result.hit)}
         assert "boost: the exact words" not in names
 
     def test_costs_one_query_more_and_only_if_nothing_is_found(
         self, django_assert_num_queries: Any
     ) -> None:
-        search("pump", viewer=NOBODY)
+        search("pump", viewer=None)
         with django_assert_num_queries(4):
-            search('"pump river station"', viewer=NOBODY)
+            search('"pump river station"', viewer=None)
         pasted = 'the pump station moves cold water uphill, a "heat pump" warms the house -hot'
         with django_assert_num_queries(3):
-            assert search(pasted, viewer=NOBODY).loosened
+            assert search(pasted, viewer=None).loosened
 
     def test_what_if_ranks_the_same_passages(self) -> None:
         configured = configuration.current()
         profile = configured.profile()
-        wide = wide_candidates(PASTED, configured, profile, viewer=NOBODY)
-        live = search(PASTED, viewer=NOBODY, group=False)
+        wide = wide_candidates(PASTED, configured, profile, viewer=None)
+        live = search(PASTED, viewer=None, group=False)
         settled = settle(wide.query, configured, profile)
         whatif = ranking_of(wide, settled, configured, group=False)
         scores = {hit.chunk_id: hit.score for hit in live.hits}
@@ -371,6 +369,6 @@ class TestAFarPassage:
                 cursor.execute("SET LOCAL enable_seqscan = off")
                 cursor.execute("SET LOCAL enable_bitmapscan = off")
                 cursor.execute("SET LOCAL enable_sort = off")
-        scope = Scope.of(NOBODY, Filters()).narrowed_by(query)
+        scope = Scope.of(None, Filters()).narrowed_by(query)
         found = retrieve(query, scope, profile, space=space, embedding=question.tolist())
         assert [Chunk.objects.get(pk=c.chunk_id).ordinal for c in objects(found)] == [0]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 
 from common.accounts.models import User
@@ -225,7 +224,7 @@ class TestWhoMayKnow:
         self, reader: User, django_assert_num_queries: Any
     ) -> None:
         names_own("Secret")
-        for viewer in (None, AnonymousUser(), reader):
+        for viewer in (None, reader):
             found = asked("secret", viewer=viewer)
             assert (found.profile.name, found.notes) == ("default", ())
             assert "Secret" not in told(asked("secret", "recipes", viewer=viewer))

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from pytest import approx
 
 from ingestion import spaces
@@ -20,7 +19,6 @@ from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelves")]
 
-NOBODY = AnonymousUser()
 
 # S1: codes, a name that is no code, a regulation, and what only sounds like them.
 MINE = {
@@ -116,7 +114,7 @@ def _fill_with_books() -> None:
 def ask(shelf: str, text: str, profile: str = "", **choices: Any) -> SearchResponse:
     return search(
         text,
-        viewer=NOBODY,
+        viewer=None,
         filters=Filters(collections=(shelf,)),
         choices=Choices(profile=profile, **choices),
     )

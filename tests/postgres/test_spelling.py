@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.auth.models import Group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
@@ -24,7 +24,6 @@ from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 KEYWORDS = Weights(0, 1, 0)
 ROBOTS = (
     "# Robot arms\n\nForward kinematics gives the place of the gripper from the joints. "
@@ -53,7 +52,7 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 def ask(
     text: str,
     *,
-    viewer: Any = NOBODY,
+    viewer: Any = None,
     exact: bool = False,
     insist: bool = False,
     **options: Any,

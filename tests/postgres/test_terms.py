@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from pytest import approx
 
@@ -64,7 +63,7 @@ def profile(**fields: object) -> Profile:
 
 
 def raw_scores(text: str, signal: Signal, **fields: object) -> dict[int, float]:
-    found = retrieve(Query(text), Scope.of(AnonymousUser(), Filters()), profile(**fields))
+    found = retrieve(Query(text), Scope.of(None, Filters()), profile(**fields))
     return {candidate.chunk_id: candidate.raw[signal] for candidate in objects(found)}
 
 
@@ -106,16 +105,12 @@ class TestBM25:
         assert raw_scores(query, Signal.KEYWORD) == expected
 
     def test_terms_are_listed_rarest_first_with_their_idf(self, corpus: dict[str, Chunk]) -> None:
-        found = retrieve(
-            Query("alpha gamma"), Scope.of(AnonymousUser(), Filters()), profile()
-        ).terms
+        found = retrieve(Query("alpha gamma"), Scope.of(None, Filters()), profile()).terms
         assert [(term.lexeme, term.chunks) for term in found] == [("gamma", 1), ("alpha", 2)]
         assert [term.idf for term in found] == [approx(idf("gamma")), approx(idf("alpha"))]
 
     def test_a_repeated_word_has_its_count_and_its_weight(self, corpus: dict[str, Chunk]) -> None:
-        [term] = retrieve(
-            Query("alpha alpha"), Scope.of(AnonymousUser(), Filters()), profile()
-        ).terms
+        [term] = retrieve(Query("alpha alpha"), Scope.of(None, Filters()), profile()).terms
         assert (term.times, term.idf) == (2, approx(idf("alpha")))
         assert term.weight == approx(1.5 * idf("alpha"))
 
@@ -211,7 +206,7 @@ class TestTitles:
         terms.fold()
         asked = " ".join(TITLE_WORDS)
         sought = profile(title_scorer=scorer, keyword_budget=budget, depth=6)
-        scope = Scope.of(AnonymousUser(), Filters(collections=("kept",)))
+        scope = Scope.of(None, Filters(collections=("kept",)))
         found = retrieve(Query(asked), scope, sought, options=RetrievalOptions(places=True))
         held = {each.lexeme: each.chunks for each in found.terms}
         worth = {each.lexeme: each.idf for each in found.terms}

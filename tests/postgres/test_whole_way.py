@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from pytest import approx
 
 from common.accounts.models import User
@@ -33,7 +32,6 @@ from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-NOBODY = AnonymousUser()
 
 PUMPS = """# Water pumps
 
@@ -50,7 +48,7 @@ Cats sleep for most of the day and hunt mice at night.
 
 
 def titles(text: str, **options: object) -> list[str]:
-    return [result.title for result in search(text, viewer=NOBODY, **options).results]
+    return [result.title for result in search(text, viewer=None, **options).results]
 
 
 class TestAnUpload:
@@ -59,7 +57,7 @@ class TestAnUpload:
         make_document(collection, PUMPS, file_name="pumps.md")
         make_document(collection, CATS, file_name="cats.md")
 
-        response = search("replace pump bearings", viewer=NOBODY)
+        response = search("replace pump bearings", viewer=None)
 
         best = response.results[0]
         assert best.title == "Water pumps"
@@ -147,9 +145,9 @@ class TestVisibility:
         closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
         make_document(closed, PUMPS, file_name="pumps.md")
 
-        assert search("pump bearings", viewer=NOBODY).terms == ()
+        assert search("pump bearings", viewer=None).terms == ()
         assert "Water pumps" not in titles("pump bearings")
-        assert search("pump", viewer=NOBODY, filters=Filters(collections=("closed",))).total == 0
+        assert search("pump", viewer=None, filters=Filters(collections=("closed",))).total == 0
         inside = search("pump bearings", viewer=member)
         assert inside.results[0].title == "Water pumps"
 
@@ -171,28 +169,28 @@ class TestAQuery:
          "x" * 4000, "pump water " * 360, '"pump ' * 600, "水" * 4000],
     )  # fmt: skip
     def test_of_any_text_never_errors(self, text: str) -> None:
-        response = search(text, viewer=NOBODY)
+        response = search(text, viewer=None)
         assert response.total >= 0
 
     def test_weights_asked_for_are_used_and_named(self) -> None:
         only_keywords = Choices(weights=Weights(0, 1, 0), query_class=QueryClass.DEBUG)
-        response = search("pump", viewer=NOBODY, choices=only_keywords)
+        response = search("pump", viewer=None, choices=only_keywords)
         assert response.forced == ("class", "weights")
         assert response.results[0].hit.score == 1.0
         assert response.classification.query_class is QueryClass.DEBUG
 
     def test_may_name_a_published_profile(self) -> None:
-        response = search("pump", viewer=NOBODY, choices=Choices(profile="textbook"))
+        response = search("pump", viewer=None, choices=Choices(profile="textbook"))
         assert (response.profile.name, response.weights) == ("textbook", Weights(0.7, 0.3, 0))
         with pytest.raises(UnknownProfile, match="textbook"):
-            search("pump", viewer=NOBODY, choices=Choices(profile="nonsense"))
+            search("pump", viewer=None, choices=Choices(profile="nonsense"))
 
     def test_without_an_active_profile_says_what_to_do(self) -> None:
         active = SearchProfile.objects.get(state="active")
         active.state = "retired"
         active.save()
         with pytest.raises(NoActiveProfile, match="Publish one"):
-            search("pump", viewer=NOBODY)
+            search("pump", viewer=None)
 
 
 def test_receive_refuses_an_empty_file_and_stores_nothing() -> None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
-
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from tests.support.ranking import objects
-
-NOBODY = AnonymousUser()
 
 
 def shelve(
@@ -57,7 +53,7 @@ def ask(
 ) -> Candidates:
     """The candidates of the query in all collections; `words` are checked for known ones."""
     options = RetrievalOptions(signals=frozenset((Signal.SYNONYM,)), words=tuple(words))
-    scope = Scope.of(NOBODY, Filters())
+    scope = Scope.of(None, Filters())
     return retrieve(Query(text, **fields), scope, profile or keywords_only(), options=options)
 
 
