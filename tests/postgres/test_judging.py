@@ -204,16 +204,16 @@ class TestFiles:
         judge_all(documents, administrator)
         text = next(iter(QUESTIONS))
         judging.judge(text, [], documents["river"], 1, acting_user=administrator)
-        made = exchange.export(name, viewer=administrator)
+        _, made = exchange.export(name, viewer=administrator)
         before = sorted((text, grade) for text, _, grade in grades())
         GoldenQuery.objects.all().delete()
 
-        done = exchange.import_file(name, made.content, acting_user=administrator)
+        done = exchange.import_file(name, made, acting_user=administrator)
         assert (done.judgements, done.queries, done.problems) == (4, 3, [])
         assert sorted((text, grade) for text, _, grade in grades()) == before
-        assert exchange.export(name, viewer=administrator).content == made.content
+        assert exchange.export(name, viewer=administrator)[1] == made
 
-        again = exchange.import_file(name, made.content, acting_user=administrator)
+        again = exchange.import_file(name, made, acting_user=administrator)
         assert (again.judgements, again.queries, again.unchanged) == (0, 0, 4)
 
     def test_plain_csv_keeps_each_judge_and_what_must_be_first(
@@ -222,9 +222,9 @@ class TestFiles:
         judging.judge(FERRY, ["harbour"], documents["ferry"], 3, acting_user=reader, note="Yes.")
         judging.judge(FERRY, ["harbour"], documents["ferry"], 1, acting_user=member)
         judging.set_must_be_first(FERRY, ["harbour"], documents["tides"], acting_user=member)
-        made = exchange.export("csv", viewer=administrator)
+        _, made = exchange.export("csv", viewer=administrator)
         GoldenQuery.objects.all().delete()
-        exchange.import_file("csv", made.content, acting_user=administrator)
+        exchange.import_file("csv", made, acting_user=administrator)
         query = GoldenQuery.objects.get()
         assert (query.collections, query.must_be_first) == (["harbour"], documents["tides"])
         assert grades() == [(FERRY, "member", 1), (FERRY, "reader", 3)]
@@ -232,7 +232,7 @@ class TestFiles:
         assert set(Judgement.objects.values_list("judge", flat=True)) == {None}
         judging.judge(FERRY, ["harbour"], documents["ferry"], 2, acting_user=reader)
         assert Judgement.objects.get(judge=reader).grade == 2
-        assert exchange.export("csv", viewer=administrator).content != made.content
+        assert exchange.export("csv", viewer=administrator)[1] != made
 
     def test_documents_are_found_by_any_name_and_bad_lines_told(
         self, documents: dict[str, Document], administrator: User
@@ -257,11 +257,11 @@ class TestFiles:
         self, documents: dict[str, Document], administrator: User, reader: User
     ) -> None:
         judge_all(documents, administrator)
-        made = exchange.export("csv", viewer=administrator)
+        _, made = exchange.export("csv", viewer=administrator)
         hide(documents)
-        assert b"Crossing" not in exchange.export("csv", viewer=reader).content
+        assert b"Crossing" not in exchange.export("csv", viewer=reader)[1]
         GoldenQuery.objects.all().delete()
-        done = exchange.import_file("csv", made.content, acting_user=reader)
+        done = exchange.import_file("csv", made, acting_user=reader)
         assert (done.judgements, len(done.problems)) == (0, 3)
 
     def test_the_command_does_the_same(

@@ -7,8 +7,9 @@ import zipfile
 
 import pytest
 
+from search.errors import JudgementError
 from search.tuning.evaluation.measures import alpha, spread
-from search.tuning.golden.formats import FORMATS, FormatError, Problem
+from search.tuning.golden.formats import FORMATS, Problem
 from search.tuning.golden.formats import JudgementRow as Row
 
 ROWS = [
@@ -91,13 +92,13 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
     ],
 )
 def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> None:
-    with pytest.raises(FormatError, match=said):
+    with pytest.raises(JudgementError, match=said):
         read(name, data)
 
 
 def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.tuning.golden.formats.MAX_UNPACKED", 10)
-    with pytest.raises(FormatError, match="too large"):
+    with pytest.raises(JudgementError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
 
 

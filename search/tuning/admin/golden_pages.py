@@ -182,13 +182,12 @@ class GoldenPages(ActionPages[GoldenQuery]):
         if not request.user.has_perm("tuning.view_judgement"):
             raise PermissionDenied
         try:
-            export = exchange.export(request.GET.get("to", "csv"), viewer=request.user)
+            chosen, content = exchange.export(request.GET.get("to", "csv"), viewer=request.user)
         except JudgementError as error:
             self.message_user(request, str(error), messages.ERROR)
             return redirect("admin:tuning_goldenquery_changelist")
-        disposition = f'attachment; filename="{export.file_name}"'
-        headers = {"Content-Disposition": disposition}
-        return HttpResponse(export.content, content_type=export.media_type, headers=headers)
+        headers = {"Content-Disposition": f'attachment; filename="{chosen.file_name}"'}
+        return HttpResponse(content, content_type=chosen.media_type, headers=headers)
 
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Save the person's own grades from the query's page."""

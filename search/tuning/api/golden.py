@@ -228,11 +228,11 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def export(self, request: Request) -> HttpResponse:
         """Download judgements as a file."""
         to = read_query(request, ExportParameters).validated_data["to"]
-        export = exchange.export(to, viewer=request.user)
+        chosen, content = exchange.export(to, viewer=request.user)
         return HttpResponse(
-            export.content,
-            content_type=export.media_type,
-            headers={"Content-Disposition": f'attachment; filename="{export.file_name}"'},
+            content,
+            content_type=chosen.media_type,
+            headers={"Content-Disposition": f'attachment; filename="{chosen.file_name}"'},
         )
 
     @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)

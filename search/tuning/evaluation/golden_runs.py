@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,20 +22,17 @@ from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
 from ingestion.errors import IngestionError
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.engine import configuration
 from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
-from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden import (
     Golden,
     MeasuredPair,
-    MeasuredProfile,
     compare,
     fingerprint,
     golden_set,
     set_hash,
 )
-from search.tuning.evaluation.runner import code_version
+from search.tuning.evaluation.runner import figures
 from search.tuning.models import EvaluationRun, GoldenQuery, Publication
 
 if TYPE_CHECKING:
@@ -160,30 +157,18 @@ def brought_to_an_end(run: EvaluationRun) -> bool:
 
 def _figures(measured: MeasuredPair) -> dict[str, object]:
     """The result columns of a run."""
-    space = configuration.current().space
-    return {
-        "progress": 1.0,
-        "error": "",
-        "queries": len(measured.candidate.values),
-        "measures": measures.means(measured.candidate.values),
-        "by_class": _by_class(measured.candidate),
-        "by_query": {golden.key: _query_row(golden, measured) for golden in measured.goldens},
-        "latency_ms": _latency(measured),
-        "differences": {name: asdict(interval) for name, interval in measured.differences.items()},
-        "corpus_hash": set_hash(measured.goldens),
-        "fingerprint": fingerprint(measured.candidate.profile),
-        "embedding_space": space.name if space else "",
-        "code_version": code_version(),
-    }
-
-
-def _by_class(side: MeasuredProfile) -> dict[str, object]:
+    side = measured.candidate
     classes = {
         key: answer.query_class for key, answer in side.answers.items() if answer.query_class
     }
     return {
-        each.value: {"queries": count, "measures": means}
-        for each, (count, means) in measures.by_class(side.values, classes).items()
+        **figures(side.values, classes, measured.differences),
+        "progress": 1.0,
+        "error": "",
+        "by_query": {golden.key: _query_row(golden, measured) for golden in measured.goldens},
+        "latency_ms": _latency(measured),
+        "corpus_hash": set_hash(measured.goldens),
+        "fingerprint": fingerprint(side.profile),
     }
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy
@@ -23,7 +24,7 @@ from search.query.classifiers import classify_by
 from search.retrieval import Filters
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.collections import Corpus, EvaluationError, JudgedCollection
-from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.measures import Interval, Values
 from search.tuning.models import EvaluationRun
 
 NO_MODEL = gettext_lazy(
@@ -180,24 +181,33 @@ def evaluate(
 
 def record(outcome: MeasuredCollection) -> EvaluationRun:
     """Store the outcome as an evaluation run."""
-    space = configuration.current().space
     rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=_names(outcome))}
     return EvaluationRun.objects.create(
         profile=rows[outcome.profile.name, outcome.profile.version],
         baseline=rows[outcome.baseline.name, outcome.baseline.version],
         collection=outcome.judged.name,
         corpus_hash=outcome.judged.corpus_hash(),
-        queries=len(outcome.values),
-        measures=outcome.means,
-        by_class={
-            query_class.value: {"queries": count, "measures": means}
-            for query_class, (count, means) in outcome.by_class().items()
-        },
         latency_ms=outcome.latency,
-        differences={name: asdict(interval) for name, interval in outcome.differences.items()},
-        embedding_space=space.name if space else "",
-        code_version=code_version(),
+        **figures(outcome.values, outcome.classes, outcome.differences),
     )
+
+
+def figures(
+    values: Values, classes: Mapping[str, QueryClass], differences: Mapping[str, Interval]
+) -> dict[str, Any]:
+    """The columns of an evaluation run that state measures, and what they were measured with."""
+    space = configuration.current().space
+    return {
+        "queries": len(values),
+        "measures": measures.means(values),
+        "by_class": {
+            query_class.value: {"queries": count, "measures": means}
+            for query_class, (count, means) in measures.by_class(values, classes).items()
+        },
+        "differences": {name: asdict(interval) for name, interval in differences.items()},
+        "embedding_space": space.name if space else "",
+        "code_version": code_version(),
+    }
 
 
 def code_version() -> str:

@@ -23,7 +23,7 @@ from search.domain import QueryClass
 from search.errors import JudgementError
 from search.tuning.evaluation.measures import median_grade
 from search.tuning.golden import judging
-from search.tuning.golden.formats import FORMATS, Format, FormatError, JudgementRow, Problem
+from search.tuning.golden.formats import FORMATS, Format, JudgementRow, Problem
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
@@ -42,23 +42,14 @@ class Imported:
     problems: list[Problem] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """An exported file."""
-
-    file_name: str
-    media_type: str
-    content: bytes
-
-
-def export(format_name: str, *, viewer: Viewer) -> Exported:
+def export(format_name: str, *, viewer: Viewer) -> tuple[Format, bytes]:
     """The judgements that `viewer` may see: in plain CSV each person's, otherwise the median."""
     chosen = _format(format_name)
     record(Kind.EXPORTED, subject="judgements", details={"format": format_name})
     rows = list(_every(viewer))
     if format_name != "csv":
         rows = list(_medians(rows))
-    return Exported(chosen.file_name, chosen.media_type, chosen.write(rows))
+    return chosen, chosen.write(rows)
 
 
 @transaction.atomic
@@ -76,17 +67,14 @@ def import_file(
     """
     done = Imported()
     find = _DocumentFinder(acting_user)
-    try:
-        for row in _format(format_name).read(data, queries):
-            if isinstance(row, Problem):
-                done.problems.append(row)
-                continue
-            try:
-                _take(row, judge.strip() or DEFAULT_JUDGE, find, done, acting_user)
-            except JudgementError as error:
-                done.problems.append(Problem(row.line, str(error)))
-    except FormatError as error:
-        raise JudgementError(str(error)) from error
+    for row in _format(format_name).read(data, queries):
+        if isinstance(row, Problem):
+            done.problems.append(row)
+            continue
+        try:
+            _take(row, judge.strip() or DEFAULT_JUDGE, find, done, acting_user)
+        except JudgementError as error:
+            done.problems.append(Problem(row.line, str(error)))
     return done
 
 

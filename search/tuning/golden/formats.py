@@ -10,16 +10,14 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from search.errors import JudgementError
 
 # A spreadsheet interprets a cell with this prefix as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MAX_UNPACKED = 200 * 1024 * 1024
-
-
-class FormatError(ValueError):
-    """A file does not have the chosen format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,13 @@ def row_of(line: int, fields: Mapping[str, str], *, plain: bool = True) -> Judge
 
 
 def decoded(data: bytes) -> str:
-    """The file's text. Raises FormatError unless it is UTF-8."""
+    """The file's text. Raises JudgementError unless it is UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError("The file is not UTF-8 text. Save it as UTF-8 and try again.") from error
+        raise JudgementError(
+            "The file is not UTF-8 text. Save it as UTF-8 and try again."
+        ) from error
 
 
 def with_mark(cell: object) -> object:
@@ -113,60 +113,36 @@ COLUMNS = (
 
 def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
     """Columns by name, in any order; `query`, `document` and `grade` are required."""
-    names, rows = _read_table(data)
-    if missing := [name for name in ("query", "document", "grade") if name not in names]:
-        raise FormatError(f"The header must name the columns: {', '.join(missing)} is missing.")
-    for line, row in rows:
-        yield row_of(line, row)
-
-
-def write_csv(rows: Sequence[JudgementRow]) -> bytes:
-    """All judgements of all people, with the fields of their queries."""
-    return _csv(
-        COLUMNS,
-        (
-            (
-                row.query, " ".join(row.collections), row.document, row.title,
-                "" if row.grade is None else row.grade, row.judge, row.note,
-                "yes" if row.must_be_first else "", row.query_class,
-            )
-            for row in rows
-        ),
-    )  # fmt: skip
-
-
-def _read_table(data: bytes) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """The names of the columns, and the rows as dictionaries with their line numbers."""
     text = decoded(data)
     first = text.partition("\n")[0]
     # Spreadsheets use semicolons in locales with a decimal comma.
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    lines = _readable(reader)
-    names = [name.strip() for name in next(lines, [])]
-    folded = [name.lower() if name.lower() in COLUMNS else name for name in names]
-
-    def rows() -> Iterator[tuple[int, dict[str, str]]]:
-        for values in lines:
-            if any(value.strip() for value in values):
-                padded = [*values, *[""] * (len(folded) - len(values))]
-                yield reader.line_num, dict(zip(folded, padded, strict=False))
-
-    return folded, rows()
-
-
-def _readable(lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
     try:
-        yield from lines
+        names = [name.strip().lower() for name in lines.fieldnames or ()]
+        if missing := [name for name in ("query", "document", "grade") if name not in names]:
+            text = f"The header must name the columns: {', '.join(missing)} is missing."
+            raise JudgementError(text)
+        lines.fieldnames = names
+        for row in lines:
+            if any(row[name].strip() for name in names):
+                yield row_of(lines.line_num, row)
     except csv.Error as error:
-        raise FormatError(f"The table cannot be read: {error}.") from error
+        raise JudgementError(f"The table cannot be read: {error}.") from error
 
 
-def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+def write_csv(rows: Sequence[JudgementRow]) -> bytes:
+    """All judgements of all people, with the fields of their queries."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    writer.writerow(header)
-    writer.writerows([with_mark(cell) for cell in row] for row in rows)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        cells = (
+            row.query, " ".join(row.collections), row.document, row.title,
+            "" if row.grade is None else row.grade, row.judge, row.note,
+            "yes" if row.must_be_first else "", row.query_class,
+        )  # fmt: skip
+        writer.writerow([with_mark(cell) for cell in cells])
     return out.getvalue().encode()
 
 
@@ -181,26 +157,28 @@ def zipped(files: Mapping[str, str]) -> bytes:
 
 
 def unzipped(data: bytes) -> dict[str, bytes]:
-    """The files of a ZIP by path. Raises FormatError if it is broken, encrypted or too large."""
+    """The files of a ZIP by path. Raises JudgementError if it is broken, encrypted or too large."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             files = [entry for entry in archive.infolist() if not entry.is_dir()]
             if sum(entry.file_size for entry in files) > MAX_UNPACKED:
-                raise FormatError("The ZIP is too large: it exceeds 200 MB when unpacked.")
+                raise JudgementError("The ZIP is too large: it exceeds 200 MB when unpacked.")
             return {entry.filename: archive.read(entry) for entry in files}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise FormatError("The ZIP cannot be read. Create it again, without a password.") from error
+        raise JudgementError(
+            "The ZIP cannot be read. Create it again, without a password."
+        ) from error
 
 
 def file_named(files: Mapping[str, bytes], *names: str) -> bytes:
     """The file whose path contains one of `names`; the test set if there are several.
 
-    Raises FormatError if there is none.
+    Raises JudgementError if there is none.
     """
     fitting = [path for path in files if any(name in path.lower() for name in names)]
     best = sorted(fitting, key=lambda path: ("test" not in path, path))
     if not best:
-        raise FormatError(f"The ZIP contains no file whose name includes {' or '.join(names)}.")
+        raise JudgementError(f"The ZIP contains no file whose name includes {' or '.join(names)}.")
     return files[best[0]]
 
 
@@ -210,7 +188,7 @@ def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRo
         files = unzipped(data)
         data, queries = file_named(files, "qrels"), file_named(files, "queries.jsonl")
     if queries is None:
-        raise FormatError(
+        raise JudgementError(
             "BEIR's qrels.tsv refers to queries by id: provide queries.jsonl as well."
         )
     texts = _beir_queries(decoded(queries))
@@ -248,7 +226,7 @@ def _beir_queries(text: str) -> dict[str, str]:
             row = json.loads(line)
             texts[str(row["_id"])] = str(row["text"])
         except (ValueError, TypeError, KeyError) as error:
-            raise FormatError(
+            raise JudgementError(
                 f"Line {number} of the queries is not a JSON object with _id and text."
             ) from error
     return texts

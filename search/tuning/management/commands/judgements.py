@@ -56,8 +56,8 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         viewer = _user(options["user"]) or User(username="export", is_superuser=True)
-        export = exchange.export(options["format"], viewer=viewer)
-        options["file"].write_bytes(export.content)
+        _, content = exchange.export(options["format"], viewer=viewer)
+        options["file"].write_bytes(content)
         self.stdout.write(f"Written to {options['file']}.")
 
 
