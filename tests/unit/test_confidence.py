@@ -392,9 +392,6 @@ def test_calibration_error_hand_worked() -> None:
     answered = [True, False] * 14 + [False, False]
     confidences = [0.5] * 30
     assert calibration_error(answered, confidences) == approx(0.5 * 2 / 30)
-    # All in one bin of equal width: 14 / 30 answered.
-    assert calibration_error(answered, confidences, equal_width=True) == approx(0.5 - 14 / 30)
-    assert calibration_error([True, False], [1.0, 0.0], equal_width=True) == 0
 
 
 class TestBaseRate:

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from search.errors import JudgementError
-from search.tuning.evaluation.measures import alpha, spread
+from search.tuning.evaluation.measures import alpha
 from search.tuning.golden.formats import FORMATS, Problem
 from search.tuning.golden.formats import JudgementRow as Row
 
@@ -120,6 +120,3 @@ class TestAgreement:
     @pytest.mark.parametrize("units", [[], [[3], [1]], [[2, 2], [2, 2]]])
     def test_where_there_is_nothing_to_compare_it_is_none(self, units: list[list[int]]) -> None:
         assert alpha(units) is None
-
-    def test_the_spread_of_a_documents_grades(self) -> None:
-        assert (spread([1, 3, 2]), spread([2]), spread([])) == (2, 0, 0)

@@ -136,11 +136,6 @@ def alpha(units: Sequence[Sequence[int]]) -> float | None:
     return 1 - observed / expected if expected else None
 
 
-def spread(grades: Sequence[int]) -> int:
-    """The largest difference between grades of one document: 0 to 3."""
-    return max(grades) - min(grades) if grades else 0
-
-
 def median_grade(grades: Sequence[int]) -> int:
     """The median of the judges' grades, rounded down."""
     return int(statistics.median(grades))

@@ -103,17 +103,11 @@ def auroc(answered: Sequence[bool], confidences: Sequence[float]) -> float:
     return float(above / (positives * negatives))
 
 
-def calibration_error(
-    answered: Sequence[bool], confidences: Sequence[float], *, equal_width: bool = False
-) -> float:
-    """The expected calibration error in [0, 1], over bins of equal size or of equal width."""
+def calibration_error(answered: Sequence[bool], confidences: Sequence[float]) -> float:
+    """The expected calibration error in [0, 1], over bins of equal size."""
     values = np.asarray(confidences, dtype=np.float64)
     truth = np.asarray(answered, dtype=np.float64)
-    if equal_width:
-        places = np.minimum((values * BINS).astype(int), BINS - 1)
-        bins = [np.flatnonzero(places == place) for place in range(BINS)]
-    else:
-        bins = np.array_split(np.argsort(values, kind="stable"), BINS)
+    bins = np.array_split(np.argsort(values, kind="stable"), BINS)
     gaps = [len(b) * abs(truth[b].mean() - values[b].mean()) for b in bins if len(b)]
     return float(sum(gaps) / len(values))
 
@@ -175,7 +169,6 @@ def _measure(judged: Sequence[tuple[Sample, float]]) -> dict[str, Any]:
             if kind is not QuestionKind.ANSWERABLE and sure
         },
         "ECE": round(calibration_error(answered, confidences), 4),
-        "ECE_equal_width": round(calibration_error(answered, confidences, equal_width=True), 4),
         "below": {
             f"{threshold:g}": {
                 kind.value: round(float(np.mean([v < threshold for _, v in by_kind[kind]])), 4)

@@ -61,8 +61,7 @@ def _figures(measures: dict[str, Any]) -> list[str]:
             f"With {'both signals' if ran == 'both' else 'keywords alone'}, "
             f"{sum(figures['questions'].values())} held-out questions:",
             "  " + _values(of_kinds),
-            f"  ECE {figures['ECE']:.3f} (15 bins of equal size), "
-            f"{figures['ECE_equal_width']:.3f} (of equal width)",
+            f"  ECE {figures['ECE']:.3f} (15 bins of equal size)",
             *(f"  below {limit}: {_values(shares)}" for limit, shares in figures["below"].items()),
         ]
     return lines
