@@ -11,7 +11,7 @@ import logging
 from celery import shared_task
 
 from common import jobs
-from search.analytics import gathering, privacy
+from search.analytics import gathering, visitors
 from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
@@ -82,7 +82,7 @@ def gather_gaps() -> int:
 
 @shared_task
 def forget_searchers() -> int:
-    return privacy.forget()
+    return visitors.forget()
 
 
 @shared_task

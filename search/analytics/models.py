@@ -17,6 +17,9 @@ from search.models.profiles import SearchProfile
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 
+# In `SearchEvent.teams`: a result that both interleaved rankings contributed.
+NO_TEAM = "-"
+
 
 def readable_sources(viewer: Viewer) -> Q:
     """A filter for rows all of whose `sources` and `collections` the viewer may read.

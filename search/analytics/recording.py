@@ -1,4 +1,4 @@
-"""Record searches as events, in one statement after the response has been built.
+"""Record searches as events, in one statement after the response has been built; and complaints.
 
 A failure to record is logged and does not affect the search.
 """
@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common import database
 from common.accounts.models import User
 from common.observing import tracing
 from ingestion.models import Collection, Visibility
-from search.analytics.models import SearchEvent
-from search.analytics.privacy import is_recorded, visitor_of
+from search.analytics.gathering import Failure, file_failures
+from search.analytics.models import NO_TEAM, SearchEvent, Sign
+from search.analytics.visitors import is_recorded, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
@@ -39,8 +42,6 @@ SAME_SEARCH = timedelta(minutes=30)
 TYPING = timedelta(seconds=5)
 MAX_FOLDED = 500
 MAX_TEXT = MAX_QUERY_CHARS
-# In `SearchEvent.teams`: a result that both interleaved rankings contributed.
-NO_TEAM = "-"
 
 
 def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID | None:
@@ -206,3 +207,45 @@ def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
         .exclude(folded=folded)
     )
     return bool(taken.update(**fields))
+
+
+# As long as the column of a wording.
+MAX_WORDING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A question whose answer did not help a visitor.
+
+    `sources` are the ids of the collections that it was answered from, `collections` the names of
+    those that were asked: whoever may not read one of them may not read the question.
+    """
+
+    question: str
+    visitor: str
+    sources: Sequence[int]
+    collections: Sequence[str]
+    at: datetime
+
+
+@transaction.atomic
+def file_complaints(complaints: Iterable[Complaint]) -> None:
+    """File the questions of complaints as gaps. Raises EmbeddingError."""
+    failures = [
+        Failure(
+            SearchEvent(
+                query=complaint.question[:MAX_WORDING],
+                folded=folded,
+                visitor=complaint.visitor,
+                sources=list(complaint.sources),
+                collections=list(complaint.collections),
+                at=complaint.at,
+            ),
+            (Sign.ANSWER,),
+        )
+        for complaint in complaints
+        if (folded := fold_query(complaint.question)[:MAX_FOLDED])
+    ]
+    if failures:
+        database.hold(database.SEARCH_EVENTS)
+        file_failures(failures)

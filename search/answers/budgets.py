@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
+from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from common.accounts.models import User
+from common.addresses import address_of, network_of
 from common.database import hold_name
 from search.answers.domain import Usage
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
@@ -52,6 +56,18 @@ class Spent:
     milliseconds: float
     first_token_ms: float | None = None
     error: str = ""
+
+
+def budget_key(request: HttpRequest) -> str:
+    """The key under which a visitor's model calls of one local day count; empty for users.
+
+    Of the address alone: a client chooses its User-Agent, and its address within an IPv6 network.
+    """
+    user: User | AnonymousUser | None = getattr(request, "user", None)
+    if user is not None and user.is_authenticated:
+        return ""
+    text = f"{timezone.localtime().date()} {network_of(address_of(request))}"
+    return str(salted_hmac("search.answers.budget", text, algorithm="sha256").hexdigest())
 
 
 def check(payer: Payer) -> None:

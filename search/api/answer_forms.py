@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField, Parameters, Strict
-from search.analytics.privacy import visitor_of
+from search.analytics.visitors import visitor_of
 from search.answers import recording
 from search.answers.domain import Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE

@@ -27,8 +27,9 @@ from common.api.access import (
 )
 from common.api.requests import Rank, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.analytics.privacy import budget_key, is_recorded, visitor_of
+from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
+from search.answers.budgets import budget_key
 from search.answers.domain import Mode
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest

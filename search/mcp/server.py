@@ -21,8 +21,9 @@ from pydantic import Field
 from common.api.access import seconds_to_wait
 from common.database import in_thread
 from common.errors import UserError
-from search.analytics.privacy import budget_key, is_recorded, visitor_of
+from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering
+from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Failed, Mode
 from search.answers.request import AnswerRequest
 from search.mcp import shapes, tools

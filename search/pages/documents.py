@@ -26,7 +26,7 @@ from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from ingestion.parsing.page_marks import SCALE
 from ingestion.parsing.page_pictures import is_deck
-from search.analytics.interactions import record_interaction
+from search.analytics.visitors import record_interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import language_label, metadata_shown, type_label
 from search.pages.fields import PageField

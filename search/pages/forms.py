@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from search.analytics.interactions import Said
 from search.analytics.models import Interaction
+from search.analytics.visitors import Said
 from search.pages.facets import Facets
 from search.pages.fields import (
     BY_DATE,

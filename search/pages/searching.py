@@ -25,8 +25,8 @@ from common.api.access import seconds_to_wait
 from common.api.requests import states
 from search import pipeline
 from search.analytics.models import SearchEvent
-from search.analytics.privacy import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
+from search.analytics.visitors import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
 from search.errors import NoActiveProfile, NothingAsked, SearchError

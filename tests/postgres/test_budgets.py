@@ -18,9 +18,8 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from common.accounts.models import User
-from search.analytics.privacy import budget_key
 from search.answers import budgets
-from search.answers.budgets import Payer, Spent
+from search.answers.budgets import Payer, Spent, budget_key
 from search.answers.domain import Usage
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.errors import BudgetExceeded

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Visibility
-from search.analytics import gaps, gathering, privacy, reporting
+from search.analytics import gaps, gathering, reporting, visitors
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
 from search.tuning.evaluation import nightly
@@ -77,7 +77,7 @@ class TestForgetting:
         old = make_event("my own illness", at=long_ago(31), user=reader)
         new = make_event("my own illness", at=long_ago(29), user=reader)
 
-        assert privacy.forget() == 1
+        assert visitors.forget() == 1
         old.refresh_from_db()
         new.refresh_from_db()
         assert (old.user, old.visitor, old.query, old.folded) == (None, "", "", "")
@@ -87,10 +87,10 @@ class TestForgetting:
     def test_words_that_many_use_stay(self) -> None:
         for visitor in ("ann", "bob", "cleo"):
             make_event("opening hours", at=long_ago(31), visitor=visitor)
-        privacy.forget()
+        visitors.forget()
         # Three are known no longer, and one more becomes so: the words still name nobody.
         late = make_event("Opening hours", at=long_ago(31), visitor="dan")
-        privacy.forget()
+        visitors.forget()
 
         late.refresh_from_db()
         assert late.query == "Opening hours"
@@ -99,39 +99,39 @@ class TestForgetting:
     def test_one_who_asks_often_is_not_many(self) -> None:
         for _ in range(5):
             make_event("my own illness", at=long_ago(31))
-        privacy.forget()
+        visitors.forget()
         assert set(SearchEvent.objects.values_list("query", flat=True)) == {""}
 
     def test_in_the_end_the_search_is_gone(self) -> None:
         say(make_event("old", at=long_ago(181)), "click")
         kept = make_event("less old", at=long_ago(179))
-        privacy.forget()
+        visitors.forget()
 
         assert list(SearchEvent.objects.all()) == [kept]
         assert not Interaction.objects.exists()
 
     def test_twice_is_as_once(self) -> None:
         make_event("my own illness", at=long_ago(31))
-        assert (privacy.forget(), privacy.forget()) == (1, 0)
+        assert (visitors.forget(), visitors.forget()) == (1, 0)
 
     def test_gaps_forget_as_well(self, administrator: User) -> None:
         make_event("my own illness", total=0, at=long_ago(31))
         for visitor in ("ann", "bob", "cleo"):
             make_event("parental leave", total=0, at=long_ago(31), visitor=visitor)
         gathering.gather()
-        privacy.forget()
+        visitors.forget()
 
         assert [wording.query for wording in GapWording.objects.all()] == ["parental leave"]
         assert Gap.objects.count() == 1
-        visitors = set(GapSign.objects.values_list("visitor", flat=True))
-        assert len(visitors) == 3  # still told apart
-        assert not visitors & {"ann", "bob", "cleo"}
+        pseudonyms = set(GapSign.objects.values_list("visitor", flat=True))
+        assert len(pseudonyms) == 3  # still told apart
+        assert not pseudonyms & {"ann", "bob", "cleo"}
 
     def test_a_gap_that_somebody_works_on_stays(self, administrator: User) -> None:
         make_event("my own illness", total=0, at=long_ago(31))
         gathering.gather()
         Gap.objects.update(owner=administrator)
-        privacy.forget()
+        visitors.forget()
 
         assert GapWording.objects.get().query == "my own illness"
 

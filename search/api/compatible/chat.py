@@ -14,8 +14,9 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from search.analytics.privacy import budget_key, is_recorded, visitor_of
+from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering
+from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Context, Done, Event, Failed, Sources, Token, Usage
 from search.answers.rendering import plain_line
 from search.answers.request import AnswerRequest

@@ -22,8 +22,9 @@ from rest_framework.authentication import CSRFCheck
 
 from common.accounts.models import User
 from ingestion.models.library import Viewer
-from search.analytics.privacy import ROBOT, budget_key, is_recorded, visitor_of
+from search.analytics.visitors import ROBOT, is_recorded, visitor_of
 from search.answers import recording, threads
+from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest

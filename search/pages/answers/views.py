@@ -28,7 +28,7 @@ from common.api.access import seconds_to_wait
 from common.database import in_thread
 from common.errors import UserError
 from ingestion.models.library import Viewer
-from search.analytics.privacy import visitor_of
+from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
