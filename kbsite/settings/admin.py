@@ -155,7 +155,6 @@ UNFOLD: dict[str, Any] = {
             ),
             _folded(
                 "Quality",
-                _item("Judgements", "grading", "tuning", "judgement"),
                 _item("Measurements", "monitoring", "tuning", "evaluationrun"),
                 _of_part("experiments", _item("Experiments", "science", "tuning", "experiment")),
                 _item("Publish gate", "fence", "tuning", "publishgate"),

@@ -194,13 +194,12 @@ class TestPublish:
         assert active.state == SearchProfile.State.ACTIVE
         assert draft.state == SearchProfile.State.RETIRED
 
-    def test_the_list_action_shows_what_changes_and_asks_why(
+    def test_the_page_shows_what_changes_and_asks_why(
         self, active: SearchProfile, administrator: User
     ) -> None:
         other = SearchProfile.objects.get(name="textbook")
         client = signed_in(administrator)
-        chosen = {"action": "publish_selected", "_selected_action": [other.pk]}
-        asked = client.post(LIST, chosen, follow=True)
+        asked = client.get(page(other, "publish"))
         assert "depth: 100 → 20" in asked.content.decode()
         other.refresh_from_db()
         assert other.state == SearchProfile.State.RETIRED
@@ -208,11 +207,6 @@ class TestPublish:
         other.refresh_from_db()
         assert other.state == SearchProfile.State.ACTIVE
         assert ProfileChange.objects.get(profile=other).reason == "A fixed mix."
-
-    def test_only_one_at_a_time(self, active: SearchProfile, administrator: User) -> None:
-        pks = list(SearchProfile.objects.values_list("pk", flat=True))
-        chosen = {"action": "publish_selected", "_selected_action": pks}
-        assert "Select exactly one" in said(signed_in(administrator).post(LIST, chosen))
 
     def test_publishing_the_active_one_says_so(
         self, active: SearchProfile, administrator: User
@@ -230,8 +224,6 @@ class TestPublish:
         assert 'name="weight-' not in text
         assert client.post(page(draft), KEYWORDS_ONLY).status_code == 403
         assert client.post(page(draft, "publish")).status_code == 403
-        chosen = {"action": "publish_selected", "_selected_action": [draft.pk]}
-        client.post(LIST, chosen)
         draft.refresh_from_db()
         assert draft.is_draft
 

@@ -25,7 +25,7 @@ from search.tuning.models import (
     PublishGate,
 )
 from search.tuning.publishing import drafts, measuring, publications
-from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.golden_library import (
     QUESTIONS,
     TITLE_ONLY,
@@ -167,8 +167,8 @@ class TestRuns:
         assert b'http-equiv="refresh"' in client.get(f"{ADMIN}/evaluationrun/").content
         run = EvaluationRun.objects.get()
         stopped = client.post(f"{ADMIN}/evaluationrun/{run.pk}/cancel/", follow=True)
-        assert "Restart" in text_of(stopped)
-        client.post(f"{ADMIN}/evaluationrun/{run.pk}/restart/")
+        assert f"evaluationrun/start/?profile={draft.pk}" in text_of(stopped)
+        run = golden_runs.start(draft, acting_user=None)
         golden_runs.measure(run.pk)
         page = text_of(client.get(f"{ADMIN}/evaluationrun/{run.pk}/change/"))
         assert "95% interval" in page
@@ -230,13 +230,6 @@ class TestGoldenQueries:
         assert DOUGH in differing
         assert next(iter(QUESTIONS)) not in differing
         assert "Agreement between judges" in differing
-        held = Judgement.objects.filter(query=query)
-        chosen = {
-            "action": "take_back",
-            "_selected_action": list(held.values_list("pk", flat=True)),
-        }
-        told = said(client.post(f"{ADMIN}/judgement/", chosen))
-        assert "1 of your judgements was deleted. 1 judgement of another person" in told
 
     def test_what_the_reader_may_not_see_is_hidden_everywhere(
         self, documents: dict[str, Document], administrator: User
@@ -251,7 +244,6 @@ class TestGoldenQueries:
         addresses = (
             "goldenquery/",
             f"goldenquery/{query.pk}/change/",
-            "judgement/",
             f"evaluationrun/{run.pk}/change/",
             "goldenquery/export/",
         )
@@ -293,7 +285,7 @@ class TestGoldenQueries:
                 client.get(address)
             return len(captured)
 
-        lists = [f"{ADMIN}/{name}/" for name in ("goldenquery", "judgement", "profilechange")]
+        lists = [f"{ADMIN}/{name}/" for name in ("goldenquery", "profilechange")]
         few = [queries(address) for address in lists]
         for number in range(5):
             judging.judge(f"q {number}", [], documents["inn"], 1, acting_user=administrator)

@@ -186,18 +186,18 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
             for change in since.select_related("user").order_by("pk")
         )
         if row.is_draft:
-            message = gettext(
+            text = gettext(
                 "%(profile)s was saved after you opened it: %(edits)s. Your values are still in "
                 "the form; saving again overwrites the other version. To see that version "
                 "first, reload the profile."
-            ) % {"profile": row, "edits": edits or gettext("by someone")}
+            )
         else:
-            message = gettext(
+            text = gettext(
                 "%(profile)s was published after you opened it: %(edits)s. Your values are "
                 "still in the form; saving again creates a new draft. To see the published "
                 "version first, reload the profile."
-            ) % {"profile": row, "edits": edits or gettext("by someone")}
-        return message
+            )
+        return text % {"profile": row, "edits": edits or gettext("by someone")}
 
 
 @dataclass(frozen=True, slots=True)

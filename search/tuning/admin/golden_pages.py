@@ -1,21 +1,19 @@
-"""Forms and pages of golden queries, and the list of judgements."""
+"""Forms and pages of golden queries."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.text import capfirst
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminFileFieldWidget,
@@ -24,13 +22,13 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.pages import ActionPages, ReadOnly, actor
+from common.admin.pages import ActionPages, actor
 from common.api.requests import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError
 from search.tuning.golden import exchange, judging, queries
 from search.tuning.golden.formats import FORMATS
-from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.models import GoldenQuery
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -238,43 +236,3 @@ class GoldenPages(ActionPages[GoldenQuery]):
         if done is None or done.query is None:
             return redirect("admin:tuning_goldenquery_changelist")
         return self.back_to(done.query.pk)
-
-
-@admin.register(Judgement)
-class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """All judgements of documents that the reader may see, read-only."""
-
-    empty_text = _("No judgements yet. Judge results in the workbench or on a golden query's page.")
-    list_display = ("query", "title", "grade", "judge_name", "note", "updated")
-    list_display_links = None
-    list_select_related = ("query",)
-    list_filter = ("grade", "judge_name")
-    search_fields = ("query__folded", "title")
-    actions = ("take_back",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Judgement]:
-        visible = Judgement.objects.visible_to(request.user).select_related("query")
-        return visible.order_by("query__folded", "title", "judge_name")
-
-    @admin.action(description=_("Delete my judgements"), permissions=["judge"])
-    def take_back(self, request: HttpRequest, queryset: QuerySet[Judgement]) -> None:
-        user, count = actor(request), 0
-        for judgement in queryset.filter(judge_name=user.get_username()):
-            if judgement.document is not None:
-                count += judging.clear(judgement.query, judgement.document, acting_user=user)
-        others = queryset.exclude(judge_name=user.get_username()).count()
-        message = ngettext(
-            "%(count)d of your judgements was deleted.",
-            "%(count)d of your judgements were deleted.",
-            count,
-        ) % {"count": count}
-        if others:
-            message += " " + ngettext(
-                "%(count)d judgement of another person was kept.",
-                "%(count)d judgements of other people were kept.",
-                others,
-            ) % {"count": others}
-        self.message_user(request, message, messages.SUCCESS)
-
-    def has_judge_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(JUDGE)

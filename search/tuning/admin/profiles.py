@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.db.models import ForeignKey, OuterRef, Q, QuerySet, Subquery
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -45,7 +44,6 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
     list_filter = ("state", "name")
     search_fields = ("name", "description")
-    actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
         (_("Query analysis"), {"fields": columns_about(About.READING)}),
@@ -104,20 +102,6 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         previous = activation.previous() if may else None
         context = {"previous": previous, "active": template_profile() if previous else None}
         return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
-
-    @admin.action(description=_("Publish…"), permissions=["publish"])
-    def publish_selected(
-        self, request: HttpRequest, queryset: QuerySet[SearchProfile]
-    ) -> HttpResponse | None:
-        profiles = list(queryset[:2])
-        if len(profiles) != 1:
-            self.message_user(
-                request,
-                gettext("Only one profile can be active. Select exactly one."),
-                messages.WARNING,
-            )
-            return None
-        return redirect("admin:search_searchprofile_publish", profiles[0].pk)
 
     # --- saving: through `publishing.drafts` ------------------------------------------------------
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
+from common.admin.pages import ActionPages, ReadOnly, actor
 from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
@@ -33,7 +33,7 @@ STATE_LABELS = {
 
 
 @admin.register(PublishGate)
-class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
+class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
         (_("Measure"), {"fields": ("measure", "margin", "min_queries")}),
@@ -47,9 +47,14 @@ class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
             raise PermissionDenied
         return redirect("admin:tuning_publishgate_change", measuring.gate_row().pk)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        settings = {name: form.cleaned_data[name] for name in form.changed_data}
-        measuring.change(settings, acting_user=actor(request))
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> str:
+        """The changed settings with both values, for the history."""
+        return "; ".join(
+            f"{form.fields[name].label.lower()}: {form.initial[name]} → {form.cleaned_data[name]}"
+            for name in form.changed_data
+        )
 
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect("admin:tuning_publishgate_change", obj.pk)

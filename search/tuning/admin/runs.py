@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django import forms
@@ -114,9 +113,6 @@ class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
             self.cancel(row, actor(request))
             return str(self.cancelled)
 
-        return self._acted(request, pk, act)
-
-    def _acted(self, request: HttpRequest, pk: int, act: Callable[[Run], str]) -> HttpResponse:
         return self.acted(
             request, pk, act, permission=self.cancel_permission, failure=messages.WARNING
         )
@@ -168,10 +164,6 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
         value = run.latency_ms.get("p95")
         return "-" if value is None else f"{value:.0f}"
 
-    def get_urls(self) -> list[URLPattern]:
-        restart = self.own_page("<int:pk>/restart/", self.restart_view, "restart")
-        return [restart, *super().get_urls()]
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
@@ -190,13 +182,6 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
         return super().change_view(  # type: ignore[no-any-return]
             request, object_id, form_url, {**context, **(extra_context or {})}
         )
-
-    def restart_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        def act(run: EvaluationRun) -> str:
-            golden_runs.restart(run)
-            return gettext("The run has been queued again.")
-
-        return self._acted(request, pk, act)
 
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:

@@ -79,21 +79,6 @@ def cancel(run: EvaluationRun) -> None:
     run.refresh_from_db()
 
 
-def restart(run: EvaluationRun) -> None:
-    """Queue a failed or cancelled run once more. Raises RunConflict for any other."""
-    ended = EvaluationRun.objects.filter(
-        pk=run.pk, kind=EvaluationRun.Kind.GOLDEN, state__in=(State.FAILED, State.CANCELLED)
-    )
-    snapshot = fingerprint(run.profile.as_profile())
-    if not ended.update(state=State.QUEUED, progress=0, error="", attempts=0, fingerprint=snapshot):
-        raise RunConflict(
-            "Only a run of the golden queries that failed or was cancelled starts again. Start a "
-            "new one instead."
-        )
-    run.refresh_from_db()
-    enqueue(EvaluationRun, run.pk)
-
-
 def sweep() -> int:
     """Enqueue idle runs, except those of publications, which measure their own."""
     publications = Publication.objects.filter(state=Publication.State.MEASURING, run__isnull=False)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import Signal as Notice
 from django.utils.translation import gettext
 
@@ -85,13 +86,6 @@ def activate(
         replaced=before,
     )
     return chosen
-
-
-def record_edit(
-    draft: SearchProfile, changes: list[str], *, acting_user: User | None, reason: str = ""
-) -> None:
-    """Add the edit of a draft to the audit."""
-    audit(draft, ProfileChange.Action.EDITED, acting_user, reason, changes)
 
 
 @transaction.atomic
@@ -227,16 +221,12 @@ def previous() -> SearchProfile | None:
 
 
 def was_active(profile: SearchProfile) -> bool:
-    """True if the profile was ever active."""
-    return profile.pk in once_active()
-
-
-def once_active() -> set[int]:
-    """The primary keys of all profiles that were ever active."""
-    rows = ProfileChange.objects.filter(action__in=ACTIVATIONS)
-    pks = {pk for pair in rows.values_list("profile", "replaced") for pk in pair if pk}
-    active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE)
-    return pks | set(active.values_list("pk", flat=True))
+    """True if the profile is or ever was active."""
+    activations = ProfileChange.objects.filter(action__in=ACTIVATIONS)
+    return (
+        profile.state == SearchProfile.State.ACTIVE
+        or activations.filter(Q(profile=profile) | Q(replaced=profile)).exists()
+    )
 
 
 def _history() -> list[int]:

@@ -73,7 +73,7 @@ def edit(
     activation.set_weights(draft, weights)
     after = rows.get(pk=draft.pk)
     changes = activation.differences(before, after)
-    activation.record_edit(after, changes, acting_user=acting_user, reason=reason)
+    activation.audit(after, Action.EDITED, acting_user, reason, changes)
     return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
 
 

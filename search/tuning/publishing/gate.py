@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from gettext import NullTranslations
 from typing import Protocol
 
@@ -25,13 +24,6 @@ from search.tuning.evaluation.measures import Interval, Values, difference, mean
 # Smaller changes of a query's measure are ties among equally good documents.
 MOVED = 0.005
 NAMED = 8
-
-
-class FindingKind(StrEnum):
-    MEASURE = "measure"
-    FIRST = "first"
-    LATENCY = "latency"
-    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +66,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of the gate: a sentence, and the affected queries, the worst first."""
+    """A finding of the gate: a sentence, and whether it prevents publishing."""
 
-    kind: FindingKind
     text: str
     refuses: bool = False
-    queries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +89,7 @@ class Decision:
 
 def note(text: str) -> Decision:
     """A decision that passes, with the reason why nothing was measured."""
-    return Decision((Finding(FindingKind.NOTE, text),))
+    return Decision((Finding(text),))
 
 
 class Words(Protocol):
@@ -123,13 +113,11 @@ def decide(rules: Rules, measured: Measured, words: Words = UNTRANSLATED) -> Dec
     return Decision(tuple(finding for each in findings for finding in each))
 
 
-def moved(measure: str, values: Values, before: Values) -> tuple[list[str], list[str]]:
-    """The queries whose measure fell and those whose measure rose, the largest change first."""
+def losers(measure: str, values: Values, before: Values) -> list[str]:
+    """The queries whose measure fell, the largest change first."""
     changes = {query: values[query][measure] - before[query][measure] for query in values}
     ordered = sorted(changes, key=lambda query: (changes[query], query))
-    lost = [query for query in ordered if changes[query] <= -MOVED]
-    won = [query for query in reversed(ordered) if changes[query] >= MOVED]
-    return lost, won
+    return [query for query in ordered if changes[query] <= -MOVED]
 
 
 def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
@@ -138,7 +126,7 @@ def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]
         text = words.gettext(
             "No golden query has an answer among the documents, so nothing was measured."
         )
-        return [Finding(FindingKind.NOTE, text)]
+        return [Finding(text)]
     queries = _queries(count, words)
     if measured.before is None:
         text = words.gettext(
@@ -146,13 +134,12 @@ def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]
         )
         mean = means(measured.values)[name]
         text %= {"measure": name, "mean": mean, "queries": queries}
-        return [Finding(FindingKind.MEASURE, text)]
+        return [Finding(text)]
     interval = difference(measured.values, measured.before, name)
-    lost, _ = moved(name, measured.values, measured.before)
     change = _change(name, interval, queries, words)
     # Allow for rounding of float sums.
     if interval.mean >= -rules.margin - 1e-9:
-        return [Finding(FindingKind.MEASURE, change, queries=tuple(lost))]
+        return [Finding(change)]
     refuses = count < rules.min_queries or interval.high < 0
     if count < rules.min_queries:
         beyond = words.gettext(
@@ -167,10 +154,10 @@ def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]
             "queries would help."
         )
     sentences = [change, beyond % {"margin": rules.margin, "queries": queries}]
-    if lost:
+    if lost := losers(name, measured.values, measured.before):
         worst = words.gettext("Largest losses: %(queries)s.")
         sentences.append(worst % {"queries": _names(lost, measured.names, words)})
-    return [Finding(FindingKind.MEASURE, " ".join(sentences), refuses, tuple(lost))]
+    return [Finding(" ".join(sentences), refuses)]
 
 
 def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
@@ -189,15 +176,15 @@ def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
             "count": _queries(len(binding), words),
             "queries": _names(binding, measured.names, words),
         }
-        findings.append(Finding(FindingKind.FIRST, text, refuses=True, queries=tuple(binding)))
+        findings.append(Finding(text, refuses=True))
     if others:
         text = words.gettext("The must-be-first document is still not first for: %(queries)s.")
         text %= {"queries": _names(others, measured.names, words)}
-        findings.append(Finding(FindingKind.NOTE, text, queries=tuple(others)))
+        findings.append(Finding(text))
     if measured.firsts and not failing:
         text = words.gettext("Every must-be-first document is first, on %(queries)s.")
         text %= {"queries": _queries(len(measured.firsts), words)}
-        findings.append(Finding(FindingKind.FIRST, text))
+        findings.append(Finding(text))
     return findings
 
 
@@ -219,7 +206,7 @@ def _of_latency(rules: Rules, measured: Measured, words: Words) -> list[Finding]
             words.gettext("The margin of %(margin).0f%% allows %(allowed).0f ms.")
             % {"margin": 100 * rules.latency_margin, "allowed": allowed}
         )
-    return [Finding(FindingKind.LATENCY, " ".join(sentences), refuses)]
+    return [Finding(" ".join(sentences), refuses)]
 
 
 def _change(name: str, interval: Interval, queries: str, words: Words) -> str:

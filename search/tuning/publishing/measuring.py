@@ -7,14 +7,12 @@ Publications and experiments go this way. The rules of the decision are in `gate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -86,16 +84,6 @@ def stop(row: Publication | Experiment, **fields: Any) -> None:
     row.refresh_from_db()
 
 
-FIELDS = (
-    "enabled",
-    "measure",
-    "margin",
-    "min_queries",
-    "latency_margin",
-    "latency_floor_ms",
-    "first_required",
-    "background_above",
-)
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
 SWITCHED_OFF = _("The gate is switched off, so nothing was measured.")
 RESTRICTED = "a query of a restricted collection"
@@ -104,28 +92,6 @@ RESTRICTED = "a query of a restricted collection"
 def gate_row() -> PublishGate:
     """The gate's settings, created with defaults if missing."""
     return PublishGate.objects.get_or_create(pk=1)[0]
-
-
-@transaction.atomic
-def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
-    """Change the gate's settings, with an entry in its history; return them."""
-    gate_row()
-    row = PublishGate.objects.select_for_update().get(pk=1)
-    before = {name: getattr(row, name) for name in FIELDS}
-    for name, value in settings.items():
-        setattr(row, name, value)
-    row.full_clean()
-    row.save()
-    changed = [
-        f"{PublishGate._meta.get_field(name).verbose_name}: {was} → {getattr(row, name)}"  # type: ignore[union-attr]
-        for name, was in before.items()
-        if was != getattr(row, name)
-    ]
-    if changed:
-        LogEntry.objects.log_actions(
-            acting_user.pk, [row], CHANGE, change_message="; ".join(changed), single_object=True
-        )
-    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +156,7 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
 
 
 def _rules(settings: PublishGate) -> Rules:
-    return Rules(
-        measure=settings.measure,
-        margin=settings.margin,
-        min_queries=settings.min_queries,
-        latency_margin=settings.latency_margin,
-        latency_floor_ms=settings.latency_floor_ms,
-        first_required=settings.first_required,
-    )
+    return Rules(**{each.name: getattr(settings, each.name) for each in fields(Rules)})
 
 
 def _measured(run: EvaluationRun) -> Measured:
