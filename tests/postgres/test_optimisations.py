@@ -160,7 +160,7 @@ class TestGoingOn:
         row = started(misled, administrator)
         with pytest.raises(RunConflict, match="is already running"):
             started(misled, administrator)
-        optimisations.cancel(row, acting_user=administrator)
+        optimisations.cancel(row)
         assert started(misled, administrator).state == State.QUEUED
 
     def test_a_cancelled_one_ends_at_the_next_word(
@@ -174,7 +174,7 @@ class TestGoingOn:
                 return
             heard.append(share)
             if len(heard) == 3:
-                optimisations.cancel(row, acting_user=administrator)
+                optimisations.cancel(row)
             self.update(progress=share)
 
         monkeypatch.setattr(Lease, "report", tell)
@@ -184,7 +184,7 @@ class TestGoingOn:
         assert row.finished is not None
         assert row.found == {}
         with pytest.raises(RunConflict, match="already ended"):
-            optimisations.cancel(row, acting_user=administrator)
+            optimisations.cancel(row)
 
     def test_what_a_dead_worker_left_is_taken_up_again(
         self, misled: SearchProfile, administrator: User

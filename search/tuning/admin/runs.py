@@ -1,4 +1,4 @@
-"""Jobs on a profile in the admin, and evaluation runs, the first kind of these."""
+"""Jobs on a profile in the admin: evaluation runs, and searches for better weights."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
+from django.shortcuts import redirect
+from django.urls import URLPattern, reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.accounts.models import User
 from common.admin.pages import ActionPages, ReadOnly, actor
 from common.jobs import JobState
+from search.domain import QueryClass, Signal
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.presentation.labels import measure_label
+from search.models.rules import NORMALISERS
+from search.presentation.labels import CLASS_LABELS, measure_label
+from search.signals import registry
+from search.tuning.admin.forms import template_profile
 from search.tuning.admin.publications import split
+from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
-from search.tuning.models import EvaluationRun, Optimisation
+from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation
+from search.tuning.optimiser import optimisations
 
 State = JobState
 Run = TypeVar("Run", EvaluationRun, Optimisation)
@@ -51,22 +59,16 @@ class StartForm(forms.Form):
 class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
     """Jobs on a profile that a worker carries out: a list, and pages to start and to cancel one.
 
-    Subclasses define `start` and `cancel`, the permissions for both, and the words of the pages.
+    `service` is the module with `start` and `cancel`; subclasses define who may, and the words.
     """
 
     list_select_related: tuple[str, ...] = ("profile", "user")
     change_list_template = "admin/tuning/evaluationrun/list.html"
+    service: Any
     start_permission: str
     cancel_permission: str
     start_title: Promise
     start_note: Promise
-    cancelled: Promise
-
-    def start(self, profile: SearchProfile, user: User) -> Run:
-        raise NotImplementedError
-
-    def cancel(self, row: Run, user: User) -> None:
-        raise NotImplementedError
 
     @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, row: Any) -> tuple[str, str]:
@@ -91,31 +93,27 @@ class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
 
     def start_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, or start a job on the chosen profile."""
-        if not request.user.has_perm(self.start_permission) or not self.has_view_permission(
-            request
-        ):
+        may = self.has_view_permission(request) and request.user.has_perm(self.start_permission)
+        if not may:
             raise PermissionDenied
-        active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
-        initial = {"profile": request.GET.get("profile") or active}
+        initial = {"profile": request.GET.get("profile") or template_profile()}
         form = StartForm(request.POST or None, initial=initial)
         if request.method == "POST" and form.is_valid():
             try:
-                return self.back_to(self.start(form.cleaned_data["profile"], actor(request)).pk)
+                row = self.service.start(form.cleaned_data["profile"], acting_user=actor(request))
+                return self.back_to(row.pk)
             except SearchError as error:
                 form.add_error(None, str(error))
-        context = {"form": form, "note": self.start_note}
-        return self.shown(
-            request, "tuning/evaluationrun/start.html", str(self.start_title), context
-        )
+        template, title = "tuning/evaluationrun/start.html", str(self.start_title)
+        return self.shown(request, template, title, {"form": form, "note": self.start_note})
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(row: Run) -> str:
-            self.cancel(row, actor(request))
-            return str(self.cancelled)
+            self.service.cancel(row)
+            return gettext("It has been cancelled.")
 
-        return self.acted(
-            request, pk, act, permission=self.cancel_permission, failure=messages.WARNING
-        )
+        may = self.cancel_permission
+        return self.acted(request, pk, act, permission=may, failure=messages.WARNING)
 
 
 @admin.register(EvaluationRun)
@@ -130,16 +128,10 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
     list_filter = ("kind", "state")
     search_fields = ("profile__name", "collection")
     change_form_template = "admin/tuning/evaluationrun/page.html"
+    service = golden_runs
     start_permission, cancel_permission = "tuning.add_evaluationrun", "tuning.change_evaluationrun"
     start_title = _("Measure a profile")
     start_note = _("Measured on the golden queries and compared with the active profile.")
-    cancelled = _("The run has been cancelled.")
-
-    def start(self, profile: SearchProfile, user: User) -> EvaluationRun:
-        return golden_runs.start(profile, acting_user=user)
-
-    def cancel(self, row: EvaluationRun, user: User) -> None:
-        golden_runs.cancel(row)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EvaluationRun]:
         # Loaded where it is shown: hundreds of queries take a megabyte.
@@ -192,3 +184,117 @@ def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
         for name in names
         if name in run.measures
     ]
+
+
+@admin.register(Optimisation)
+class OptimisationAdmin(RunAdmin[Optimisation]):
+    empty_text = _(
+        "Nobody has searched for better weights yet. A worker tests hundreds of weights on the "
+        "golden queries, and measures by cross-validation whether any are reliably better."
+    )
+    list_display = ("created", "profile", "state_label", "outcome", "draft_link", "user")
+    list_select_related = ("profile", "draft", "user")
+    list_filter = ("state",)
+    change_form_template = "admin/tuning/optimisation/page.html"
+    service = optimisations
+    start_permission = cancel_permission = CHANGE
+    start_title = _("Find better weights")
+    start_note = _(
+        "A worker tests hundreds of weights on the golden queries, starting from this profile's, "
+        "and measures by cross-validation whether any are reliably better. The result is a draft: "
+        "nothing is published. A class with fewer than ten questions keeps its weights: a few "
+        "dozen questions give an indication, a few hundred a reliable result."
+    )
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether the person may see search profiles, of which these are measurements."""
+        return request.user.has_perm(VIEW) or request.user.has_perm(CHANGE)
+
+    @admin.display(description=_("outcome"))
+    def outcome(self, row: Optimisation) -> str:
+        return str(row.found.get("verdict") or row.error or "-")
+
+    @admin.display(description=_("draft"))
+    def draft_link(self, row: Optimisation) -> SafeString | str:
+        if row.draft is None:
+            return "-"
+        return format_html(
+            '<a class="text-link" href="{}">{}</a>', _workbench(row.draft), row.draft
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        draft = self.own_page("<int:pk>/draft/", self.draft_view, "draft")
+        return [draft, *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        row = self.seen(request, object_id)
+        context = {
+            "row": row,
+            "percent": round(100 * row.progress),
+            "may_change": request.user.has_perm(CHANGE),
+            **_result(row),
+        }
+        return super().change_view(  # type: ignore[no-any-return]
+            request, object_id, form_url, {**context, **(extra_context or {})}
+        )
+
+    def draft_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Create a draft from the result, and open it in the workbench."""
+        row = self.seen(request, pk)
+        if not request.user.has_perm(CHANGE):
+            raise PermissionDenied
+        if request.method != "POST":
+            return self.back_to(pk)
+        try:
+            draft = optimisations.make_draft(row, acting_user=actor(request))
+        except SearchError as error:
+            self.message_user(request, str(error), messages.WARNING)
+            return self.back_to(pk)
+        text = gettext("The draft %(draft)s was created. Review it here before you publish it.")
+        self.message_user(request, text % {"draft": draft}, messages.SUCCESS)
+        return redirect(_workbench(draft))
+
+
+def _workbench(profile: SearchProfile) -> str:
+    return f"{reverse('admin:search_workbench')}?profile={profile.pk}"
+
+
+def _result(row: Optimisation) -> dict[str, Any]:
+    """The result for the page, with a column for each signal that has a weight; empty without one.
+
+    Comparisons of shipped profiles, which were made before 0.2.0, have a verdict alone.
+    """
+    classes = row.found.get("classes")
+    if not classes:
+        return {}
+    origins, scales = dict(GoldenQuery.Origin.choices), dict(NORMALISERS)
+    used = [
+        signal
+        for signal in Signal
+        if any(each[side][signal] for each in classes for side in ("before", "after"))
+    ]
+    return {
+        "signals": [(signal.value, registry.label(signal)) for signal in used],
+        "classes": [
+            {
+                **each,
+                "label": CLASS_LABELS[QueryClass(each["class"])],
+                "is_changed": each["before"] != each["after"],
+                "shares": [
+                    (
+                        registry.label(signal),
+                        *(100 * each[of][signal] for of in ("before", "after")),
+                    )
+                    for signal in used
+                ],
+            }
+            for each in classes
+        ],
+        "normalisers": [
+            (registry.label(Signal(signal)), scales.get(name, name))
+            for signal, name in row.found["normalisers"].items()
+        ],
+        "origins": [(origins.get(name, name), of) for name, of in row.found["origins"].items()],
+    }
