@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pytest import approx
 
-from search.domain import QueryClass, Weights
-from search.errors import ProfileError
+from search.domain import Fusion, QueryClass, Weights
 from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation.golden import golden_set
 from search.tuning.golden import judging
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation, drafts
-from search.tuning.publishing.drafts import trial
 from search.tuning.workbench.preview import preview
 from tests.support.admin_client import staff
 from tests.support.library import lasting_library
@@ -48,7 +47,7 @@ def test_a_preview_is_what_publishing_gives(library: SimpleNamespace) -> None:
     settings = {"fusion": "rrf", "depth": 40}
     weights = dict.fromkeys(QueryClass, Weights(0, 1, 0))
     active = active_row()
-    changed = trial(active, settings, weights)
+    changed = replace(active.as_profile(), fusion=Fusion.RRF, depth=40, weights=weights)
     previews = {
         golden.text: preview(golden.text, active.as_profile(), changed, viewer=viewer)
         for golden in golden_set()
@@ -61,19 +60,3 @@ def test_a_preview_is_what_publishing_gives(library: SimpleNamespace) -> None:
         assert live.profile.version == draft.version
         ranked = [(row.result.document_id, row.result.hit.score) for row in previewed.draft.places]
         assert ranked == [(result.document_id, approx(result.hit.score)) for result in live.results]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"magic": 1}, "magic"),
-        ({"depth": 1}, "greater than or equal to 5"),
-        ({"fusion": "magic"}, "magic"),
-    ],
-    ids=str,
-)
-def test_settings_that_no_profile_can_have_are_refused(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ProfileError, match=message):
-        trial(active_row(), settings, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
-from search.tuning.publishing.drafts import edit_stamp, trial
+from search.tuning.publishing.drafts import edit_stamp
 
 # The effect of a setting and the cost of raising it, where the model's text says less.
 COSTS: dict[str, Promise] = {
@@ -239,7 +239,8 @@ class WorkbenchForm(ProfileForm):
 
     def trial(self) -> Profile:
         """The profile that saving would create. Requires a valid form."""
-        return trial(self.instance, self.settings, self.weights)
+        profile: Profile = self.instance.as_profile()
+        return replace(profile, weights={**profile.weights, **self.weights})
 
     def problems(self) -> dict[str, list[str]]:
         """The error messages by field."""

@@ -1,17 +1,15 @@
-"""Drafts: tried unsaved, edited in place; editing a published profile creates one. And targets."""
+"""Drafts: edited in place; editing a published profile creates one. And targets."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext
 
-from search.domain import Profile, QueryClass, Weights
+from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.models.versions import ProfileEdit, check_settings
@@ -145,35 +143,3 @@ def _differs(
     return any(getattr(profile, name) != value for name, value in fields.items()) or any(
         before.get(query_class) != shares for query_class, shares in weights.items()
     )
-
-
-def trial(
-    base: SearchProfile,
-    fields: Mapping[str, object],
-    weights: Mapping[QueryClass, Weights],
-) -> Profile:
-    """`base` with these fields and weights, as a profile; nothing is written.
-
-    Other settings stay. Raises ProfileError for an unknown field or an invalid value.
-    """
-    unknown = sorted(set(fields) - set(activation.FIELDS))
-    if unknown:
-        raise ProfileError(
-            gettext("A search profile has no setting %(unknown)s.")
-            % {"unknown": ", ".join(unknown)}
-        )
-    row = copy.copy(base)
-    as_it_was = {name for name in activation.FIELDS if _is_same(base, name, fields)}
-    for name, value in fields.items():
-        setattr(row, name, value)
-    try:
-        row.clean_fields(exclude={"name", "based_on", *as_it_was})
-        profile = row.as_profile()
-    except (ValidationError, ValueError) as error:
-        messages = getattr(error, "messages", [str(error)])
-        raise ProfileError(" ".join(messages)) from error
-    return replace(profile, weights={**profile.weights, **weights})
-
-
-def _is_same(base: SearchProfile, name: str, fields: Mapping[str, object]) -> bool:
-    return name not in fields or bool(fields[name] == getattr(base, name))
