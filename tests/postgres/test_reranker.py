@@ -70,7 +70,7 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNam
 def nothing_kept(clean_cache: None) -> None:
     pools._pools.clear()
     pools._whatifs.clear()
-    preview._held.clear()
+    preview._cached.clear()
 
 
 @pytest.fixture

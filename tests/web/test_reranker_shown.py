@@ -38,7 +38,7 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNam
 def reranking_profile(library: SimpleNamespace, clean_cache: None) -> SearchProfile:
     """The active profile gives a share to the reranker."""
     pools._pools.clear()
-    preview._held.clear()
+    preview._cached.clear()
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     active.rerank = 0.4
     active.save()

@@ -185,7 +185,7 @@ class TestPreview:
         monkeypatch.setattr("search.tuning.workbench.preview.find", None)
         for change in ({"feedback": "0.1"}, {"fusion": "rrf"}):
             moved = body(client, active, "barometer", **change, **KEYWORDS)
-            with django_assert_max_num_queries(10):
+            with django_assert_max_num_queries(12):  # two validate the changed setting
                 assert ask(client, "preview", moved).status_code == 200
         assert (first.status_code, len(ranked)) == (200, 4)
 

@@ -173,8 +173,8 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         self.add_error(None, self._conflict(row, opened))
 
     def _conflict(self, row: SearchProfile, opened: str) -> str:
-        seen = opened.partition("-")[2]
-        number = int(seen) if seen.isdecimal() else 0
+        number_then = opened.partition("-")[2]
+        number = int(number_then) if number_then.isdecimal() else 0
         since = ProfileChange.objects.filter(profile=row, pk__gt=number)
         edits = "; ".join(
             gettext("%(user)s at %(time)s")

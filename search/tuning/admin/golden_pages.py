@@ -102,14 +102,14 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             with transaction.atomic():
                 if self.instance.pk:
-                    done = queries.edit(self.instance, fields, acting_user=self.viewer)
+                    query = queries.edit(self.instance, fields, acting_user=self.viewer)
                 else:
-                    done = queries.create(
+                    query = queries.create(
                         cleaned["text"], cleaned["collections"], fields, acting_user=self.viewer
                     )
         except JudgementError as error:
             raise forms.ValidationError(str(error)) from error
-        self.written = done
+        self.written = query
 
     def _post_clean(self) -> None:
         """Do nothing: the service has validated and saved the row."""
@@ -158,20 +158,20 @@ class GoldenPages(ActionPages[GoldenQuery]):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = JudgementImportForm(request.POST or None, request.FILES or None)
-        done = None
+        result = None
         if request.method == "POST" and form.is_valid():
-            given = form.cleaned_data
+            fields = form.cleaned_data
             try:
-                done = exchange.import_file(
-                    given["file_format"],
-                    given["file"].read(),
-                    queries=given["queries"].read() if given["queries"] else None,
-                    judge=given["judge"],
+                result = exchange.import_file(
+                    fields["file_format"],
+                    fields["file"].read(),
+                    queries=fields["queries"].read() if fields["queries"] else None,
+                    judge=fields["judge"],
                     acting_user=actor(request),
                 )
             except JudgementError as error:
                 form.add_error("file", str(error))
-        context = {"form": form, "done": done}
+        context = {"form": form, "done": result}
         return self.shown(
             request, "tuning/goldenquery/import.html", gettext("Import judgements"), context
         )
@@ -206,14 +206,14 @@ class GoldenPages(ActionPages[GoldenQuery]):
 
     def _judge(self, request: HttpRequest, query: GoldenQuery) -> int:
         user, count = actor(request), 0
-        given = [
+        grades = [
             (name.removeprefix("grade-"), grade)
             for name, grade in request.POST.items()
             if name.startswith("grade-")
         ]
-        if named := request.POST.get("document", "").strip():
-            given.append((named, request.POST.get("new_grade", "")))
-        for name, grade in given:
+        if new_document := request.POST.get("document", "").strip():
+            grades.append((new_document, request.POST.get("new_grade", "")))
+        for name, grade in grades:
             document = exchange.find_document(name, viewer=user)
             if grade in {"0", "1", "2", "3"}:
                 judging.judge(query.text, query.collections, document, int(grade), acting_user=user)
@@ -227,12 +227,12 @@ class GoldenPages(ActionPages[GoldenQuery]):
             raise PermissionDenied
         if request.method != "POST":
             return redirect("admin:tuning_goldenquery_changelist")
-        done = judging.undo(acting_user=actor(request))
+        undo = judging.undo(acting_user=actor(request))
         self.message_user(
             request,
-            done.message if done else gettext("There is nothing to undo."),
-            messages.SUCCESS if done else messages.INFO,
+            undo.message if undo else gettext("There is nothing to undo."),
+            messages.SUCCESS if undo else messages.INFO,
         )
-        if done is None or done.query is None:
+        if undo is None or undo.query is None:
             return redirect("admin:tuning_goldenquery_changelist")
-        return self.back_to(done.query.pk)
+        return self.back_to(undo.query.pk)

@@ -111,9 +111,9 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         """Save the draft, or a new draft of a published profile: `obj` becomes that draft."""
         user, reason = actor(request), form.cleaned_data["reason"].strip()
         if change:
-            done = drafts.edit(obj, form.settings, form.weights, acting_user=user, reason=reason)
-            saved = done.profile
-            self._report_edit(request, obj, done)
+            edit = drafts.edit(obj, form.settings, form.weights, acting_user=user, reason=reason)
+            saved = edit.profile
+            self._report_edit(request, obj, edit)
         else:
             saved = drafts.create(
                 obj.name, form.settings, form.weights, acting_user=user, reason=reason
@@ -123,25 +123,25 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
             request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
 
     def _report_edit(
-        self, request: HttpRequest, before: SearchProfile, done: ProfileEdit[SearchProfile]
+        self, request: HttpRequest, before: SearchProfile, edit: ProfileEdit[SearchProfile]
     ) -> None:
-        if done.is_new_draft:
+        if edit.is_new_draft:
             text = gettext(
                 "%(profile)s is published and cannot be changed: your edit was saved as the new "
                 "draft %(draft)s. Publish it to use it in searches."
-            ) % {"profile": before, "draft": done.profile}
-        elif done.changes:
-            count = len(done.changes)
+            ) % {"profile": before, "draft": edit.profile}
+        elif edit.changes:
+            count = len(edit.changes)
             text = ngettext(
                 "Draft %(draft)s was saved with %(count)d change.",
                 "Draft %(draft)s was saved with %(count)d changes.",
                 count,
-            ) % {"draft": done.profile, "count": count}
+            ) % {"draft": edit.profile, "count": count}
         elif "_publish" in request.POST:
             return
         else:
             text = gettext("No changes to save.")
-        self.message_user(request, text, messages.SUCCESS if done.changes else messages.INFO)
+        self.message_user(request, text, messages.SUCCESS if edit.changes else messages.INFO)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
@@ -178,10 +178,10 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
         types = sorted(TYPES.items(), key=lambda each: each[1].casefold())
         self._offer("media_type", [("", "---------"), *types])
         names = [(name, str(row)) for name, row in names_in_force().items()]
-        chosen = self.instance.profile
-        if chosen and chosen not in dict(names):
-            label = gettext("%(name)s (not published)") % {"name": chosen}
-            names.insert(0, (chosen, label))
+        current = self.instance.profile
+        if current and current not in dict(names):
+            label = gettext("%(name)s (not published)") % {"name": current}
+            names.insert(0, (current, label))
         self._offer("profile", names)
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:

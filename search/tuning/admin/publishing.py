@@ -129,23 +129,23 @@ class PublishingPages(ActionPages[SearchProfile]):
     ) -> Publication | None:
         """Publish with a message about the outcome; return None if it could not be attempted."""
         try:
-            done = publications.publish(
+            publication = publications.publish(
                 profile, acting_user=actor(request), reason=reason, expected=expected
             )
         except (ProfileError, RunConflict, NotPermitted) as error:
             self.message_user(request, str(error), messages.WARNING)
             return None
-        if done.state == Publication.State.PUBLISHED:
+        if publication.state == Publication.State.PUBLISHED:
             active = gettext("%(profile)s is active from the next search.") % {"profile": profile}
-            text = " ".join([active, *done.findings])
+            text = " ".join([active, *publication.findings])
             self.message_user(request, text, messages.SUCCESS)
-        elif done.state != Publication.State.MEASURING:
+        elif publication.state != Publication.State.MEASURING:
             self.message_user(
                 request,
                 gettext("%(profile)s was not published.") % {"profile": profile},
                 messages.ERROR,
             )
-        return done
+        return publication
 
     def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
         leaving = SearchProfile.objects.filter(pk=whole_number(request.POST.get("leaving"))).first()

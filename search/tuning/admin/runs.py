@@ -270,13 +270,13 @@ def _result(row: Optimisation) -> dict[str, Any]:
     if not classes:
         return {}
     origins, scales = dict(GoldenQuery.Origin.choices), dict(NORMALISERS)
-    used = [
+    signals = [
         signal
         for signal in Signal
         if any(each[side][signal] for each in classes for side in ("before", "after"))
     ]
     return {
-        "signals": [(signal.value, registry.label(signal)) for signal in used],
+        "signals": [(signal.value, registry.label(signal)) for signal in signals],
         "classes": [
             {
                 **each,
@@ -287,7 +287,7 @@ def _result(row: Optimisation) -> dict[str, Any]:
                         registry.label(signal),
                         *(100 * each[of][signal] for of in ("before", "after")),
                     )
-                    for signal in used
+                    for signal in signals
                 ],
             }
             for each in classes

@@ -119,8 +119,8 @@ def draft_of(posted: JsonAnswer) -> tuple[Profile, SearchProfile]:
 
 
 def collections_of(posted: JsonAnswer) -> tuple[str, ...]:
-    given = posted.get("collections")
-    return tuple(map(str, given)) if isinstance(given, list) else ()
+    slugs = posted.get("collections")
+    return tuple(map(str, slugs)) if isinstance(slugs, list) else ()
 
 
 def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
@@ -151,7 +151,7 @@ def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         if not form.is_valid():
             raise InvalidDraft(form.problems())
         base = SearchProfile.objects.get(pk=form.instance.pk)
-        done = drafts.edit(
+        edit = drafts.edit(
             base,
             form.settings,
             form.weights,
@@ -159,12 +159,12 @@ def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
             reason=form.cleaned_data["reason"].strip(),
         )
     return {
-        "profile": done.profile.pk,
-        "name": str(done.profile),
-        "stamp": drafts.edit_stamp(done.profile),
-        "changes": len(done.changes),
-        "is_new": done.is_new_draft,
-        "publish": reverse("admin:search_searchprofile_publish", args=[done.profile.pk]),
+        "profile": edit.profile.pk,
+        "name": str(edit.profile),
+        "stamp": drafts.edit_stamp(edit.profile),
+        "changes": len(edit.changes),
+        "is_new": edit.is_new_draft,
+        "publish": reverse("admin:search_searchprofile_publish", args=[edit.profile.pk]),
     }
 
 
@@ -182,7 +182,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
-    said, agrees = verified(run) if run.state == EvaluationRun.State.DONE else ("", None)
+    comparison, agrees = verified(run) if run.state == EvaluationRun.State.DONE else ("", None)
     return JsonResponse(
         {
             "run": run.pk,
@@ -194,7 +194,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
             "measures": {measure_label(name): value for name, value in run.measures.items()},
             "queries": run.queries,
             "latency": run.latency_ms,
-            "compared": said,
+            "compared": comparison,
             "agrees": agrees,
         }
     )
@@ -219,9 +219,9 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
             else gettext("You have not graded this.")
         }
     if action in ("first", "not-first"):
-        chosen = document if action == "first" else None
-        judging.set_must_be_first(text, collections, chosen, acting_user=user)
-        if chosen is None:
+        must_be_first = document if action == "first" else None
+        judging.set_must_be_first(text, collections, must_be_first, acting_user=user)
+        if must_be_first is None:
             return {
                 "said": gettext("“%(text)s” no longer has a must-be-first document.")
                 % {"text": text}

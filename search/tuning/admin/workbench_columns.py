@@ -92,18 +92,18 @@ class HitRow:
     def spoken(self) -> str:
         """The text that a screen reader reads on focus."""
         grades = self.grades
-        named = {"rank": self.rank, "title": self.title}
-        parts = [gettext("Rank %(rank)d: %(title)s") % named, self.move]
+        place = {"rank": self.rank, "title": self.title}
+        parts = [gettext("Rank %(rank)d: %(title)s") % place, self.move]
         if grades.must_be_first:
             parts.append(gettext("must be first"))
         if grades.mine is not None:
             parts.append(gettext("your grade is %(grade)d") % {"grade": grades.mine})
         if grades.others:
-            given = ", ".join(f"{name} {grade}" for name, grade in grades.others)
+            names = ", ".join(f"{name} {grade}" for name, grade in grades.others)
             if grades.differ:
-                parts.append(gettext("other judges disagree: %(grades)s") % {"grades": given})
+                parts.append(gettext("other judges disagree: %(grades)s") % {"grades": names})
             else:
-                parts.append(gettext("other judges: %(grades)s") % {"grades": given})
+                parts.append(gettext("other judges: %(grades)s") % {"grades": names})
         return "; ".join(parts)
 
 

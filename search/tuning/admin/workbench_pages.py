@@ -78,13 +78,13 @@ def urls(site: AdminSite) -> list[URLPattern]:
 def page(request: HttpRequest) -> HttpResponse:
     """Show the workbench for the chosen profile, the newest draft, or the active profile."""
     check(request)
-    chosen = _chosen(request)
-    form = WorkbenchForm(instance=chosen) if chosen else None
+    profile = _chosen(request)
+    form = WorkbenchForm(instance=profile) if profile else None
     rows = SearchProfile.objects.order_by("state", "name", "-version")
     context = {
         **admin.site.each_context(request),
         "title": gettext("Workbench"),
-        "profile": chosen,
+        "profile": profile,
         "profiles": [row for row in rows if row.state != SearchProfile.State.RETIRED],
         "form": form,
         "class_rows": list(class_rows(form)) if form else [],
@@ -94,7 +94,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "tabs": TABS,
         "text": request.GET.get("q", ""),
         "collections": request.GET.getlist("collection"),
-        "live_run": _live_run(chosen) if chosen else None,
+        "live_run": _live_run(profile) if profile else None,
         "has_change_permission": request.user.has_perm(CHANGE),
         "may_judge": request.user.has_perm(JUDGE),
         "add": True,  # weights are inputs even without permission to save
@@ -132,7 +132,7 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     collections = collections_of(posted)
     configured = configuration.current()
     active = configured.profile()
-    shown = preview(
+    previewed = preview(
         text, active, draft,
         viewer=request.user, collections=collections, configured=configured,
     )  # fmt: skip
@@ -143,12 +143,12 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         running % {"name": active.name, "version": active.version},
         edited % {"profile": base},
     )
-    both = columns(shown, titles, grades_of(golden, request.user))
+    both = columns(previewed, titles, grades_of(golden, request.user))
     html = render_to_string(
         "admin/tuning/workbench/rankings.html",
         {
             "columns": both,
-            "preview": shown,
+            "preview": previewed,
             "golden": golden,
             "may_judge": request.user.has_perm(JUDGE),
         },
@@ -158,7 +158,7 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     return {
         "html": html,
         "class": both[1].class_value,
-        "changed": shown.changed,
+        "changed": previewed.changed,
         "milliseconds": round(milliseconds, 1),
     }
 
@@ -170,8 +170,8 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     draft, _ = draft_of(posted)
     active = configuration.current().profile()
     comparison = compare(active, draft)
-    named = (*comparison.winners, *comparison.losers, *comparison.broken)
-    visible = visible_goldens(named, request.user)
+    changes = (*comparison.winners, *comparison.losers, *comparison.broken)
+    visible = visible_goldens(changes, request.user)
     winners = [c for c in comparison.winners if c.golden.pk in visible]
     losers = [c for c in comparison.losers if c.golden.pk in visible]
     context = {

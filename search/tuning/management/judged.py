@@ -113,8 +113,8 @@ class JudgedCommand(PlainCommand):
 
 def relevance_folder() -> Path:
     """The folder of judged collections that are given by name."""
-    given = os.environ.get("RELEVANCE_DIR")
-    return Path(given) if given else settings.BASE_DIR.parent / "shared" / "relevance"
+    folder = os.environ.get("RELEVANCE_DIR")
+    return Path(folder) if folder else settings.BASE_DIR.parent / "shared" / "relevance"
 
 
 def positive(value: str) -> int:

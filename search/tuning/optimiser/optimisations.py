@@ -239,14 +239,14 @@ def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
         for each in result["classes"]
         if each["after"] != each["before"]
     }
-    done = drafts.edit(
+    edit = drafts.edit(
         draft,
         {**fields, "description": description},
         weights,
         acting_user=acting_user,
         reason=reason,
     )
-    return done.profile
+    return edit.profile
 
 
 def _reason(row: Optimisation) -> str:

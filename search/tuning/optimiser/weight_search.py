@@ -293,6 +293,6 @@ def _whole(shares: Sequence[float]) -> Shares:
 
 
 def _weights(shares: Shares, signals: Sequence[Signal]) -> Weights:
-    given = {signal.value: share / STEPS for signal, share in zip(signals, shares, strict=True)}
+    by_name = {signal.value: share / STEPS for signal, share in zip(signals, shares, strict=True)}
     # The signals that have a default share get 0 if they are left out.
-    return Weights(**({signal.value: 0.0 for signal in NORMALISED} | given))
+    return Weights(**({signal.value: 0.0 for signal in NORMALISED} | by_name))

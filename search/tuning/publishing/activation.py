@@ -67,25 +67,25 @@ def activate(
     Sends `activated`. Called only by `publications`, which applies the gate, and `roll_back`.
     Raises ProfileError if the profile is already active or lacks the weights of a class.
     """
-    before, chosen = profile.locked()
-    if chosen.state == SearchProfile.State.ACTIVE:
+    before, successor = profile.locked()
+    if successor.state == SearchProfile.State.ACTIVE:
         raise ProfileError(
-            gettext("%(chosen)s is already the active profile.") % {"chosen": chosen}
+            gettext("%(chosen)s is already the active profile.") % {"chosen": successor}
         )
-    check_complete(chosen)
-    chosen.succeed(before)
-    activated.send(SearchProfile, profile=chosen, user=acting_user)
+    check_complete(successor)
+    successor.succeed(before)
+    activated.send(SearchProfile, profile=successor, user=acting_user)
     audit(
-        chosen,
+        successor,
         action,
         acting_user,
         reason,
-        differences(before, chosen) if before else [],
+        differences(before, successor) if before else [],
         findings=findings,
         run=run,
         replaced=before,
     )
-    return chosen
+    return successor
 
 
 @transaction.atomic

@@ -114,25 +114,23 @@ def _check_permitted(user: User | None, *, override: bool = False) -> None:
 def _ask(
     profile: Row, user: User | None, reason: str, override: bool, expected: str
 ) -> Publication:
-    active, chosen = profile.locked()
-    if chosen.state == Row.State.ACTIVE:
-        raise ProfileError(
-            gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
-        )
-    activation.check_complete(chosen)
-    if Publication.objects.filter(profile=chosen, state=State.MEASURING).exists():
+    active, draft = profile.locked()
+    if draft.state == Row.State.ACTIVE:
+        raise ProfileError(gettext("%(chosen)s is the active profile already.") % {"chosen": draft})
+    activation.check_complete(draft)
+    if Publication.objects.filter(profile=draft, state=State.MEASURING).exists():
         raise RunConflict(
             gettext("%(chosen)s is being measured already. Wait for that, or cancel it.")
-            % {"chosen": chosen}
+            % {"chosen": draft}
         )
-    snapshot = fingerprint(chosen.as_profile())
+    snapshot = fingerprint(draft.as_profile())
     if expected and expected != snapshot:
         raise RunConflict(
             gettext("%(chosen)s has been edited since you opened it. Reload it and try again.")
-            % {"chosen": chosen}
+            % {"chosen": draft}
         )
     return Publication.objects.create(
-        profile=chosen,
+        profile=draft,
         fingerprint=snapshot,
         replaces=active,
         user=user,
@@ -172,13 +170,13 @@ def _settle(pk: int) -> Publication:
 
 def _changed(publication: Publication) -> str:
     """Why the profile is no longer the measured one; empty if it is."""
-    active, chosen = publication.profile.locked()
-    if chosen.state == Row.State.ACTIVE:
-        return gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
-    if fingerprint(chosen.as_profile()) != publication.fingerprint:
+    active, draft = publication.profile.locked()
+    if draft.state == Row.State.ACTIVE:
+        return gettext("%(chosen)s is the active profile already.") % {"chosen": draft}
+    if fingerprint(draft.as_profile()) != publication.fingerprint:
         return gettext(
             "%(chosen)s has been edited since. Publish it again to measure the current version."
-        ) % {"chosen": chosen}
+        ) % {"chosen": draft}
     if (active.pk if active else None) != publication.replaces_id:
         return gettext("%(profile)s has become active since. Publish again to compare with it.") % {
             "profile": active or gettext("Another profile")
@@ -219,10 +217,10 @@ def _fail(publication: Publication, problem: str) -> Publication:
 
 
 def _refuse(publication: Publication, state: Publication.State) -> Publication:
-    active, chosen = publication.replaces, publication.profile
-    changes = activation.differences(active, chosen) if active else []
+    active, draft = publication.replaces, publication.profile
+    changes = activation.differences(active, draft) if active else []
     activation.audit(
-        chosen,
+        draft,
         Action.REFUSED,
         publication.user,
         publication.reason,

@@ -214,9 +214,9 @@ def _largest(changes: list[Change]) -> tuple[Change, ...]:
 
 
 def _rows(
-    before: WhatIfResult, after: WhatIfResult, chosen: Sequence[int]
+    before: WhatIfResult, after: WhatIfResult, places: Sequence[int]
 ) -> tuple[MeasureRow, ...]:
-    first, second = before.means(chosen), after.means(chosen)
+    first, second = before.means(places), after.means(places)
     return tuple(MeasureRow(name, first[name], second[name]) for name in first)
 
 
@@ -234,10 +234,10 @@ def _by_class(
     }
 
 
-def _interval(before: WhatIfResult, after: WhatIfResult, chosen: Sequence[int]) -> Interval | None:
+def _interval(before: WhatIfResult, after: WhatIfResult, places: Sequence[int]) -> Interval | None:
     """The leading measure's mean difference with its 95% interval; None without queries."""
     ours, theirs = (
-        {str(place): {LEADING: float(each.values[LEADING][place])} for place in chosen}
+        {str(place): {LEADING: float(each.values[LEADING][place])} for place in places}
         for each in (after, before)
     )
     return measures.difference(ours, theirs, LEADING) if ours else None

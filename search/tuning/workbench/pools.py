@@ -284,9 +284,9 @@ def _load(
 
 def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
     """The documents that judgements name, by public id."""
-    named = {UUID(public) for golden in goldens for public in golden.qrels}
-    named |= {UUID(golden.must_be_first) for golden in goldens if golden.must_be_first}
-    rows = Document.objects.filter(public_id__in=named).values_list("public_id", "pk")
+    public_ids = {UUID(public) for golden in goldens for public in golden.qrels}
+    public_ids |= {UUID(golden.must_be_first) for golden in goldens if golden.must_be_first}
+    rows = Document.objects.filter(public_id__in=public_ids).values_list("public_id", "pk")
     return {str(public): pk for public, pk in rows}
 
 

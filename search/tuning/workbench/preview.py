@@ -35,8 +35,8 @@ from search.retrieval import Filters
 from search.tuning.workbench.pools import Width, corpus_stamp
 
 SHOWN = 10
-KEPT_SECONDS = 15 * 60
-KEPT_HERE = 32
+CACHE_SECONDS = 15 * 60
+CACHED_HERE = 32
 STAMP_SECONDS = 1  # the library's stamp reads every document, and sliders move often
 RETRY_SECONDS = 30  # until a reranker that failed is asked again
 
@@ -102,7 +102,6 @@ def preview(
     *,
     viewer: Viewer,
     collections: Sequence[str] = (),
-    shown: int = SHOWN,
     configured: Configuration | None = None,
 ) -> Preview:
     """The active and the draft ranking of `text` among what `viewer` may read.
@@ -113,20 +112,22 @@ def preview(
     widths = Width.of(active), Width.of(draft)
     if widths[0].scores_like(widths[1]):
         widths = (widths[0].joined(widths[1]),) * 2
-    kept = [
-        kept_for(text, width, configured, (active, draft), viewer=viewer, collections=collections)
+    sets = [
+        candidates_for(
+            text, width, configured, (active, draft), viewer=viewer, collections=collections
+        )
         for width in dict.fromkeys(widths)
     ]
     rankings = [
-        held.under(profile, configured)
-        for held, profile in zip((kept[0], kept[-1]), (active, draft), strict=True)
+        each.under(profile, configured)
+        for each, profile in zip((sets[0], sets[-1]), (active, draft), strict=True)
     ]
-    sides = _sides(rankings, (active, draft), kept[0], viewer, shown)
-    lacking = {each for held in kept for each in held.found.degraded}
+    sides = _sides(rankings, (active, draft), sets[0], viewer)
+    lacking = {stage for each in sets for stage in each.candidates.degraded}
     if any(each.rerank for each in (active, draft)) and fingerprint_for(active, draft) == "":
         lacking.add(Stage.RERANKER)
     return Preview(
-        kept[0].found.query,
+        sets[0].candidates.query,
         *sides,
         degraded=bool(lacking - {Stage.RERANKER}),
         unread=Stage.RERANKER in lacking,
@@ -136,16 +137,15 @@ def preview(
 def _sides(
     rankings: Sequence[Ranking],
     profiles: Sequence[Profile],
-    kept: Kept,
+    cached: CachedCandidates,
     viewer: Viewer,
-    shown: int,
 ) -> tuple[PreviewedRanking, PreviewedRanking]:
     groups = [each.groups for each in rankings]
-    heads = [each[:shown] for each in groups]
+    heads = [each[:SHOWN] for each in groups]
     both = [*heads[0], *heads[1]]
     # The rows stay: a passage folded now may be the best of its document after the next move.
     results = results_for(
-        both, viewer=viewer, terms=kept.found.terms, cached=kept.rows, mark_folded=True
+        both, viewer=viewer, terms=cached.candidates.terms, cached=cached.rows, mark_folded=True
     )
     by_group = {id(result.group): result for result in results}
     where = [_where(each) for each in groups]
@@ -184,17 +184,17 @@ def _where(groups: Sequence[Group[Hit]]) -> dict[int, tuple[int, Hit]]:
 
 
 @dataclass(slots=True, eq=False)
-class Kept:
+class CachedCandidates:
     """A wide candidate set for one viewer, with the texts and the rankings cached since."""
 
-    found: Candidates
+    candidates: Candidates
     rows: Rows = field(default_factory=dict)
     at: float = field(default_factory=time.monotonic)
     _ranked: tuple[tuple[Profile, Ranking], ...] = ()
 
     @property
     def is_old(self) -> bool:
-        return time.monotonic() - self.at > KEPT_SECONDS
+        return time.monotonic() - self.at > CACHE_SECONDS
 
     def under(self, profile: Profile, configured: Configuration) -> Ranking:
         """The ranking under the profile; the active one is cached, as every move needs it."""
@@ -205,14 +205,16 @@ class Kept:
         return ranked[1]
 
     def _ranking(self, profile: Profile, configured: Configuration) -> Ranking:
-        return ranking_of(self.found, settle(self.found.query, configured, profile), configured)
+        return ranking_of(
+            self.candidates, settle(self.candidates.query, configured, profile), configured
+        )
 
 
 _lock = threading.Lock()
-_held: dict[str, Kept] = {}
+_cached: dict[str, CachedCandidates] = {}
 
 
-def kept_for(
+def candidates_for(
     text: str,
     width: Width,
     configured: Configuration,
@@ -220,47 +222,47 @@ def kept_for(
     *,
     viewer: Viewer,
     collections: Sequence[str] = (),
-) -> Kept:
+) -> CachedCandidates:
     """A wide candidate set for `text` among what `viewer` may read, cached briefly, per viewer.
 
     The reranker's strengths, if the width has them, are of passages likely under `profiles`.
     """
     name = _name(text, width, configured, viewer, collections)
-    kept = _held.get(name)
-    if kept is not None and not kept.is_old:
-        return kept
-    found = cache.get(name)
+    cached = _cached.get(name)
+    if cached is not None and not cached.is_old:
+        return cached
+    candidates = cache.get(name)
     filters = Filters(collections=tuple(collections))
     request = Request(viewer, filters, purpose=Purpose.TUNER)
-    if not isinstance(found, Candidates):
+    if not isinstance(candidates, Candidates):
         query = read_query(text, configured)
         question = Question(query, request, configured)
-        found = find(question, Breadth.everything(width.profile()))
-        if found.degraded:
-            return Kept(found)  # not cached: the model may be back soon
+        candidates = find(question, Breadth.everything(width.profile()))
+        if candidates.degraded:
+            return CachedCandidates(candidates)  # not cached: the model may be back soon
         if width.reranker:
-            found = _read(found, profiles, configured, request)
-        if not found.degraded:
-            cache.set(name, found, KEPT_SECONDS)
-    kept = Kept(found)
-    if found.degraded:
-        kept.at -= KEPT_SECONDS - RETRY_SECONDS
+            candidates = _read(candidates, profiles, configured, request)
+        if not candidates.degraded:
+            cache.set(name, candidates, CACHE_SECONDS)
+    cached = CachedCandidates(candidates)
+    if candidates.degraded:
+        cached.at -= CACHE_SECONDS - RETRY_SECONDS
     with _lock:
-        while name not in _held and len(_held) >= KEPT_HERE:
-            _held.pop(next(iter(_held)))
-        _held[name] = kept
-    return kept
+        while name not in _cached and len(_cached) >= CACHED_HERE:
+            _cached.pop(next(iter(_cached)))
+        _cached[name] = cached
+    return cached
 
 
 def _read(
-    found: Candidates, profiles: Sequence[Profile], configured: Configuration, request: Request
+    candidates: Candidates, profiles: Sequence[Profile], configured: Configuration, request: Request
 ) -> Candidates:
     """The candidates with the reranker's strengths, or named as degraded without them."""
     try:
-        return with_strengths(found, profiles, configured, request)
+        return with_strengths(candidates, profiles, configured, request)
     except RerankerUnavailable as error:
         logger.warning("The preview is not reranked: %s", error)
-        return replace(found, degraded=(Stage.RERANKER,))
+        return replace(candidates, degraded=(Stage.RERANKER,))
 
 
 def _name(
