@@ -179,15 +179,17 @@ class TestPreview:
             return ranking_of(*args)
 
         monkeypatch.setattr("search.tuning.workbench.preview.ranking_of", counting)
-        first = ask(client, "preview", body(client, active, "barometer", **KEYWORDS))
+        asked = body(client, active, "barometer", **KEYWORDS)
+        assert ask(client, "preview", asked).status_code == 200
         assert len(ranked) == 2
         monkeypatch.setattr("search.presentation.results.read_rows", None)
         monkeypatch.setattr("search.tuning.workbench.preview.find", None)
+        with django_assert_max_num_queries(10):
+            ask(client, "preview", asked)
         for change in ({"feedback": "0.1"}, {"fusion": "rrf"}):
             moved = body(client, active, "barometer", **change, **KEYWORDS)
-            with django_assert_max_num_queries(12):  # two validate the changed setting
-                assert ask(client, "preview", moved).status_code == 200
-        assert (first.status_code, len(ranked)) == (200, 4)
+            assert ask(client, "preview", moved).status_code == 200
+        assert len(ranked) == 4
 
     @pytest.mark.parametrize(
         "change",
