@@ -215,5 +215,6 @@ def estimated_tokens(text: str) -> int:
 def passage_tokens(title: str, heading_path: Sequence[str], text: str) -> int:
     """The estimated tokens of a passage as a model reads it: with its title and headings."""
     named = estimated_tokens(title) + sum(1 + estimated_tokens(heading) for heading in heading_path)
-    around = PASSAGE_OVERHEAD + LINE_OVERHEAD * len(text.splitlines())
+    lines = sum(not line.isspace() and line != "" for line in text.splitlines())
+    around = PASSAGE_OVERHEAD + LINE_OVERHEAD * lines
     return around + named + estimated_tokens(text)

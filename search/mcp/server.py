@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, aclosing
 from typing import Annotated, Any, Literal, TypeVar
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 from mcp.server.mcpserver import Context, MCPServer
@@ -55,7 +56,11 @@ Question = Annotated[
 def build(identify: Identify) -> MCPServer[Any]:
     """The server. `identify` returns the caller of a request; it may ask the database."""
     server: MCPServer[Any] = MCPServer(
-        "steelyard", title="Steelyard", instructions=INSTRUCTIONS, subscriptions=False
+        "steelyard",
+        title="Steelyard",
+        version=settings.SPECTACULAR_SETTINGS["VERSION"],
+        instructions=INSTRUCTIONS,
+        subscriptions=False,
     )
     _add_reading(server, identify)
     _add_answering(server, identify)

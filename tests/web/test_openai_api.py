@@ -191,7 +191,7 @@ class TestChat:
             ({"messages": ["x"]}, "messages[0].role"),
             ({"messages": [{"role": [], "content": "x"}]}, "messages[0].role"),
             ({"n": 2}, "n"),
-            ({"tools": [{"type": "function"}]}, "tools"),
+            ({"tools": [{"type": "function"}], "tool_choice": "required"}, "tool_choice"),
             ({"response_format": {"type": "json_object"}}, "response_format"),
             ({"response_format": "json"}, "response_format"),
             ({"stream": "yes"}, "stream"),
@@ -220,7 +220,7 @@ class TestChat:
         [
             {"temperature": 1.5, "top_p": 0.5, "max_tokens": 10, "seed": 1, "user": "u"},
             {"tools": [], "n": 1, "response_format": {"type": "text"}, "stop": ["x"]},
-            {"tools": [{"type": "function"}], "tool_choice": "none", "unknown": {}},
+            {"tools": [{"type": "function"}], "tool_choice": "auto", "unknown": {}},
             {"messages": [{"role": "user", "content": "a\x00 timeout\ud800?"}]},
         ],
         ids=["sampling", "unset", "no tools", "no text"],

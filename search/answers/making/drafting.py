@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ingestion.embedding.protocol import encodable
-from search.answers.checking.splitting import completed, split
+from search.answers.checking.splitting import MARKER, completed, split
 from search.answers.checking.verdicts import check
 from search.answers.domain import (
     NOT_SUPPORTED,
@@ -49,6 +49,11 @@ class Draft:
         return self._parser.dropped
 
     @property
+    def has_words(self) -> bool:
+        """Whether the text is more than spaces and markers."""
+        return re.search(r"\w", MARKER.sub("", self.text)) is not None
+
+    @property
     def is_refusal(self) -> bool:
         return bool(self._refusal) and _spaced(self.text) == self._refusal
 
@@ -84,7 +89,7 @@ class Draft:
         if self.sentences and not _END.search(self.text[: self.sentences[-1].end]):
             self.sentences = self.sentences[:-1]
         self.text = self.text[: self.sentences[-1].end] if self.sentences else ""
-        return bool(self.sentences)
+        return self.has_words
 
     def _may_refuse(self) -> bool:
         short = len(self.text) <= 2 * len(self._refusal)

@@ -12,7 +12,7 @@ stand in.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
@@ -21,7 +21,17 @@ from django.utils.translation import gettext
 
 from common.database import in_thread
 from search.answers import recording
-from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
+from search.answers.domain import (
+    Answered,
+    Begun,
+    Event,
+    Mode,
+    Sentence,
+    Sources,
+    State,
+    Token,
+    Verdict,
+)
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported, without_unsupported
 from search.answers.making.searching import fits_nothing, gather, parts, search, stand_alone, widen
@@ -29,6 +39,7 @@ from search.answers.making.work import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
 
 ESCALATE_BELOW = 0.3  # S4-15
+LEAST_BORNE_OUT = 1 / 3  # of an answer's sentences: below it quotes say more. A guess
 
 
 async def events_of(work: Work) -> AsyncIterator[Event]:
@@ -59,7 +70,7 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
         work.degrade()
         yield Token(work.now.text)
     else:
-        for part in (write_answer, _try_again, _repair, _remove_unsupported):
+        for part in (write_answer, _try_again, _repair, _drop_unsupported):
             async with aclosing(cast("AsyncGenerator[Event]", part(work))) as events:
                 async for event in events:
                     yield event
@@ -171,19 +182,33 @@ async def _repair(work: Work) -> AsyncIterator[Event]:
             yield event
 
 
-async def _remove_unsupported(work: Work) -> AsyncIterator[Event]:
-    """Remove the unsupported sentences, if the profile says so; quotes if no other has a source."""
+async def _drop_unsupported(work: Work) -> AsyncIterator[Event]:
+    """Put quotes in the place of an answer that its sources hardly bear out; in another one, remove
+    the unsupported sentences if the profile says so.
+    """
     now = work.now
-    wrong = unsupported(now.sentences)
-    if not work.parameters.remove_unsupported or not wrong or now.state is not State.DONE:
+    if now.state is not State.DONE or not unsupported(now.sentences):
         return
-    text, sentences = without_unsupported(now.text, now.sentences)
-    if any(each.citations for each in sentences):
-        work.now = replace(now, text=text, sentences=sentences)
-        return
+    if not _is_baseless(now.sentences):
+        if not work.parameters.remove_unsupported:
+            return
+        text, sentences = without_unsupported(now.text, now.sentences)
+        if any(each.citations for each in sentences):
+            work.now = replace(now, text=text, sentences=sentences)
+            return
     yield Sources(now.context)
     for event in await write_quotes(work):
         yield event
     work.note(gettext("No sentence of the model is supported by the sources."))
     if work.now.state is State.DONE:
         work.note(gettext("The sentences below are quoted from them instead."))
+
+
+def _is_baseless(sentences: Sequence[Sentence]) -> bool:
+    """Whether of the sentences that claim something fewer than LEAST_BORNE_OUT are borne out.
+
+    One that cites a passage in other words than its own, or in another language, counts as one.
+    """
+    claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
+    fine = sum(each.verdict is not Verdict.UNSUPPORTED and bool(each.citations) for each in claims)
+    return fine < LEAST_BORNE_OUT * len(claims)

@@ -10,10 +10,10 @@ from operator import or_
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from common.database import in_thread, together
-from ingestion.models import Chunk
+from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search import pipeline
 from search.answers.context import Selection, select
@@ -33,6 +33,8 @@ from search.engine.find import hiding_notes
 from search.errors import SearchError
 from search.pipeline import SearchResponse
 from search.query.parse import clean_text
+
+MOST_LANGUAGES = 3  # of a library, that a question may be searched for in; a guess
 
 
 async def stand_alone(work: Work) -> None:
@@ -105,9 +107,10 @@ async def widen(work: Work) -> bool:
     Returns whether the context has changed.
     """
     work.is_widened = True
-    question, before_widening = work.now.searched_for, work.now.context
+    question, passages = work.now.searched_for, work.now.context.passages
     began, before = time.perf_counter(), work.usage()
-    reply = await work.ask(rewrite_messages(question), "rewrite")
+    languages = await in_thread(lambda: _languages(work.request.viewer))
+    reply = await work.ask(rewrite_messages(question, languages), "rewrite")
     text = _short(read_rewrite(reply, ""))
     work.add_step("rewrite", text, began, before)
     if not work.has_model:
@@ -116,7 +119,14 @@ async def widen(work: Work) -> bool:
     if len(distinct((question, text))) > 1:
         await search(work, (text,))
     await gather(work)
-    return work.now.context != before_widening
+    return work.now.context.passages != passages
+
+
+def _languages(viewer: Viewer) -> list[str]:
+    """The languages of most documents that the viewer may read."""
+    rows = Document.objects.visible_to(viewer).exclude(language="").order_by()
+    counted = rows.values("language").annotate(count=Count("pk")).order_by("-count", "language")
+    return [row["language"] for row in counted[:MOST_LANGUAGES]]
 
 
 def fits_nothing(work: Work) -> bool:

@@ -69,7 +69,7 @@ async def write_answer(work: Work) -> AsyncIterator[Event]:
                     yield event
         for event in _with_draft(work, draft, await off_loop(draft.close, len(draft.text))):
             yield event
-        if not draft.text.strip():
+        if not draft.has_words:
             raise ModelUnavailable("empty", gettext("The language model gave no answer."))
     except ModelUnavailable as error:
         work.failure = error

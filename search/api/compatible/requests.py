@@ -35,8 +35,6 @@ ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function
 MAX_MESSAGES = 2000
 # What a client must not believe to have: the values that mean "not wanted" are accepted.
 _REFUSED: Mapping[str, tuple[Any, ...]] = {
-    "tools": (None, []),
-    "functions": (None, []),
     "logprobs": (None, False),
     "audio": (None,),
     "web_search_options": (None,),
@@ -75,8 +73,12 @@ def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
 def _check_supported(body: Mapping[str, Any]) -> None:
     if body.get("n") not in (None, 1):
         raise BadRequest("There is one answer to a question: leave n at 1.", "n")
+    for name in ("tool_choice", "function_call"):  # agents send tools always: they are ignored
+        if body.get(name) not in (None, "none", "auto"):
+            message = "This API calls no tools: do not force one."
+            raise BadRequest(message, name, "unsupported_parameter")
     for name, unset in _REFUSED.items():
-        if body.get(name) not in unset and body.get("tool_choice") != "none":
+        if body.get(name) not in unset:
             raise BadRequest(
                 f"This API does not support {name}. Leave it out.", name, "unsupported_parameter"
             )

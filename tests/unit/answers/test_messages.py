@@ -200,7 +200,7 @@ def test_what_a_prompt_about_questions_is_given_stands_in_json() -> None:
     assert len(found[1]["content"].splitlines()) == 1
     many = messages.standalone_messages("And then?", [f"Question {n}?" for n in range(50)])
     assert many[1]["content"].count("Question") == messages.EARLIER
-    for each in (messages.rewrite_messages("a\nb"), messages.split_messages("a\nb", 4)):
+    for each in (messages.rewrite_messages("a\nb", ["en"]), messages.split_messages("a\nb", 4)):
         assert each[1]["content"] == '{"question": "a\\nb"}'
 
 
