@@ -72,50 +72,30 @@ def edit(
 
 
 @transaction.atomic
-def publish(profile: AnswerProfile, *, acting_user: User | None, reason: str = "") -> AnswerProfile:
-    """Make a draft the active version. Raises ProfileError, NotPermitted."""
-    _require(acting_user, PUBLISH)
-    before, chosen = profile.locked()
-    if not chosen.is_draft:
-        raise ProfileError(
-            gettext("%(profile)s was published already. Roll back to it instead.")
-            % {"profile": chosen}
-        )
-    return _activate(before, chosen, Action.PUBLISHED, acting_user, reason)
-
-
-@transaction.atomic
-def roll_back(
+def activate(
     profile: AnswerProfile, *, acting_user: User | None, reason: str = ""
 ) -> AnswerProfile:
-    """Make a version active that was active before. Raises ProfileError, NotPermitted."""
-    _require(acting_user, ROLL_BACK)
+    """Publish a draft, or roll back to a version that was active before.
+
+    Raises NotPermitted, and ProfileError for the active version.
+    """
     before, chosen = profile.locked()
-    if chosen.state != State.RETIRED:
-        raise ProfileError(
-            gettext("Cannot roll back to %(profile)s: it is active now or never was.")
-            % {"profile": chosen}
-        )
-    return _activate(before, chosen, Action.ROLLED_BACK, acting_user, reason)
+    permission = PUBLISH if chosen.is_draft else ROLL_BACK
+    if acting_user is not None and not acting_user.has_perm(permission):  # commands have no user
+        raise NotPermitted(gettext("You may not do this. Ask an administrator for the permission."))
+    if chosen.state == State.ACTIVE:
+        raise ProfileError(gettext("%(profile)s is active already.") % {"profile": chosen})
+    action = Action.PUBLISHED if chosen.is_draft else Action.ROLLED_BACK
+    chosen.succeed(before)
+    changes = differences(before, chosen) if before else []
+    _audit(chosen, action, acting_user, reason, changes, replaced=before)
+    return chosen
 
 
 def differences(before: AnswerProfile, after: AnswerProfile) -> list[str]:
     """The fields in which two versions differ, as sentences, without the description."""
     wanted = {name: getattr(after, name) for name in FIELDS if name != "description"}
     return _differences(before, wanted)
-
-
-def _activate(
-    before: AnswerProfile | None,
-    chosen: AnswerProfile,
-    action: str,
-    acting_user: User | None,
-    reason: str,
-) -> AnswerProfile:
-    chosen.succeed(before)
-    changes = differences(before, chosen) if before else []
-    _audit(chosen, action, acting_user, reason, changes, replaced=before)
-    return chosen
 
 
 def _set(draft: AnswerProfile, fields: Mapping[str, object]) -> None:
@@ -139,12 +119,6 @@ def _differences(before: AnswerProfile, fields: Mapping[str, object]) -> list[st
 
 def _shown(value: Any) -> str:
     return Truncator(str(value)).chars(80) or gettext("empty")
-
-
-def _require(user: User | None, permission: str) -> None:
-    """Raise NotPermitted unless the user has the permission; commands act without a user."""
-    if user is not None and not user.has_perm(permission):
-        raise NotPermitted(gettext("You may not do this. Ask an administrator for the permission."))
 
 
 def _audit(

@@ -1,8 +1,8 @@
 """Answers as HTML and as Markdown with links.
 
 An answer's text is written by a model or quoted from documents, and is trusted with nothing: raw
-HTML is text, there are no images, and the only links lead to documents of this site (OWASP AISVS
-7.3.7), so that a document cannot make the answer of its reader call another site.
+HTML is text, there are no images, and the only links are its citations (OWASP AISVS 7.3.7), so that
+a document cannot make the answer of its reader call another site.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 import nh3
-from django.urls import get_script_prefix
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
@@ -41,10 +40,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~])")
 # With the backslash of a quotation, which would escape the entity in its place.
 _ANGLE = re.compile(r"\\?<")
 _FENCE = re.compile(r"`{3}|~{3}")
-_OWN = re.compile(r"documents/([0-9a-f-]{36})/(?:\?chunk=\d{1,9})?(?:#chunk-\d{1,9})?")
 
 _TAGS = {
-    "p", "br", "hr", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h4", "a",
+    "p", "br", "hr", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h4",
     "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 # Longer texts are shown without Markdown: no reader needs it, and parsing takes seconds.
@@ -142,31 +140,18 @@ def _safe(parser: MarkdownIt, text: str) -> str:
     return nh3.clean(
         html,
         tags=_TAGS,
-        attributes={"a": {"href"}, "ol": {"start"}},
-        attribute_filter=_attribute,
+        attributes={"ol": {"start"}},
         url_schemes=set(),
         link_rel=None,
     )
-
-
-def _attribute(tag: str, name: str, value: str) -> str | None:
-    if name == "start":
-        return value if value.isdecimal() else None
-    return value if _is_own(value) else None
-
-
-def _is_own(address: str) -> bool:
-    prefix = get_script_prefix()
-    return address.startswith(prefix) and bool(_OWN.fullmatch(address[len(prefix) :]))
 
 
 @cache
 def _markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
     parser.enable(["table", "strikethrough"])
-    parser.disable(["image", "autolink", "reference", "html_block", "html_inline", "lheading"])
-    parser.validateLink = _is_own  # type: ignore[method-assign,assignment]
-    return parser
+    off = "link image autolink reference html_block html_inline lheading"
+    return parser.disable(off.split())
 
 
 @cache

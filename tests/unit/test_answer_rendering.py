@@ -139,11 +139,6 @@ def test_entities_forge_no_signs(inner: str) -> None:
     assert "<a" not in html
 
 
-def test_a_link_to_an_own_document_stays() -> None:
-    html = html_of(f"[here](/documents/{DOCUMENT}/?chunk=3#chunk-3)")
-    assert f'<a href="/documents/{DOCUMENT}/?chunk=3#chunk-3">here</a>' in html
-
-
 def test_markdown_becomes_html() -> None:
     html = html_of("# Steps\n\n1. **Set** `x`\n2. ~~Wait~~\n\n| a | b |\n|---|---|\n| 1 | 2 |")
     for piece in ("<h4>Steps</h4>", "<ol>", "<strong>Set</strong>", "<code>x</code>", "<td>1</td>"):

@@ -76,13 +76,13 @@ class TestProfiles:
         client.post(change(draft), {**form, "quotes": "1"})
         draft.refresh_from_db()
         assert (draft.version, draft.quotes) == (2, 1)
-        assert "quotes: 3 → 1" in client.get(change(draft, "publish")).content.decode()
+        assert "quotes: 3 → 1" in client.get(change(draft, "activate")).content.decode()
 
-        client.post(change(draft, "publish"), {"reason": "Tried."})
+        client.post(change(draft, "activate"), {"reason": "Tried."})
         assert answering.active_parameters().quotes == 1
         assert shipped().state == AnswerProfile.State.RETIRED
 
-        client.post(change(shipped(), "rollback"), {"reason": "Too short."})
+        client.post(change(shipped(), "activate"), {"reason": "Too short."})
         assert answering.active_parameters().quotes == 3
         history = client.get(change(draft, "history"), follow=True).content.decode()
         assert "Too short." in history
@@ -127,15 +127,13 @@ class TestProfiles:
         editor = staff("editor", "change_answerprofile", "view_answerprofile")
         draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=editor).profile
         with pytest.raises(NotPermitted):
-            publishing.publish(draft, acting_user=editor)
-        assert signed_in(editor).get(change(draft, "publish")).status_code == 403
+            publishing.activate(draft, acting_user=editor)
+        assert signed_in(editor).get(change(draft, "activate")).status_code == 403
 
-    def test_only_drafts_are_published_and_only_retired_ones_restored(self) -> None:
+    def test_the_active_one_is_not_activated_and_settings_are_known(self) -> None:
         draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=None).profile
-        with pytest.raises(ProfileError, match="published already"):
-            publishing.publish(shipped(), acting_user=None)
-        with pytest.raises(ProfileError, match="never was"):
-            publishing.roll_back(draft, acting_user=None)
+        with pytest.raises(ProfileError, match="active already"):
+            publishing.activate(shipped(), acting_user=None)
         with pytest.raises(ProfileError, match="Unknown settings"):
             publishing.edit(draft, {"colour": "red"}, acting_user=None)
 

@@ -122,8 +122,7 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
     def get_urls(self) -> list[URLPattern]:
         return [
             self.own_page("try/", self.try_view, "try"),
-            self.own_page("<int:pk>/publish/", self.publish_view, "publish"),
-            self.own_page("<int:pk>/rollback/", self.rollback_view, "rollback"),
+            self.own_page("<int:pk>/activate/", self.activate_view, "activate"),
             *super().get_urls(),
         ]
 
@@ -195,42 +194,30 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
             ]
         return TemplateResponse(request, "admin/answers/answerprofile/tried.html", context)
 
-    def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what publishing would change, or publish."""
+    def activate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show what publishing or rolling back would change, or do it."""
         profile = self.seen(request, pk)
-        if not request.user.has_perm(publishing.PUBLISH):
+        is_back = not profile.is_draft
+        permission = publishing.ROLL_BACK if is_back else publishing.PUBLISH
+        if not request.user.has_perm(permission):
             raise PermissionDenied
-        done = gettext("%(profile)s is active from the next answer.") % {"profile": profile}
-        return self._activated(request, profile, publishing.publish, done)
-
-    def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what a rollback would change, or roll back."""
-        profile = self.seen(request, pk)
-        if not request.user.has_perm(publishing.ROLL_BACK):
-            raise PermissionDenied
-        done = gettext("%(profile)s is active again from the next answer.") % {"profile": profile}
-        return self._activated(request, profile, publishing.roll_back, done)
-
-    def _activated(
-        self, request: HttpRequest, profile: AnswerProfile, act: Any, done: str
-    ) -> HttpResponse:
         if request.method == "POST":
             reason = request.POST.get("reason", "").strip()
             try:
-                act(profile, acting_user=actor(request), reason=reason)
+                publishing.activate(profile, acting_user=actor(request), reason=reason)
             except (ProfileError, NotPermitted) as error:
                 self.message_user(request, str(error), messages.WARNING)
             else:
-                self.message_user(request, done, messages.SUCCESS)
+                done = gettext("%(profile)s is active from the next answer.")
+                self.message_user(request, done % {"profile": profile}, messages.SUCCESS)
             return redirect("admin:answers_answerprofile_changelist")
         active = publishing.active()
-        is_back = act is publishing.roll_back
         title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")
         context = {
             "profile": profile,
             "active": active,
             "is_back": is_back,
-            "possible": profile.state == profile.State.RETIRED if is_back else profile.is_draft,
+            "possible": profile.state != profile.State.ACTIVE,
             "differences": publishing.differences(active, profile) if active else [],
         }
         template = "answers/answerprofile/activate.html"

@@ -1,10 +1,9 @@
 """A model's text -> tokens and citations, as the text comes. Pure.
 
 Markers become `[1]`, each followed by its citation; numbers of passages that do not exist are
-dropped. Links are reduced to their text and images removed, so that no answer can make a reader's
-program contact a server: a result never contains `](`, nor the definition of a link, nor an HTML
-tag but in a block of code of which every program knows the ends. Before it, `Thoughts` removes
-what some models write ahead of their answer: `<think>...</think>`.
+dropped. No answer can make a reader's program contact a server: a result never contains `](`, which
+links and images need, nor the definition of a link, nor an HTML tag but in a block of code of which
+every program knows the ends.
 """
 
 from __future__ import annotations
@@ -13,13 +12,6 @@ import re
 from collections.abc import Collection, Iterator
 
 from search.answers.domain import Citation, Cited, Token
-from search.answers.generating.markdown import (
-    UNDECIDED,
-    Written,
-    bracket_end,
-    code_span_end,
-    destination_end,
-)
 
 # "1", "1, 2", "1-3", "^1", "Passage 1"
 _NUMBER = r"(?:passages?\s*)?\^?\d{1,9}"
@@ -29,12 +21,107 @@ _WIDE = re.compile(rf"【({_LIST.pattern})(?:†[^】\n]*)?】", re.IGNORECASE)
 _WIDE_MOST = 60
 # A range of more passages than a context has is no citation.
 _RANGE_MOST = 50
-_PLAIN = re.compile(r"[^\s\[!`~\\【]+")
+_BRACKETED = re.compile(rf"\[({_LIST.pattern})\]", re.IGNORECASE)
+_OPEN = re.compile(r"\[[\s\d^,;–—passage-]{0,60}", re.IGNORECASE)  # what may become one
+_PLAIN = re.compile(r"[^\s\[`~\\【]+")
 _SPACES = re.compile(r"[ \t]+")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _FENCE_LINE_MOST = 200
 _CLOSING = re.compile(r" {0,3}[`~]")  # further indented, it closes for some programs only
-_THOUGHT, _THOUGHT_END = "<think>", "</think>"
+_UNDECIDED = -1  # where more text may decide
+# A longer code span is read as text, so that little text is held back.
+_CODE_MOST = 400
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_MARKED = re.compile(r"\s*(?:passages?\s*)?\^?\d[\d\s,;^–—-]*", re.IGNORECASE)
+_TAG_START = re.compile(r"[A-Za-z/!?]")  # after "<"
+# What may stand before a fence or the definition of a link in its line: quotes, lists, indentation.
+_CONTAINER = re.compile(r"[\s>*+\-.)\d]*")
+
+
+def _code_span_end(text: str, run: int, *, is_last: bool) -> int | None:
+    """The offset after the code span that `run` backticks open at the start of `text`."""
+    end = min(len(text), _CODE_MOST)
+    blank = _BLANK_LINE.search(text, 0, end)
+    for closing in re.finditer("`+", text[run:end]):
+        if blank is not None and run + closing.start() > blank.start():
+            return None
+        if run + closing.end() == len(text) and not is_last:
+            return _UNDECIDED
+        if closing.end() - closing.start() == run and run + closing.end() < _CODE_MOST:
+            return run + closing.end()
+    return None if blank is not None or is_last or len(text) >= _CODE_MOST else _UNDECIDED
+
+
+class _Written:
+    """Text as it is written, with the pairs of characters separated that would make a link.
+
+    `](` and, where it could define a link, `]:` get a space between them, as does the beginning of
+    an HTML tag but in code that `has_tags`. Brackets that became a
+    marker only because something between them was removed are closed with a parenthesis.
+    """
+
+    def __init__(self) -> None:
+        self._new: list[str] = []
+        self._last = ""
+        self._line = ""  # the beginning of the current line, up to its first text
+        self._inside: str | None = None  # the text since the last opening bracket
+        self._may_define = True
+
+    @property
+    def at_line_start(self) -> bool:
+        return _CONTAINER.fullmatch(self._line) is not None
+
+    @property
+    def is_line_empty(self) -> bool:
+        return not self._line
+
+    def add(self, text: str, *, is_code: bool = False, has_tags: bool = False) -> None:
+        """Append text."""
+        for part in re.split(r"([\[\]\n<])", text):
+            if part:
+                if self._last == "<" and not has_tags and _TAG_START.match(part):
+                    self._append(" ")
+                self._add(part, is_code)
+
+    def add_marker(self, marker: str) -> None:
+        """Append a citation marker."""
+        self._may_define = self.at_line_start
+        self._append(marker)
+
+    def flushed(self) -> str:
+        """What was added since the last call."""
+        text = "".join(self._new)
+        self._new.clear()
+        return text
+
+    def _add(self, part: str, is_code: bool) -> None:
+        if self._last == "]" and part[0] == "(":
+            self._append(" ")
+        if self._last == "]" and part[0] == ":" and self._may_define:
+            self._append(" ")
+        if part == "]":
+            self._may_define = not is_code or self._opens_line()
+            if not is_code and self._inside is not None and _MARKED.fullmatch(self._inside):
+                part = ")"
+        self._append(part)
+        if part == "[":
+            self._inside = None if is_code else ""
+        elif part == "]" or is_code:
+            self._inside = None
+
+    def _opens_line(self) -> bool:
+        """Whether the line's first text is a bracket."""
+        return self._line.lstrip(" \t>*+-.)0123456789").startswith("[")
+
+    def _append(self, part: str) -> None:
+        self._new.append(part)
+        self._last = part[-1]
+        if part == "\n":
+            self._line = ""
+        elif self.at_line_start:
+            self._line += part
+        if self._inside is not None:
+            self._inside = (self._inside + part)[-60:] if part != "[" else self._inside
 
 
 class MarkerParser:
@@ -51,7 +138,7 @@ class MarkerParser:
         self._fence = ""  # the fence of the open code block
         self._in_line = False  # a line of the code block whose beginning was written
         self._is_sure = True  # no program reads another block of code than this parser
-        self._written = Written()
+        self._written = _Written()
         self._events: list[Token | Cited] = []
 
     def feed(self, piece: str) -> list[Token | Cited]:
@@ -82,8 +169,6 @@ class MarkerParser:
         match pending[0]:
             case "[":
                 return self._bracket(is_last)
-            case "!":
-                return self._image(is_last)
             case "`" | "~":
                 return self._backticks(is_last)
             case "【":
@@ -109,40 +194,14 @@ class MarkerParser:
         return True
 
     def _bracket(self, is_last: bool) -> bool:
-        """A marker, the text of a link, or a bracket that stays."""
-        pending = self._pending
-        end = bracket_end(pending, 0, is_last=is_last)
-        if end == UNDECIDED:
-            return False
-        if end is None:
-            return self._take(1)
-        content = pending[1 : end - 1]
-        after = destination_end(pending, end, is_last=is_last)
-        if after == UNDECIDED:
-            return False
-        if _LIST.fullmatch(content):
-            self._cite(content)
-            self._pending = pending[after or end :]
+        """A marker, or a bracket that stays."""
+        if match := _BRACKETED.match(self._pending):
+            self._cite(match[1])
+            self._pending = self._pending[match.end() :]
             return True
-        if after is None:
-            return self._take(1)
-        self._pending = content + pending[after:]  # the text of the link is read in its place
-        return True
-
-    def _image(self, is_last: bool) -> bool:
-        pending = self._pending
-        if len(pending) == 1 and not is_last:
+        if not is_last and _OPEN.fullmatch(self._pending):
             return False
-        if pending[1:2] != "[":
-            return self._take(1)
-        end = bracket_end(pending, 1, is_last=is_last)
-        after = destination_end(pending, end, is_last=is_last) if end and end > 0 else None
-        if UNDECIDED in (end, after):
-            return False
-        if end is None or after is None or _LIST.fullmatch(pending[2 : end - 1]):
-            return self._take(1)  # "Stop![1]" is an exclamation
-        self._pending = pending[after:]
-        return True
+        return self._take(1)
 
     def _wide(self, is_last: bool) -> bool:
         pending = self._pending
@@ -172,8 +231,8 @@ class MarkerParser:
                 return self._take(len(line) + len(newline), is_code=True)
         if pending[0] == "~":
             return self._take(run)
-        end = code_span_end(pending, run, is_last=is_last)
-        if end == UNDECIDED:
+        end = _code_span_end(pending, run, is_last=is_last)
+        if end == _UNDECIDED:
             return False
         if end and "\n" in pending[:end]:
             self._is_sure = False  # its lines may be blocks
@@ -230,55 +289,3 @@ def _numbers(listed: str, known: frozenset[int]) -> Iterator[int]:
         inner = range(ends[0], ends[-1] + 1)
         is_range = len(ends) == 2 and 0 < len(inner) <= _RANGE_MOST
         yield from inner if is_range and known.intersection(inner) else ends
-
-
-class Thoughts:
-    """Reads a reply in pieces of any size, without the thoughts before the answer.
-
-    `hidden` counts the characters that were removed.
-    Servers with a parser for a model's reasoning send it apart from the content; others leave it
-    at the beginning of the content. Anywhere else the tag is text.
-    """
-
-    def __init__(self) -> None:
-        self.hidden = 0
-        self._pending = ""
-        self._is_open: bool | None = None  # None: not yet decided
-        self._is_over = False
-
-    def feed(self, piece: str) -> str:
-        """The text of the answer that `piece` completes."""
-        if self._is_over:
-            return piece
-        self._pending += piece
-        if self._is_open is None:
-            begun = self._pending.lstrip()
-            if len(begun) < len(_THOUGHT) and _THOUGHT.startswith(begun):
-                return ""
-            self._is_open = begun.startswith(_THOUGHT)
-            if not self._is_open:
-                return self._end(self._pending)
-        if self._is_open:
-            end = self._pending.find(_THOUGHT_END)
-            if end < 0:
-                # What may be the beginning of the closing tag waits.
-                keep = len(_THOUGHT_END) - 1
-                self.hidden += max(0, len(self._pending) - keep)
-                self._pending = self._pending[-keep:]
-                return ""
-            self.hidden += end
-            self._pending, self._is_open = self._pending[end + len(_THOUGHT_END) :], False
-        rest = self._pending.lstrip()
-        self._pending = ""
-        return self._end(rest) if rest else ""
-
-    def close(self) -> str:
-        """The rest, at the end of the reply; thoughts that never ended are none."""
-        rest = "" if self._is_open or self._is_open is False else self._pending
-        self.hidden += len(self._pending) - len(rest)
-        self._pending = ""
-        return rest
-
-    def _end(self, text: str) -> str:
-        self._pending, self._is_over = "", True
-        return text

@@ -1,4 +1,4 @@
-"""The messages that a model is sent, and strict readers of its shorter replies.
+"""The messages that a model is sent, and strict readers of its replies.
 
 Passages are data: each line of their text begins with the passage's number and a bar, in a block
 whose name is drawn for each call. No text can close the block or open another passage.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
 from string import Template
-from typing import Any
 
 from django.utils.translation import get_language_info
 
@@ -184,28 +184,13 @@ def read_verdicts(reply: str, sentences: dict[int, Sentence]) -> dict[int, Verdi
 
     Entries about sentences that were not asked about, and contradictory ones, are left out.
     """
-    try:
-        entries = json.loads(reply)["verdicts"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    verdicts: dict[int, Verdict] = {}
-    contradictory: set[int] = set()
-    for entry in entries if isinstance(entries, list) else []:
-        number, verdict = _entry(entry)
-        if verdict is None or number not in sentences:
-            continue
-        if verdicts.setdefault(number, verdict) is not verdict:
-            contradictory.add(number)
-    return {number: verdict for number, verdict in verdicts.items() if number not in contradictory}
-
-
-def _entry(entry: Any) -> tuple[int, Verdict | None]:
-    if not isinstance(entry, dict):
-        return 0, None
-    number, supported = entry.get("id"), entry.get("supported")
-    if type(number) is not int or not isinstance(supported, bool):
-        return 0, None
-    return number, Verdict.SUPPORTED if supported else Verdict.UNSUPPORTED
+    rows = _object(reply).get("verdicts")
+    verdicts: dict[int, set[Verdict]] = defaultdict(set)
+    for row in rows if isinstance(rows, list) else []:
+        match row:
+            case {"id": int(number), "supported": bool(is_supported)} if number in sentences:
+                verdicts[number].add(Verdict.SUPPORTED if is_supported else Verdict.UNSUPPORTED)
+    return {number: each.pop() for number, each in verdicts.items() if len(each) == 1}
 
 
 def passages_block(passages: Sequence[Passage], fence: str) -> str:
@@ -270,3 +255,40 @@ def _object(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+_THOUGHT, _THOUGHT_END = "<think>", "</think>"
+
+
+class Thoughts:
+    """Reads a reply in pieces of any size, without the thoughts before the answer.
+
+    `hidden` counts the characters that were removed. Servers with a parser for a model's reasoning
+    send it apart from the content; others leave it at the beginning. Anywhere else the tag is text.
+    """
+
+    def __init__(self) -> None:
+        self.hidden = 0
+        self._pending = ""
+        self._is_over = False
+
+    def feed(self, piece: str) -> str:
+        """The text of the answer that `piece` completes."""
+        if self._is_over:
+            return piece
+        self._pending = (self._pending + piece).lstrip()
+        if not self._pending.startswith(_THOUGHT):
+            self._is_over = not _THOUGHT.startswith(self._pending)
+            return self._pending if self._is_over else ""
+        end = self._pending.find(_THOUGHT_END, max(0, self.hidden - len(_THOUGHT_END)))
+        if end < 0:
+            self.hidden = len(self._pending)
+            return ""
+        self.hidden = end + len(_THOUGHT_END)
+        rest = self._pending[self.hidden :].lstrip()
+        self._is_over = bool(rest)
+        return rest
+
+    def close(self) -> str:
+        """The rest, at the end of the reply; thoughts that never ended are none."""
+        return "" if self._is_over or self._pending.startswith(_THOUGHT) else self._pending

@@ -15,7 +15,7 @@ import httpx2
 
 from common.guarded import retry_after
 from search.answers.domain import Usage
-from search.answers.generating.markers import Thoughts
+from search.answers.generating.messages import Thoughts
 from search.answers.generating.server import (
     Server,
     refused_by,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from search.answers.making.followups import content_words, follows_up, joined, rarest
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import AnswerParameters
-from search.answers.making.followups import content_words, follows_up, joined, rarest
 from search.answers.making.searching import distinct, limited
+from search.answers.words import content_words, follows_up, joined, rarest
 from search.domain import QueryClass
 from search.query import parse
 

@@ -56,19 +56,15 @@ CASES: list[tuple[str, str, list[int]]] = [
     ("【注】", "【注】", []),
     ("<b>bold</b> 1 < 2", "< b>bold< /b> 1 < 2", []),
     # tags stay in a block of code that every program reads as one
-    ("`<b>` <![i](u)img>", "`< b>` < img>", []),
+    ("`<b>` <img>", "`< b>` < img>", []),
     ("```html\n<b>\n```\n<b>", "```html\n<b>\n```\n< b>", []),
     ("> ```\n<b>\n```", "> ```\n< b>\n```", []),
     ("```\n    ```\n```\n<b>", "```\n    ```\n```\n< b>", []),
     ("~~~\r~~~\r<b>", "~~~~~~< b>", []),
-    # links lose their destination, images disappear
-    ("the [manual](https://example.org/?q=secret) says", "the manual says", []),
-    ("[1](https://example.org)", "[1]", [1]),
-    ("[**bold** `a[1]`](<http://e> 'title')", "**bold** `a[1]`", []),
-    ("a ![pixel](http://evil.example/p.png?q=1) b", "a  b", []),
-    ("[![i](http://evil)](http://evil) b", " b", []),
-    ("[![x]](u)(http://evil)", "", []),
-    ("[a]![i](x)(http://evil)", "[a] (http://evil)", []),
+    # no program reads a link or an image
+    ("the [manual](https://example.org) says", "the [manual] (https://example.org) says", []),
+    ("[1](https://example.org)", "[1] (https://example.org)", [1]),
+    ("a ![pixel](http://evil.example/p.png)", "a ![pixel] (http://evil.example/p.png)", []),
     ("[see](page 3 of it)", "[see] (page 3 of it)", []),
     ("[a][1]\n\n[1]: http://evil", "[a][1]\n\n[1] : http://evil", [1, 1]),
     ("> - [a]: http://evil", "> - [a] : http://evil", []),
@@ -96,10 +92,8 @@ def test_what_becomes_of_a_text(text: str, wanted: str, cited: list[int]) -> Non
         ("So it is [0] [99999].", "So it is.", [], 2),
         ("So it is [4-6].", "So it is [4][5].", [4, 5], 1),
         ("Since [1990-2024] it is.", "Since it is.", [], 2),
-        ("[9](http://evil)", "", [], 1),
         # what remains around a dropped marker must not become one
         ("[[9]7]", "[7)", [], 1),
-        ("[7![a](b)7] [7[,](u)7]", "[77) [7,7)", [], 0),
     ],
 )
 def test_markers_of_passages_that_do_not_exist_are_dropped(
@@ -115,14 +109,13 @@ def test_text_is_sent_at_once_and_half_a_marker_never() -> None:
         "".join(event.text for event in parser.feed(piece) if isinstance(event, Token))
         for piece in ("It closes", " after", " 30 s", " [", "1", "]", ". Then", " ")
     ]
-    # A space waits, since it would disappear with a marker that is dropped, and a bracket for the
-    # character that tells whether it is a link.
-    assert sent == ["It closes", " after", " 30 s", "", "", "", " [1]. Then", ""]
+    # A space waits, since it would disappear with a marker that is dropped.
+    assert sent == ["It closes", " after", " 30 s", "", "", " [1]", ". Then", ""]
 
 
 def test_little_is_held_back() -> None:
     """A bracket, a code span or a link that never ends does not stop the stream."""
-    for opening in ("[", "`", "[a](", "![a](", "【", "```"):
+    for opening in ("[", "`", "【", "```"):
         parser = MarkerParser(KNOWN)
         events = parser.feed(opening + "word " * 1_000)
         text = "".join(event.text for event in events if isinstance(event, Token))
@@ -155,7 +148,6 @@ def test_the_pieces_do_not_matter(text: str, cuts: list[int]) -> None:
 
 @given(MARKDOWN)
 @example("[[9]7]")
-@example("[a]![i](x)(http://e)")
 def test_the_result_has_no_live_link_and_no_uncited_marker(text: str) -> None:
     """Law: no link, no image, no definition; each marker in the text is one of the citations."""
     result, cited, _ = read([text])
