@@ -58,7 +58,7 @@ def build(identify: Identify) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "steelyard",
         title="Steelyard",
-        version=settings.SPECTACULAR_SETTINGS["VERSION"],
+        version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
         instructions=INSTRUCTIONS,
         subscriptions=False,
     )

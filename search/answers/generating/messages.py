@@ -276,19 +276,21 @@ class Thoughts:
         """The text of the answer that `piece` completes."""
         if self._is_over:
             return piece
-        self._pending = (self._pending + piece).lstrip()
-        if not self._pending.startswith(_THOUGHT):
-            self._is_over = not _THOUGHT.startswith(self._pending)
+        self._pending += piece
+        begun = self._pending.lstrip()
+        if not begun.startswith(_THOUGHT):
+            self._is_over = not _THOUGHT.startswith(begun)
             return self._pending if self._is_over else ""
-        end = self._pending.find(_THOUGHT_END, max(0, self.hidden - len(_THOUGHT_END)))
+        end = begun.find(_THOUGHT_END, max(0, self.hidden - len(_THOUGHT_END)))
         if end < 0:
-            self.hidden = len(self._pending)
+            self.hidden = len(begun)
             return ""
         self.hidden = end + len(_THOUGHT_END)
-        rest = self._pending[self.hidden :].lstrip()
+        rest = begun[self.hidden :].lstrip()
         self._is_over = bool(rest)
         return rest
 
     def close(self) -> str:
         """The rest, at the end of the reply; thoughts that never ended are none."""
-        return "" if self._is_over or self._pending.startswith(_THOUGHT) else self._pending
+        is_thought = self._pending.lstrip().startswith(_THOUGHT)
+        return "" if self._is_over or is_thought else self._pending
