@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from search.answers.making.followups import content_words, follows_up, joined, rarest
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import AnswerParameters
