@@ -27,7 +27,7 @@ def main() -> None:
 
     command = sys.argv[1] if len(sys.argv) > 1 else "help"
     if command not in WITHOUT_SERVERS and "--help" not in sys.argv:
-        from kbsite.servers import ensure_servers
+        from kbsite.embedded import ensure_servers
 
         ensure_servers()
     execute_from_command_line(sys.argv)

@@ -58,7 +58,7 @@ def build(size: int) -> None:
 
     from benchmarks import corpus
     from ingestion.models import Chunk
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     ensure_servers()
     call_command("migrate", verbosity=0)

@@ -82,7 +82,7 @@ def _set_up(chunks: int) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     ensure_servers()
     call_command("migrate", verbosity=0)

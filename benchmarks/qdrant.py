@@ -39,7 +39,7 @@ def main() -> None:
     folder = var / "qdrant"
     os.environ["STEELYARD_VAR"] = str(var)
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
-    os.environ["QDRANT_URL"] = f"edge:{folder}"
+    os.environ["QDRANT_URL"] = "http://in-this-process"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
     import django
 
@@ -48,16 +48,19 @@ def main() -> None:
     from django.core.management import call_command
     from django.db import connections
 
-    from kbsite.servers import ensure_servers
-    from search.parts.qdrant.engines import engine
+    from benchmarks.qdrant_edge import EdgeEngine
+    from kbsite.embedded import ensure_servers
+    from search.parts.qdrant import engines
 
+    edge = EdgeEngine(folder)
+    engines._engine = lambda url, process: edge  # type: ignore[assignment, return-value]
     ensure_servers()
     call_command("migrate", verbosity=0)
     _fill_postgres(arguments.chunks)
     if arguments.refill or not _is_filled(folder, arguments.chunks):
         _fill_engine(folder)
     _compare(arguments.queries, arguments.rounds)
-    engine().close()  # type: ignore[attr-defined]  # what it replaced goes only now
+    edge.close()  # what it replaced goes only now
     _print_sizes(folder, arguments.chunks)
     connections.close_all()
     settings.EMBEDDED.stop()

@@ -79,7 +79,7 @@ def build(size: int) -> None:
     set_up(ROOT / "var" / "bench" / str(size))
     from django.core.management import call_command
 
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     ensure_servers()
     call_command("migrate", verbosity=0)

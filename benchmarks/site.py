@@ -33,7 +33,7 @@ def site(name: str, library: str = "") -> Iterator[Path]:
     from django.conf import settings
     from django.core.management import call_command
 
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     logging.getLogger("ingestion.events").setLevel(logging.WARNING)  # a line for each upload
     settings.EMBEDDED.stop()  # what a killed run left behind

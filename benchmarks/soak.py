@@ -64,7 +64,7 @@ def _set_up() -> None:
 def _soak(arguments: argparse.Namespace) -> None:
     from django.core.management import call_command
 
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
     from search.tuning.installing import install_presets as install
 
     ensure_servers()

@@ -21,6 +21,9 @@ T = TypeVar("T")
 # For the check of a connection, which takes a server no time. A guess: many round trips over any
 # network, and two of them within the patience of a reader.
 CHECK_SECONDS = 0.4
+# Seconds to wait for the database, with time left to answer 503 within two. Guesses.
+READERS_PATIENCE = 1.5
+patience = 10.0  # of this process, of workers and commands; the web server's has READERS_PATIENCE
 
 
 class Checked(psycopg.Connection[Any]):

@@ -55,7 +55,6 @@ class Occasion(StrEnum):
     DOCTOR = "doctor"
     SETTINGS = "every command: contacts nothing"
     DEPLOYMENT = "check --deploy: contacts nothing"
-    CHECK = "the command check alone"
     ROWS = "migrate, check --database"
     DEPLOYED_ROWS = "check --deploy --database"
 

@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import beat_init, celeryd_init, worker_ready
 from kombu.transport import redis
 
-from kbsite.operations.monitoring import instrumentation  # noqa: F401 -- connects its receivers of signals
+from kbsite.operations import instrumentation  # noqa: F401 -- connects its receivers of signals
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ app.autodiscover_tasks()
 @beat_init.connect
 def start_servers(**_signal: Any) -> None:
     """Start the embedded servers before a worker or beat first connects to its broker."""
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     ensure_servers()
 

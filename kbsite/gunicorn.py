@@ -50,7 +50,7 @@ keepalive = 5
 accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
 if os.environ.get("LOG_FORMAT") == "json":
-    from kbsite.operations.monitoring.logs import gunicorn_logging
+    from kbsite.operations.logs import gunicorn_logging
 
     logconfig_dict = gunicorn_logging()
 # It would be created in the home directory, which a service account may lack.

@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path
 
 from common.api.requests import Rank, states
-from kbsite.operations.monitoring.endpoints import health, metrics
+from kbsite.operations.endpoints import health, metrics
 from kbsite.sign_in import SignIn, callback, login
 from search.api.urls import compatible
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.db.models.signals import post_delete, post_save
+from django.utils.translation import gettext_lazy as _
+
+
+class QdrantConfig(AppConfig):
+    """The part “qdrant”: its tables are there on every site."""
+
+    name = "search.parts.qdrant"
+    label = "qdrant"
+    verbose_name = _("Qdrant")
 
 
 class SearchConfig(AppConfig):
+    default = True
     name = "search"
 
     def ready(self) -> None:

@@ -17,7 +17,6 @@ from dataclasses import replace
 from django.conf import settings
 
 from common.observing import metrics
-from common.observing.tracing import span
 from ingestion.models.library import Viewer
 from search.engine.configuration import Configuration, current
 from search.engine.find import breadths_of, find, scope_of
@@ -81,8 +80,7 @@ def search(
         visitor=visitor,
         purpose=purpose,
     )
-    with span("search"):
-        return _served(text, request, configuration or current())
+    return _served(text, request, configuration or current())
 
 
 def _answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:

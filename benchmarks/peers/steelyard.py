@@ -35,7 +35,7 @@ def prepare(name: str, folder: Path, queries: int) -> None:
     set_up(site_of(folder))
     from django.core.management import call_command
 
-    from kbsite.servers import ensure_servers
+    from kbsite.embedded import ensure_servers
 
     logging.getLogger("ingestion.events").setLevel(logging.WARNING)  # a line for each upload
     ensure_servers()
@@ -161,7 +161,7 @@ class Searcher:
         set_up(site or site_of(folder))
         from benchmarks.processes import postmaster
         from kbsite.apps import spare_collections
-        from kbsite.servers import ensure_servers
+        from kbsite.embedded import ensure_servers
 
         ensure_servers()
         self._passages: dict[int, str] = {}

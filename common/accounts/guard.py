@@ -14,6 +14,8 @@ import math
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from axes.backends import AxesStandaloneBackend
@@ -25,8 +27,6 @@ from django.core import signing
 from django.core.management.base import CommandError
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
-
-from common.addresses import address_of, network_of
 
 DEVICE_COOKIE = "steelyard_device"
 DEVICE_SECONDS = 365 * 24 * 3600  # a guess: people come back within a year
@@ -147,3 +147,31 @@ class GuardedBackend(AxesStandaloneBackend):  # type: ignore[misc]
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         if request is not None:
             super().authenticate(request, **credentials)
+
+
+def address_of(request: HttpRequest) -> str:
+    """The client's address; behind NUM_PROXIES proxies, the one that the first of them saw."""
+    proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
+    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
+    direct = str(request.META.get("REMOTE_ADDR", ""))
+    if not proxies or not forwarded:
+        return direct
+    addresses = [address.strip() for address in forwarded.split(",")]
+    return addresses[-min(proxies, len(addresses))]
+
+
+def network_of(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address; without the port of some proxies."""
+    host = address
+    if address.startswith("["):
+        host = address[1:].partition("]")[0]
+    elif address.count(":") == 1:
+        host = address.partition(":")[0]
+    with suppress(ValueError):
+        parsed = ip_address(host.partition("%")[0])
+        if not isinstance(parsed, IPv6Address):
+            return str(parsed)
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed, 64), strict=False))
+    return host

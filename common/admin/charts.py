@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
-from django.utils import timezone
 from django.utils.translation import gettext
 
 # unfold's script reads the theme's colours.
 ACCENT, PLAIN = "var(--color-primary-600)", "var(--color-base-400)"
-FAINT = "rgba(128, 128, 128, 0.2)"
 TEXT = "#7c7c7c"  # readable on the light and on the dark theme
 
 
@@ -28,20 +26,18 @@ class Series:
     values: Sequence[Any]
     colour: str = ACCENT
     is_dashed: bool = False
-    # Chart.js fills the area down to this other series: "+1" is the next one.
-    fills_to: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
             "label": self.label,
             "data": list(self.values),
             "borderColor": self.colour,
-            "backgroundColor": FAINT if self.fills_to else self.colour,
+            "backgroundColor": self.colour,
             "borderDash": [4, 4] if self.is_dashed else [],
             "borderWidth": 2,
             "pointRadius": 0 if len(self.values) > 1 else 3,
             "pointHitRadius": 8,
-            "fill": self.fills_to or False,
+            "fill": False,
         }
 
 
@@ -152,49 +148,3 @@ def _summary(title: str, rows: Sequence[tuple[str, str]], values: Sequence[float
         "day": day,
         "latest": figures[-1][2],
     }
-
-
-def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> Chart | None:
-    """A chart of the analyses that have an interval; None for fewer than two of them.
-
-    `split`: values are differences, and "no difference" is 0; otherwise shares, and it is 1/2.
-    """
-    looks = [look for look in history if look["low"] is not None]
-    if len(looks) < 2:
-        return None
-    middle = 0.0 if split else 0.5
-    # The first intervals are so wide that they would dwarf the others: they are clipped.
-    settled = looks[len(looks) // 4 or 1 :]
-    reach: float = max(
-        0.02, *(max(abs(look["low"] - middle), abs(look["high"] - middle)) for look in settled)
-    )
-    title = gettext("B's lead over A") if split else gettext("Share of preferences for B")
-    rows = [_look(look, split=split) for look in looks]
-    return Chart(
-        title,
-        (
-            Series(gettext("95% interval"), [look["high"] for look in looks], FAINT, fills_to="+1"),
-            Series(gettext("Lower bound"), [look["low"] for look in looks], FAINT),
-            Series(title, [look["value"] for look in looks]),
-            Series(gettext("No difference"), [middle] * len(looks), PLAIN, is_dashed=True),
-        ),
-        gettext("%(title)s: %(value)s at the latest analysis, %(interval)s.")
-        % {"title": title, "value": rows[-1][2], "interval": rows[-1][3]},
-        (gettext("Analysis"), gettext("Visitors"), title, gettext("Interval")),
-        tuple(reversed(rows)),
-        labels=tuple(row[0] for row in rows),
-        y_axis={"min": middle - reach, "max": middle + reach},
-    )
-
-
-def _look(look: Mapping[str, Any], *, split: bool) -> tuple[str, str, str, str]:
-    """An analysis as a row: its time, its visitors, its value, its interval."""
-
-    def text(value: float) -> str:
-        return f"{100 * value:+.1f} points" if split else f"{100 * value:.0f}%"
-
-    when = timezone.localtime(datetime.fromisoformat(look["at"]))
-    interval = gettext("%(low)s to %(high)s") % {
-        "low": text(look["low"]), "high": text(look["high"]),
-    }  # fmt: skip
-    return f"{when:%Y-%m-%d %H:%M}", str(look["visitors"]), text(look["value"]), interval

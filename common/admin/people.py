@@ -14,7 +14,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -42,8 +42,6 @@ SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
 SIGN_IN_FIELDS = ("username", "email")
 # With these, a member of staff could switch off somebody who may more than they.
 ACCESS_FIELDS = ("is_active", "is_staff")
-
-MOST_SHOWN = 160  # characters of an event's details in the list
 
 
 class KeptOthers:
@@ -170,9 +168,7 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
         if request is not None and field is not None and db_field.name == "permissions":
             mine = rights.permissions_to_give(actor(request))
-            field.queryset = Permission.objects.select_related("content_type").filter(
-                pk__in=mine.values("pk")
-            )
+            field.queryset = mine.select_related("content_type")
         return field
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -194,17 +190,21 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
         return rights.groups_to_give(actor(request)).filter(pk=key).exists()
 
 
-class RemovedBySuperusers(ReadOnly):
+class OfUsers:
+    """A ModelAdmin mixin for a list of rows that each have a user, and no page of their own."""
+
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields: tuple[str, ...] = ("user__username",)
+
+
+class RemovedBySuperusers(OfUsers, ReadOnly):
     """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def has_module_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.is_active and bool(request.user.is_superuser)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+    has_view_permission = has_delete_permission = has_module_permission
 
 
 @admin.register(Authenticator)
@@ -214,9 +214,6 @@ class AuthenticatorAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
     empty_text = "Nobody has a second factor. People add one on their page, under Second factor."
     counted_as = ("second factor", "second factors")
     list_display = ("user", "type", "created_at", "last_used_at")
-    list_display_links = None
-    list_select_related = ("user",)
-    search_fields = ("user__username",)
     fields = ("user", "type", "created_at", "last_used_at")
 
 
@@ -227,9 +224,6 @@ class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
     empty_text = "Nobody signs in with a provider."
     counted_as = ("sign-on", "sign-ons")
     list_display = ("user", "provider", "last_login", "date_joined")
-    list_display_links = None
-    list_select_related = ("user",)
-    search_fields = ("user__username",)
     fields = ("user", "provider", "uid", "last_login", "date_joined")
 
 
@@ -240,7 +234,6 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
     empty_text = "Nothing was noted yet."
     counted_as = ("event", "events")
     list_display = ("at", "kind", "username", "subject", "address", "told")
-    list_display_links = None
     list_filter = ("kind",)
     search_fields = ("username", "subject", "address")
     date_hierarchy = "at"
@@ -250,7 +243,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
     @admin.display(description="details")
     def told(self, event: Event) -> str:
         whole = json.dumps(event.details, ensure_ascii=False) if event.details else "-"
-        return Truncator(whole).chars(MOST_SHOWN)  # the export has it all
+        return Truncator(whole).chars(160)  # the export has it all
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -263,23 +256,18 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
         if not self.has_view_permission(request):
             raise PermissionDenied
         record(Kind.EXPORTED, subject="audit trail", request=request)
-        name = f"steelyard-audit-{timezone.localdate()}.jsonl"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        name = f'filename="steelyard-audit-{timezone.localdate()}.jsonl"'
+        headers = {"Content-Disposition": f"attachment; {name}"}
         return StreamingHttpResponse(lines(), content_type="application/x-ndjson", headers=headers)
 
 
 @admin.register(AuthToken)
-class AuthTokenAdmin(ModelAdmin):  # type: ignore[misc]
+class AuthTokenAdmin(OfUsers, ReadOnly, ModelAdmin):  # type: ignore[misc]
     """API tokens, to be revoked. The key itself is shown once, when it is created."""
 
-    empty_text = (
-        "Nobody has an API token. People get one with their password from POST /api/v1/auth/token/."
-    )
+    empty_text = "Nobody has an API token. People make them on the page /me/tokens/."
     counted_as = ("API token", "API tokens")
     list_display = ("user", "state", "created", "expiry")
-    list_display_links = None
-    list_select_related = ("user",)
-    search_fields = ("user__username",)
     ordering = ("-created",)
 
     @display(description="state", label={"valid": "success", "expired": "danger"})
@@ -287,11 +275,8 @@ class AuthTokenAdmin(ModelAdmin):  # type: ignore[misc]
         expired = token.expiry is not None and token.expiry < timezone.now()
         return ("expired", "Expired") if expired else ("valid", "Valid")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(ModelAdmin.has_delete_permission(self, request, obj))
 
     def get_actions(self, request: HttpRequest) -> Any:
         actions = super().get_actions(request)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from django.conf import settings
+from django.http import HttpRequest
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
@@ -78,7 +79,7 @@ def read_body(request: Request, form: type[Form], **options: Any) -> Form:
     return _checked(form(data=request.data, **options))
 
 
-def actor(request: Request) -> User:
+def actor(request: Request | HttpRequest) -> User:
     """The signed-in user, for a view that requires one."""
     return cast("User", request.user)
 

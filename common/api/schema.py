@@ -23,91 +23,20 @@ ERROR_SCHEMA: dict[str, Any] = {
     },
 }
 
-# In the order of the documentation, and grouped as there.
-TAGS = {
-    "search": "Passages that match a question",
-    "searches": "What was done with the results of a search",
-    "answers": "Answers to questions, with their sources",
-    "threads": "Conversations",
-    "auth": "Tokens",
-    "collections": "Collections and their export",
-    "documents": "Documents: uploads, versions, passages, hand edits",
-    "imports": "Imports of many files or pages",
-    "watched-folders": "Folders that collections mirror",
-    "concepts": "Characteristic phrases of documents",
-    "pins": "Documents pinned to a question",
-    "hides": "Documents hidden from questions",
-    "synonyms": "Words of one meaning",
-    "classifier-rules": "Rules that classify questions",
-    "scope-profiles": "Profiles of collections and document types",
-    "profiles": "Search profiles: weights and settings",
-    "publications": "Attempts to publish a profile",
-    "rollback": "Return to an earlier profile",
-    "profile-changes": "The audit of profiles",
-    "golden-queries": "Questions with judged documents",
-    "judgements": "Grades of documents as answers",
-    "runs": "Measurements of profiles",
-    "experiments": "Comparisons of two profiles by what searchers do",
-}
-
-# Status -> its description, and the code and message of an example.
-ERRORS: dict[int, tuple[str, str, str]] = {
-    400: ("The request is not valid.", "invalid", "page: A valid integer is required."),
-    401: (
-        "The request needs a user.",
-        "not_authenticated",
-        "Sign in, or send a token in the header `Authorization: Token ...`.",
-    ),
-    403: (
-        "The user may not do this.",
-        "permission_denied",
-        "You do not have permission to perform this action.",
-    ),
-    404: (
-        "Not found, or the user may not see it.",
-        "not_found",
-        "There is nothing at this address, or you may not see it.",
-    ),
-    405: (
-        "The row does not take this method.",
-        "method_not_allowed",
-        "Method “PATCH” not allowed.",
-    ),
-    409: (
-        "The row's state does not allow this.",
-        "conflict",
-        "The document has not failed: there is nothing to retry.",
-    ),
-    413: (
-        "The body or its file is too large.",
-        "file_too_large",
-        "The file is larger than 200 MB. Split it, or raise MAX_UPLOAD_MB.",
-    ),
-    415: (
-        "The body has a media type that is not read here.",
-        "unsupported_media_type",
-        "Unsupported media type “text/plain” in request.",
-    ),
-    422: (
-        "The Idempotency-Key was sent with another request.",
-        "idempotency_key_reused",
-        "This Idempotency-Key was sent with another request. Choose a new key for each upload.",
-    ),
-    429: (
-        "Too many requests; the header Retry-After says when to try again.",
-        "throttled",
-        "Too many requests. Try again in 12 s.",
-    ),
-    503: (
-        "A required service is not available.",
-        "no_active_profile",
-        "No search profile is active. Publish one in the admin under Search profiles.",
-    ),
-    507: (
-        "The disk is full.",
-        "not_stored",
-        "The file could not be stored: the disk is full. Tell an administrator.",
-    ),
+# What each error status of an operation means.
+ERRORS = {
+    400: "The request is not valid.",
+    401: "The request needs a user.",
+    403: "The user may not do this.",
+    404: "Not found, or the user may not see it.",
+    405: "The row does not take this method.",
+    409: "The row's state does not allow this.",
+    413: "The body or its file is too large.",
+    415: "The body has a media type that is not read here.",
+    422: "The Idempotency-Key was sent with another request.",
+    429: "Too many requests; the header Retry-After says when to try again.",
+    503: "A required service is not available.",
+    507: "The disk is full.",
 }
 
 _TITLES = {
@@ -202,14 +131,9 @@ class Schema(AutoSchema):
 
 
 def error_response(status: int) -> dict[str, Any]:
-    """The schema of an error response, with an example."""
-    description, code, message = ERRORS[status]
-    example = {"code": code, "message": message, "details": {}}
-    content = {
-        "schema": {"$ref": "#/components/schemas/Error"},
-        "examples": {code: {"value": example}},
-    }
-    return {"description": description, "content": {"application/json": content}}
+    """The schema of an error response."""
+    content = {"schema": {"$ref": "#/components/schemas/Error"}}
+    return {"description": ERRORS[status], "content": {"application/json": content}}
 
 
 def add_error_component(
@@ -217,10 +141,4 @@ def add_error_component(
 ) -> dict[str, Any]:
     """Add the component that all errors reference to the schema; return the schema."""
     result["components"].setdefault("schemas", {})["Error"] = ERROR_SCHEMA
-    return result
-
-
-def add_tags(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Name and describe the groups of operations, in their order."""
-    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     return result

@@ -11,7 +11,7 @@ from django_filters import filters
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from rest_framework import mixins, serializers, status
 from rest_framework.generics import get_object_or_404
-from rest_framework.pagination import BasePagination
+from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -78,12 +78,13 @@ class PageParameters(Parameters):
     )
 
 
-class Pages(BasePagination):
+class Pages(PageNumberPagination):
     """Pages with their number and the total. Two queries: the count and the page."""
 
     names = ("page", "page_size")
+    page_size_query_param = "page_size"
     total = 0
-    page = 1
+    number = 1
     page_size = DEFAULT_PAGE_SIZE
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
@@ -91,34 +92,22 @@ class Pages(BasePagination):
         values = {name: query[name] for name in self.names if name in query}
         parameters = PageParameters(data=values)
         parameters.is_valid(raise_exception=True)
-        self.page = parameters.validated_data["page"]
+        self.number = parameters.validated_data["page"]
         self.page_size = parameters.validated_data["page_size"]
         self.total = queryset.count()
-        first = (self.page - 1) * self.page_size
+        first = (self.number - 1) * self.page_size
         return list(queryset[first : first + self.page_size])
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
             {
                 "total": self.total,
-                "page": self.page,
+                "page": self.number,
                 "pages": max(1, -(-self.total // self.page_size)),
                 "page_size": self.page_size,
                 "results": data,
             }
         )
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        sizes = {"page": (1, MAX_PAGE), "page_size": (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)}
-        return [
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "schema": {"type": "integer", "minimum": 1, "maximum": most, "default": default},
-            }
-            for name, (default, most) in sizes.items()
-        ]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1}

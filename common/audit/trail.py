@@ -29,8 +29,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from knox.models import AuthToken
 
+from common.accounts.guard import address_of
 from common.accounts.models import TokenGrant, User
-from common.addresses import address_of
 from common.audit.models import Event, Kind
 
 AT_ONCE = 1_000
@@ -79,27 +79,18 @@ def register(model: type[Model], entry: Entry, *related: str, at: str = "at") ->
     _LOGS.append((model, at, entry, related))
 
 
-def lines(*, since: datetime | None = None, until: datetime | None = None) -> Iterator[str]:
-    """The entries from `since` until before `until`, one JSON object a line, the oldest first."""
-    logs = (_entries(*log, since, until) for log in _LOGS)
+def lines() -> Iterator[str]:
+    """The entries, one JSON object a line, the oldest first."""
+    logs = (_entries(*log) for log in _LOGS)
     for one in heapq.merge(*logs, key=itemgetter("at")):
         entry = {**one, "at": one["at"].isoformat()}
         yield json.dumps(entry, ensure_ascii=False, default=str) + "\n"
 
 
 def _entries(
-    model: type[Model],
-    at: str,
-    entry: Entry,
-    related: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
+    model: type[Model], at: str, entry: Entry, related: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     rows: Any = model._default_manager.select_related("user", *related).order_by(at, "pk")
-    if since is not None:
-        rows = rows.filter(**{f"{at}__gte": since})
-    if until is not None:
-        rows = rows.filter(**{f"{at}__lt": until})
     for row in rows.iterator(AT_ONCE):
         facts = {"user": row.user.get_username() if row.user else "", "address": "", **entry(row)}
         order = ("kind", "user", "address", "subject", "details")

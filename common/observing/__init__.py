@@ -2,5 +2,5 @@
 
 metrics    the counters and histograms of every process
 processes  where they are kept, so that one scrape shows all processes of a machine
-tracing    ids that connect log lines, and spans of a trace
+ids        they connect the log lines of one piece of work
 """

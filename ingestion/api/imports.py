@@ -12,9 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.errors import Conflict
-from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
-from common.api.serializers import ChoiceField, Strict
+from common.api.serializers import ChoiceField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
 from ingestion.idempotency import HEADER, once

@@ -13,7 +13,6 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from common.observing import metrics
-from common.observing.tracing import span
 from ingestion.embedding import Embedder
 from ingestion.embedding.config import OPENAI_BASE_URL
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
@@ -132,8 +131,7 @@ class MeteredEmbedder:
     def _counted(self, use: str) -> Iterator[None]:
         started, outcome = time.perf_counter(), "ok"
         try:
-            with span(f"embed {use}", kind=self._kind):
-                yield
+            yield
         except EmbeddingUnavailable:
             outcome = "unavailable"
             raise

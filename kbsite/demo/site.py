@@ -23,8 +23,7 @@ from django.db.migrations.loader import MigrationLoader
 from ingestion.embedding.config import usable_cores
 from kbsite.demo.stop import SupervisorError
 from kbsite.demo.supervisor import Program
-from kbsite.embedded import Server
-from kbsite.servers import ensure_servers
+from kbsite.embedded import Server, ensure_servers
 
 ADMINISTRATOR = "admin"
 PASSWORD_BYTES = 12  # 16 letters
@@ -72,14 +71,6 @@ def embedded_servers() -> dict[str, Server]:
     if settings.EMBEDDED_REDIS:
         servers["valkey"] = settings.EMBEDDED.valkey
     return servers
-
-
-def start_dead_servers() -> list[str]:
-    """Start the embedded servers that should run and do not; return their names."""
-    dead = [server.name for server in embedded_servers().values() if not server.is_up()]
-    if dead:
-        ensure_servers()
-    return dead
 
 
 def migrate(say: Callable[[str], None]) -> None:
@@ -138,23 +129,6 @@ def make_administrator() -> str:
     password = secrets.token_urlsafe(PASSWORD_BYTES)
     users.create_superuser(ADMINISTRATOR, password=password)
     return password
-
-
-def last_port() -> int | None:
-    """The port that the site had at its last start, if it is known."""
-    try:
-        return int(_port_file().read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def remember_port(port: int) -> None:
-    """Keep the port for the next start: bookmarks and clients' settings hold it."""
-    _port_file().write_text(f"{port}\n")
-
-
-def _port_file() -> Path:
-    return Path(settings.VAR_DIR) / "run" / "port"
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,7 +1,7 @@
 """Postgres and Valkey for a machine that has neither: real servers from Python wheels.
 
-Independent of Django. The servers outlive the process that starts them; `manage.py services stop`
-stops them. docs/adr/0003-embedded-servers.md gives the reasons.
+Independent of Django but for `ensure_servers`. The servers outlive the process that starts them;
+`manage.py services stop` stops them. docs/adr/0003-embedded-servers.md gives the reasons.
 """
 
 import sys
@@ -19,6 +19,7 @@ __all__ = [
     "EmbeddedServersError",
     "Server",
     "ServerStatus",
+    "ensure_servers",
 ]
 
 
@@ -110,6 +111,21 @@ class EmbeddedServers:
     def status(self) -> tuple[ServerStatus, ...]:
         """The current status of each server."""
         return (self.postgres.status(), self.valkey.status())
+
+
+def ensure_servers() -> None:
+    """Start the embedded servers that the settings use, unless they run; every entry point does.
+
+    Exits with the reason if one cannot be started: a traceback would obscure what to do.
+    """
+    from django.conf import settings
+
+    postgres, redis = settings.EMBEDDED_POSTGRES, settings.EMBEDDED_REDIS
+    try:
+        if postgres or redis:
+            settings.EMBEDDED.start(postgres=postgres, redis=redis)
+    except EmbeddedServersError as error:
+        sys.exit(f"Steelyard cannot start its database: {error}")
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from django.http.response import FileResponse, HttpResponseBase, StreamingHttpRe
 from django.urls import set_script_prefix
 
 from common.api.requests import Rank
-from kbsite.operations.monitoring import endpoints, instrumentation
+from kbsite.operations import endpoints, instrumentation
 from kbsite.serving import limits, refusals
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
 from kbsite.serving.limits import BodyLimits

@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 
 from common.guarded import CircuitOpen
 from ingestion.errors import StorageUnavailable
-from kbsite.operations.monitoring import endpoints
+from kbsite.operations import endpoints
 from kbsite.serving import middleware
 
 logger = logging.getLogger(__name__)
@@ -177,30 +177,31 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return unavailable(request)
     if isinstance(error, RedisError | kombu.exceptions.OperationalError):
         logger.warning("Redis is unavailable: %s", error)
-        return unavailable(request, redis=True)
+        sentence = _(
+            "The site's Redis server is unavailable; what was stored is safe, and this works again "
+            "as soon as it is back."
+        )
+        return unavailable(request, sentence)
     if isinstance(error, StorageUnavailable):
         logger.warning("The originals are unavailable: %s", error.__cause__)
-        return unavailable(request, sentence=str(error))
+        return unavailable(request, str(error))
     sentence = _("An internal error occurred and has been logged. Try again in a moment.")
     shaped = as_json(request.path_info, "internal", sentence, 500)
     return shaped or django_server_error(request)
 
 
-def unavailable(request: HttpRequest, *, redis: bool = False, sentence: str = "") -> HttpResponse:
+def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
     """Status 503 in the shape that the address promises. Asks no database and no cache."""
-    if redis:
-        sentence = _(
-            "The site's Redis server is unavailable; what was stored is safe, and this works again "
-            "as soon as it is back."
-        )
-    sentence = sentence or _of_database(request)
-    response = as_json(request.path_info, "unavailable", sentence, 503)
-    if response is None:
-        response = SimpleTemplateResponse("503.html", {"sentence": sentence}, status=503).render()
-        if request.method == "GET":
-            response["Refresh"] = str(RETRY_AFTER)  # the page comes back by itself
-    response["Retry-After"] = str(RETRY_AFTER)
-    response["Cache-Control"] = "no-store"
+    response = refusal(
+        request.path_info,
+        status=503,
+        code="unavailable",
+        heading=_("The site is interrupted for a moment"),
+        sentence=sentence or _of_database(request),
+        retry_after=RETRY_AFTER,
+    )
+    if request.method == "GET" and "html" in response["Content-Type"]:
+        response["Refresh"] = str(RETRY_AFTER)  # the page comes back by itself
     return response
 
 

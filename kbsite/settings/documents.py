@@ -15,7 +15,7 @@ DELETION_GRACE_DAYS = max(0, env.int("DELETION_GRACE_DAYS", default=30))
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_MB", default=200) * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 200  # a guess
 
-# Limits of parsing one file, the defaults of ParseLimits; `manage.py check` prints them.
+# Limits of parsing one file, the defaults of ParseLimits.
 # The rest is in ingestion/parsing/protocol.py.
 _seconds = env.int("PARSE_WALL_SECONDS", default=60)
 PARSE_LIMITS = {

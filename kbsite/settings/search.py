@@ -14,8 +14,7 @@ QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 # --- who finds the candidates ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).
 RETRIEVAL_BACKEND = env.str("RETRIEVAL_BACKEND", default="postgres")
-# With an address every change is passed on to it, whoever finds. `edge:FOLDER` is the engine in
-# this process, for benchmarks.
+# With an address every change is passed on to it, whoever finds.
 QDRANT_URL = env.str("QDRANT_URL", default="")
 QDRANT_API_KEY = env.str("QDRANT_API_KEY", default="")
 # Whether Postgres indexes vectors, too. Without, only what Qdrant has is found by meaning.

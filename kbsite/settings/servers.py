@@ -9,8 +9,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from common.database import Checked
-from kbsite import servers
+from common import database
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
 
@@ -27,7 +26,7 @@ _options: dict[str, object] = dict(_database.get("OPTIONS", {}))
 # JIT compilation of a search takes longer than the search itself.
 _options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
 # Seconds to wait for the database. Redis gets less still.
-_patience = servers.patience
+_patience = database.patience
 # A connection to a server that disappeared fails within a minute; the system's default is hours.
 _tcp = {
     "connect_timeout": max(2, round(_patience)),  # libpq takes 1 for 2
@@ -46,7 +45,7 @@ if _pool_size:
     # Attempts come less and less often: after `reconnect_timeout` the next request begins anew.
     _waits = {"timeout": _patience, "reconnect_timeout": _patience}
     _size = {"min_size": 0, "max_size": _pool_size}
-    _options["pool"] = {**_size, **_waits, "connection_class": Checked}
+    _options["pool"] = {**_size, **_waits, "connection_class": database.Checked}
 # Whether searches use prepared statements, which belong to one connection: not behind a pooler
 # that hands connections on after each transaction (PgBouncer's transaction mode).
 PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
@@ -106,10 +105,10 @@ def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, A
 
 
 CELERY_BEAT_SCHEDULE = {
-    "refresh-sign-on": _every(60, "common.accounts.tasks.refresh_sign_on"),
-    "forget-usage": _every(86_400, "common.accounts.tasks.forget_usage"),
-    "forget-sessions": _every(600, "common.accounts.tasks.forget_sessions"),
-    "forget-audit": _every(86_400, "common.audit.tasks.forget_events"),
+    "refresh-sign-on": _every(60, "kbsite.tasks.refresh_sign_on"),
+    "forget-usage": _every(86_400, "kbsite.tasks.forget_usage"),
+    "forget-sessions": _every(600, "kbsite.tasks.forget_sessions"),
+    "forget-audit": _every(86_400, "kbsite.tasks.forget_events"),
     "sweep": _every(10, "ingestion.tasks.sweep"),
     "purge-bin": _every(3600, "ingestion.tasks.purge_bin", "imports"),
     "look-at-folders": _every(5, "ingestion.tasks.look_at_folders"),

@@ -8,7 +8,7 @@ from typing import Any
 from csp.constants import NONCE, NONE, SELF
 
 from common.observing import processes
-from kbsite.operations.monitoring.logs import logging_of
+from kbsite.operations.logs import logging_of
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
 
 DEBUG = env.bool("DEBUG", default=False)
@@ -43,8 +43,8 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
     "kbsite",
-    "common.accounts",
-    "common.audit",
+    "common.apps.AccountsConfig",
+    "common.apps.AuditConfig",
     "ingestion",
     "ingestion.apps.WebhooksConfig",
     "search",
@@ -52,11 +52,11 @@ INSTALLED_APPS = [
     "search.answers",
     "search.analytics",
     "search.readers",
-    "search.parts.qdrant",
+    "search.apps.QdrantConfig",
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
-    "kbsite.operations.monitoring.instrumentation.observe",
+    "kbsite.operations.instrumentation.observe",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "kbsite.serving.middleware.ContentSecurityPolicy",
@@ -184,7 +184,3 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # line: for people; json: an object a line, for programs.
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 LOGGING = logging_of(LOG_FORMAT, LOG_LEVEL)
-
-# The collector that traces are sent to (OTLP over HTTP); empty: none are made. The SDK reads its
-# other standard variables (OTEL_*) itself.
-OTEL_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")

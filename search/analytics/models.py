@@ -94,9 +94,8 @@ class SearchEvent(models.Model):
     degraded = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     anonymised = models.BooleanField(default=False)
     gathered = models.BooleanField(default=False, help_text=_("Processed for search gaps."))
-    # The experiment arm that answered; empty outside experiments.
+    # The experiment that it takes part in; none outside experiments.
     experiment = models.PositiveBigIntegerField(null=True, blank=True, db_index=True)
-    arm = models.CharField(max_length=12, blank=True)
     # The team of each interleaved result, one letter per result; "-": in both rankings alike.
     teams = models.CharField(max_length=100, blank=True)
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from common import database
 from common.accounts.models import User
-from common.observing import tracing
+from common.observing import ids
 from ingestion.models import Collection, Visibility
 from search.analytics.gathering import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
@@ -53,7 +53,7 @@ def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID |
     if response.query.is_empty or response.forced or not is_recorded(request):
         return None
     search_id = uuid.uuid4()
-    tracing.note(search_id=str(search_id))
+    ids.note(search_id=str(search_id))
     return search_id
 
 
@@ -110,7 +110,6 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
         "corrected_from": response.corrected_from[:MAX_TEXT],
         "degraded": [signal.value for signal in response.degraded],
         "experiment": trial.experiment if trial else None,
-        "arm": trial.arm if trial else "",
         "teams": "".join(team or NO_TEAM for team in response.teams),
     }
 
@@ -155,7 +154,7 @@ _COLUMNS = {
     "profile_name": "text", "collections": "text[]", "sources": "bigint[]", "page": "integer",
     "total": "integer", "results": "uuid[]", "first_rank": "integer", "milliseconds": "float8",
     "confidence": "float8", "unsure": "boolean", "corrected_from": "text", "degraded": "text[]",
-    "experiment": "bigint", "arm": "text", "teams": "text",
+    "experiment": "bigint", "teams": "text",
 }  # fmt: skip
 _INSERT = Statement(
     f"""

@@ -20,8 +20,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from common import database
+from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
-from common.addresses import address_of
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.analytics.models import (

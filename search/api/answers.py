@@ -48,7 +48,6 @@ from search.api.answer_forms import (
     stored,
     summary,
 )
-from search.api.examples import ANSWER_EXAMPLES
 
 
 class AnyNegotiation(DefaultContentNegotiation):
@@ -129,7 +128,6 @@ class AnswerViewSet(ApiViewSet[Answer]):
                 "The events `step`, `sources`, `token`, `citation`, `check`, `done` and `error`.",
             ),
         },
-        examples=ANSWER_EXAMPLES,
     )
     def create(self, request: Request) -> HttpResponseBase:
         """Answer a question.

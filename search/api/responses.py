@@ -20,7 +20,7 @@ from search.api.results import (
     TermSerializer,
     legacy_fields,
 )
-from search.domain import MIXED, Signal, Stage, Trial
+from search.domain import Signal, Stage, Trial
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import (
@@ -69,7 +69,7 @@ class ResultSerializer(serializers.Serializer[Result]):
         source="hit.explanation", required=False, help_text="With explain=1."
     )
     team = serializers.SerializerMethodField(
-        help_text="In an interleaved experiment: `a` or `b`, the ranking that contributed the "
+        help_text="In an experiment: `a` or `b`, the ranking that contributed the "
         "result and explains its score; empty if both did. Otherwise empty."
     )
 
@@ -156,10 +156,9 @@ class ResultSerializer(serializers.Serializer[Result]):
 
 
 class TrialSerializer(serializers.Serializer[Trial]):
-    """A search's part in an experiment. `mixed`: both rankings, interleaved."""
+    """A search's part in an experiment: both rankings, interleaved."""
 
     id = serializers.IntegerField(source="experiment")
-    arm = serializers.ChoiceField(choices=["a", "b", MIXED])
     profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
 

@@ -22,12 +22,10 @@ from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
     DocumentationView,
     InteractionView,
-    MissingView,
+    NoSuchAddressView,
     SearchView,
     SectionViewSet,
 )
-from search.parts import is_installed
-from search.parts.experiments.api import ExperimentViewSet
 from search.tuning.api.curated import (
     ClassRuleViewSet,
     HideViewSet,
@@ -71,8 +69,6 @@ router.register("answers", AnswerViewSet, "answer")
 router.register("threads", ThreadViewSet, "thread")
 router.register("auth/token", TokenViewSet, "token")
 router.register("auth", LogoutViewSet, "auth")
-if is_installed("experiments"):
-    router.register("experiments", ExperimentViewSet, "experiment")
 
 library = SimpleRouter(use_regex_path=False)
 library.register("collections", CollectionViewSet, "collection")
@@ -114,7 +110,7 @@ urlpatterns = [
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),
-    re_path(r"(?P<rest>[\s\S]*)\Z", MissingView.as_view(), name="missing"),
+    re_path(r"(?P<rest>[\s\S]*)\Z", NoSuchAddressView.as_view(), name="missing"),
 ]
 
 # Below /v1/; without a final slash, as OpenAI's.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework import serializers, status
@@ -24,12 +21,11 @@ from common.api.access import OPEN
 from common.api.requests import Rank, read_body, read_query
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
-from ingestion.models import Collection, Document
+from ingestion.models import Document
 from search import pipeline
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.visitors import MAX_SECONDS, Said, record_interaction, recorded_visitor
-from search.api.examples import SEARCH_EXAMPLES
 from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
@@ -76,7 +72,6 @@ class SearchView(APIView):
         operation_id="search_long",
         request=SearchParameters,
         responses=SearchResponseSerializer,
-        examples=SEARCH_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
         """Search, with the parameters in the body.
@@ -90,7 +85,6 @@ class SearchView(APIView):
         operation_id="search",
         parameters=[SearchParameters],
         responses=SearchResponseSerializer,
-        examples=SEARCH_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
         """Search.
@@ -139,59 +133,13 @@ class SearchView(APIView):
 
 
 class DocumentationView(SpectacularSwaggerView):
-    """The documentation: a quick start, then every operation with a form to try it."""
+    """The documentation: every operation with a form to try it."""
 
     template_name = "search/api_docs.html"
     url_name = "api:schema"
 
-    @extend_schema(exclude=True)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        response.data["steps"] = _quick_start(request)
-        return response
 
-
-def _quick_start(request: Request) -> list[dict[str, str]]:
-    """Commands with the site's address, the reader's name and a collection that exists."""
-    site = request.build_absolute_uri("/api/v1")
-    credentials = {
-        "username": request.user.get_username() or "ada",
-        "password": "correct horse",
-    }
-    shelf = Collection.objects.visible_to(request.user).order_by("name").first()
-    slug = shelf.slug if shelf else "handbook"
-    header = '-H "Authorization: Token $TOKEN"'
-    return [
-        {
-            "title": _("Get a token"),
-            "text": _(
-                "It is valid for 90 days unless the site says otherwise, and shown this once. "
-                "Replace the password, and in the last line the token."
-            ),
-            "command": f"KB={site}\n"
-            "curl $KB/auth/token/ -H 'Content-Type: application/json' \\\n"
-            f"     -d {shlex.quote(json.dumps(credentials))}\n"
-            "TOKEN=bba09957517b5ffd",
-        },
-        {
-            "title": _("Search"),
-            "text": _("Public collections can be searched without a token."),
-            "command": f"curl -G $KB/search/ {header} \\\n"
-            "     --data-urlencode 'q=when does the water rise?' -d page_size=3",
-        },
-        {
-            "title": _("Upload a document"),
-            "text": _(
-                "The user needs the permission to add documents. The response has the document "
-                "with its address; search finds it a few seconds later."
-            ),
-            "command": "printf '# Tides\\n\\nHigh water comes twice a day.\\n' >tides.md\n"
-            f"curl $KB/documents/ {header} \\\n     -F collection={slug} -F file=@tides.md",
-        },
-    ]
-
-
-class MissingView(APIView):
+class NoSuchAddressView(APIView):
     """A 404 in the API's format for an unknown address; a missing final slash is added."""
 
     permission_classes = (AllowAny,)

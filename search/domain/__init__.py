@@ -23,7 +23,6 @@ from search.domain.candidates import (
 from search.domain.profiles import (
     COLUMNS,
     KNOBS,
-    MIXED,
     QUOTES_AND_CODES,
     About,
     Boost,
@@ -85,7 +84,6 @@ __all__ = [
     "K3",
     "KNOBS",
     "MAX_HOLDERS",
-    "MIXED",
     "NORMALISED",
     "OPTIONAL",
     "PINNED",

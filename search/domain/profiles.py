@@ -148,16 +148,11 @@ def columns_about(*groups: About) -> tuple[str, ...]:
     return tuple(column for name in names for column in columns_of(name))
 
 
-# The arm of a search that shows both rankings interleaved.
-MIXED = "mixed"
-
-
 @dataclass(frozen=True, slots=True)
 class RunningExperiment:
-    """The running experiment: its two profiles, and how visitors are assigned to them."""
+    """The running experiment: its two profiles, and which visitors take part."""
 
     pk: int
-    interleaves: bool
     salt: str
     share: float
     a: Profile
@@ -166,8 +161,7 @@ class RunningExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A search's part in an experiment: it shows one arm's ranking, or both interleaved."""
+    """A search's part in an experiment: it shows the rankings of both profiles interleaved."""
 
     experiment: int
-    arm: str
     profiles: tuple[Profile, ...]

@@ -1,4 +1,4 @@
-"""Search for agents: an MCP server over HTTP (`gate`) and on standard input (`server.build`).
+"""Search for agents: an MCP server over HTTP (`gate`).
 
     request -> Gate (host, origin, token, rate) -> Caller -> tool -> tools.search(..., caller)
 

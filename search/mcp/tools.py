@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from pydantic import BaseModel, Field
 
 from common.accounts import quotas
 from ingestion.models import Collection, Document
@@ -20,11 +21,67 @@ from search.analytics.recording import new_search_id, record_search
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
 from search.answers.wire import passage_url
 from search.errors import SearchError
-from search.mcp import shapes
-from search.pipeline import SearchResponse
-from search.presentation.labels import rule_text
 from search.presentation.reading import MAX_ORDINAL, section_around, whole_text
 from search.presentation.results import Result, trail
+
+
+class FoundItem(BaseModel):
+    id: str
+    title: str
+    url: str
+
+
+class Found(BaseModel):
+    results: list[FoundItem]
+
+
+class Fetched(BaseModel):
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
+
+
+class CollectionItem(BaseModel):
+    name: str
+    slug: str = Field(description="For the filter collection:SLUG in a query.")
+    description: str
+    documents: int
+
+
+class Collections(BaseModel):
+    collections: list[CollectionItem]
+
+
+class SourceItem(BaseModel):
+    number: int = Field(description="The text cites it as [number].")
+    id: str = Field(description="For `fetch`.")
+    title: str
+    url: str
+    collection: str
+    page: int | None
+    cited: bool
+    text: str
+
+
+class Unsupported(BaseModel):
+    text: str
+    reasons: list[str]
+
+
+class AnswerItem(BaseModel):
+    text: str = Field(description="Markdown with citations such as [1].")
+    state: str = Field(description="done, or refused if nothing readable seems to answer.")
+    confidence: float | None
+    sources: list[SourceItem]
+    unsupported: list[Unsupported] = Field(
+        description="Sentences that the cited passages do not bear out, with the reasons."
+    )
+    model: str = Field(description="Empty if the answer consists of quotes.")
+    notes: list[str]
+    degraded: list[str]
+
 
 # The most characters of a document in one response, some 25,000 tokens: what agents' contexts hold.
 MAX_TEXT_CHARS = 100_000
@@ -32,9 +89,7 @@ MAX_TEXT_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The user of a call, None if anonymous. `base` is the site's address; `request` is None on
-    standard input.
-    """
+    """The user of a call, None if anonymous, their request if any, and the site's address."""
 
     viewer: Viewer
     base: str
@@ -51,35 +106,35 @@ class NotFound(SearchError):
     code = "not_found"
 
 
-def search(query: str, caller: Caller) -> shapes.Found:
+def search(query: str, caller: Caller) -> Found:
     """The ten best results, one a document."""
     quotas.spend(caller.viewer, quotas.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer)
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)
         record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)
-    return shapes.Found(
+    return Found(
         results=[
-            shapes.FoundItem(id=item_id(result), title=_title(result), url=_url(result, caller))
+            FoundItem(id=item_id(result), title=_title(result), url=_url(result, caller))
             for result in response.results
         ]
     )
 
 
-def fetch(item: str, caller: Caller) -> shapes.Fetched:
+def fetch(item: str, caller: Caller) -> Fetched:
     """The section around a passage, or a whole document. Raises NotFound."""
     document, ordinal = _document(item, caller)
     return _whole(document, caller) if ordinal is None else _section(document, ordinal, caller)
 
 
-def list_collections(caller: Caller) -> shapes.Collections:
+def list_collections(caller: Caller) -> Collections:
     """The collections that the caller may read, with the number of their searchable documents."""
     searchable = Q(documents__deleted_at=None, documents__current__isnull=False)
     counted = Count("documents", filter=searchable)
     rows = Collection.objects.visible_to(caller.viewer).annotate(searchable=counted)
-    return shapes.Collections(
+    return Collections(
         collections=[
-            shapes.CollectionItem(
+            CollectionItem(
                 name=row["name"],
                 slug=row["slug"],
                 description=row["description"],
@@ -90,39 +145,15 @@ def list_collections(caller: Caller) -> shapes.Collections:
     )
 
 
-def explain_ranking(query: str, item: str, caller: Caller) -> shapes.RankingExplanation:
-    """The ten best results of a query with their scores by signal, or only `item`'s."""
-    page = 1
-    if item:
-        page = _page_of(item, pipeline.search(query, viewer=caller.viewer), caller)
-    response = pipeline.search(query, viewer=caller.viewer, page=page)
-    document_id = item.partition(":")[0].lower()
-    return shapes.RankingExplanation(
-        query_class=response.classification.query_class.value,
-        rule=rule_text(response.classification),
-        profile=f"{response.profile.name} version {response.profile.version}",
-        weights=response.weights.as_dict(),
-        confidence=response.confidence,
-        total=response.total,
-        results=[
-            _ranked(result, caller)
-            for result in response.results
-            if not item or result.document_id == document_id
-        ],
-        notes=list(response.sentences),
-        degraded=[each.value for each in response.degraded],
-    )
-
-
-def answered(answer: Answered, caller: Caller) -> shapes.AnswerItem:
+def answered(answer: Answered, caller: Caller) -> AnswerItem:
     """The shape of an answer."""
-    return shapes.AnswerItem(
+    return AnswerItem(
         text=answer.text,
         state=answer.state.value,
         confidence=answer.confidence,
         sources=[_source(each, answer, caller) for each in answer.context.passages],
         unsupported=[
-            shapes.Unsupported(text=each.text, reasons=list(each.reasons))
+            Unsupported(text=each.text, reasons=list(each.reasons))
             for each in answer.sentences
             if each.verdict in NOT_SUPPORTED
         ],
@@ -157,7 +188,7 @@ def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
     return document, number
 
 
-def _section(document: Document, ordinal: int, caller: Caller) -> shapes.Fetched:
+def _section(document: Document, ordinal: int, caller: Caller) -> Fetched:
     around = section_around(document, ordinal, viewer=caller.viewer)
     if around is None:
         raise NotFound(
@@ -174,7 +205,7 @@ def _section(document: Document, ordinal: int, caller: Caller) -> shapes.Fetched
     return _fetched(f"{document.public_id}:{ordinal}", document, around.text, url, metadata, caller)
 
 
-def _whole(document: Document, caller: Caller) -> shapes.Fetched:
+def _whole(document: Document, caller: Caller) -> Fetched:
     text = whole_text(document, viewer=caller.viewer, most=MAX_TEXT_CHARS)
     is_cut = len(text) > MAX_TEXT_CHARS
     metadata = {"truncated": "yes"} if is_cut else {}
@@ -185,58 +216,18 @@ def _whole(document: Document, caller: Caller) -> shapes.Fetched:
 
 def _fetched(
     item: str, document: Document, text: str, url: str, metadata: dict[str, str], caller: Caller
-) -> shapes.Fetched:
+) -> Fetched:
     common = {
         "document": str(document.public_id),
         "collection": document.collection.name,
         "language": document.language,
     }
     kept = {name: value for name, value in (common | metadata).items() if value}
-    return shapes.Fetched(
-        id=item, title=document.title, text=text, url=caller.url(url), metadata=kept
-    )
+    return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=kept)
 
 
-def _page_of(item: str, response: SearchResponse, caller: Caller) -> int:
-    """The page of a query's results on which a document is. Raises NotFound."""
-    document, _ordinal = _document(item, caller)
-    places = [group.best.document_id for group in response.groups]
-    if document.pk not in places:
-        raise NotFound(
-            _("The document is not among the %(count)d candidates of this query.")
-            % {"count": len(places)}
-        )
-    return places.index(document.pk) // response.page_size + 1
-
-
-def _ranked(result: Result, caller: Caller) -> shapes.RankedItem:
-    explanation = result.hit.explanation
-    return shapes.RankedItem(
-        rank=result.hit.rank,
-        id=item_id(result),
-        title=_title(result),
-        url=_url(result, caller),
-        score=explanation.score,
-        first_because=explanation.tier.reason,
-        signals=[
-            shapes.SignalShare(
-                signal=part.signal.value,
-                raw=part.raw,
-                strength=part.strength,
-                weight=part.weight,
-                value=part.value,
-            )
-            for part in explanation.contributions
-        ],
-        adjustments=[
-            shapes.AppliedAdjustment(operation=operation.value, label=node.label, value=node.value)
-            for operation, node in explanation.adjustments
-        ],
-    )
-
-
-def _source(passage: Passage, answer: Answered, caller: Caller) -> shapes.SourceItem:
-    return shapes.SourceItem(
+def _source(passage: Passage, answer: Answered, caller: Caller) -> SourceItem:
+    return SourceItem(
         number=passage.number,
         id=f"{passage.document_id}:{passage.ordinal}",
         title=passage.title,

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import Min
@@ -26,11 +27,12 @@ from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from ingestion.parsing.page_marks import SCALE
 from ingestion.parsing.page_pictures import is_deck
-from search.analytics.visitors import record_interaction
+from search.analytics.models import Interaction
+from search.analytics.visitors import Said, record_interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import language_label, metadata_shown, type_label
-from search.pages.fields import PageField
-from search.pages.forms import InteractionForm
+from search.pages.forms import LONGEST_ADDRESS
+from search.pages.library import PageField
 from search.presentation.navigation import contents_of, hits_of, leaves_of
 from search.presentation.reading import parts_of, passages_of, section_around
 from search.query.parse import asked_words, clean_text
@@ -174,6 +176,27 @@ def _document(request: HttpRequest, public_id: UUID) -> Document:
 CONCEPTS_SHOWN = 60  # a page of the list
 # The list's pages, a guess: each costs a count of all concepts, and crawlers ask for every page.
 CONCEPT_PAGES = 20
+
+
+class InteractionForm(forms.Form):
+    """An interaction with a search: a click, reading time, a thumb or an answer."""
+
+    kind = forms.ChoiceField(choices=Interaction.Kind.choices)
+    document = forms.UUIDField(required=False)
+    seconds = forms.FloatField(required=False, min_value=0)
+    undo = forms.BooleanField(required=False)
+    # The address of the search, to return to without scripts.
+    back = forms.CharField(required=False, max_length=2 * LONGEST_ADDRESS)
+
+    @property
+    def said(self) -> Said:
+        given = self.cleaned_data
+        return Said(
+            kind=Interaction.Kind(given["kind"]),
+            document=given["document"],
+            seconds=given["seconds"],
+            undo=given["undo"],
+        )
 
 
 # The search's id replaces the CSRF token: only its searcher knows it, and it is valid for that

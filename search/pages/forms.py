@@ -1,12 +1,10 @@
-"""Forms of the pages: a search as its address states it, reported interactions.
-
-Their fields are in `fields`.
-"""
+"""The search as its address states it; any input is cleaned, or refused with a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
@@ -15,25 +13,15 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from search.analytics.models import Interaction
-from search.analytics.visitors import Said
-from search.pages.facets import Facets
-from search.pages.fields import (
-    BY_DATE,
-    ConceptField,
-    DayField,
-    DocumentField,
-    FlagField,
-    GroupField,
-    MetadataFilterField,
-    PageField,
-    QueryField,
-    SortField,
-    ValuesField,
-)
-from search.pages.library import NEWEST, SORTS
+from search.errors import InvalidFilter
+from search.pages.facets import Facets, Option
+from search.pages.library import BY_DATE, NEWEST, SORTS, PageField, SortField
 from search.query.fields import metadata_filter
+from search.query.parse import clean_text
 from search.retrieval import Filters
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 FILTER_FIELDS = (
     "collection", "document", "type", "language", "meta", "concept", "after", "before",
@@ -41,6 +29,85 @@ FILTER_FIELDS = (
 # In bytes. Gunicorn accepts request lines of 8,190, most proxies of 8,192; the rest is for a page
 # number and the sign-in page.
 LONGEST_ADDRESS = 7500
+MOST_CONDITIONS = 50  # as many as the API takes
+# The addresses that the page links to, by what they change in the search.
+_LINKS: Mapping[str, Mapping[str, Any]] = {
+    "without_filters": dict.fromkeys(FILTER_FIELDS),
+    "by_date": {"sort": BY_DATE},
+    "by_relevance": {"sort": None},
+    "grouped": {"group": None},
+    "ungrouped": {"group": "false"},
+    "of_all_documents": {"document": None},
+    "insisting": {"insist": "1"},
+    "not_insisting": {"insist": None},
+    "exact": {"exact": "1"},
+    "without_profile": {"profile": None},
+}
+
+
+class QueryField(forms.CharField):
+    """The query, cleaned as by the parser; any input is valid."""
+
+    def to_python(self, value: Any) -> str:
+        return clean_text(super().to_python(value) or "")
+
+
+class ValuesField(forms.MultipleChoiceField):
+    """Values out of the readable ones. Hidden and missing values give the same message."""
+
+    def __init__(self, invalid: StrPromise, options: Callable[[], tuple[Option, ...]]) -> None:
+        super().__init__(
+            choices=lambda: [(option.value, option.label) for option in options()],
+            required=False,
+            error_messages={"invalid_choice": invalid},
+        )
+
+
+class MetadataFilterField(forms.MultipleChoiceField):
+    """Conditions on metadata. Unknown keys and values are valid and match nothing."""
+
+    widget = forms.SelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        return [text for one in super().to_python(value) if (text := clean_text(one))]
+
+    def validate(self, value: list[str]) -> None:
+        if len(value) > MOST_CONDITIONS:
+            raise forms.ValidationError(
+                gettext("Set at most %(most)d conditions on metadata.") % {"most": MOST_CONDITIONS}
+            )
+        try:
+            for one in value:
+                metadata_filter(one)
+        except InvalidFilter as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class ConceptField(forms.MultipleChoiceField):
+    """Keys of concepts. Unknown ones are valid and match nothing."""
+
+    widget = forms.SelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        given = [clean_text(one)[:200] for one in super().to_python(value)]
+        return list(dict.fromkeys(filter(None, given)))
+
+    def validate(self, value: list[str]) -> None:
+        if len(value) > MOST_CONDITIONS:
+            raise forms.ValidationError(
+                gettext("Choose at most %(most)d concepts.") % {"most": MOST_CONDITIONS}
+            )
+
+
+class FlagField(forms.Field):
+    """`value` for one of the `words`, in any case; empty otherwise."""
+
+    def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
+        super().__init__(required=False)
+        self._value, self._words = value, words.split()
+
+    def to_python(self, value: Any) -> str:
+        return self._value if str(value or "").lower() in self._words else ""
 
 
 class SearchForm(forms.Form):
@@ -48,6 +115,8 @@ class SearchForm(forms.Form):
 
     `facets` is called only if needed. `is_library`: the address is the library's.
     """
+
+    longest_address = LONGEST_ADDRESS
 
     def __init__(
         self, data: Mapping[str, Any], facets: Callable[[], Facets], *, is_library: bool = False
@@ -71,14 +140,26 @@ class SearchForm(forms.Form):
             ),
             "meta": MetadataFilterField(required=False),
             "concept": ConceptField(required=False),
-            "document": DocumentField(required=False),
-            "after": DayField(_("From"), _("“From” is not a date. Write it like 2026-01-31.")),
-            "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),
+            # A hidden or missing document gives no results.
+            "document": forms.UUIDField(
+                required=False,
+                error_messages={"invalid": _("Not the id of a document. Search without it.")},
+            ),
+            "after": forms.DateField(
+                label=_("From"),
+                required=False,
+                error_messages={"invalid": _("“From” is not a date. Write it like 2026-01-31.")},
+            ),
+            "before": forms.DateField(
+                label=_("To"),
+                required=False,
+                error_messages={"invalid": _("“To” is not a date. Write it like 2026-01-31.")},
+            ),
             "profile": QueryField(required=False),
-            "group": GroupField(required=False),
+            "group": FlagField("false", "false 0 no off"),
             "sort": SortField(required=False),
-            "exact": FlagField(required=False),
-            "insist": FlagField(required=False),
+            "exact": FlagField(),
+            "insist": FlagField(),
             "page": PageField(required=False),
         }
 
@@ -127,11 +208,6 @@ class SearchForm(forms.Form):
     def lists_documents(self) -> bool:
         """Whether there is no query, but filters, or the address is the library's."""
         return not self.query and bool(self._is_library or self.narrowed)
-
-    @property
-    def is_savable(self) -> bool:
-        """Whether there is something to save: a question or a filter."""
-        return bool(self.query or self.narrowed)
 
     @property
     def path(self) -> str:
@@ -188,8 +264,10 @@ class SearchForm(forms.Form):
         path = reverse("search:library" if is_list else "search:page")
         return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
-    def address_without_filters(self) -> str:
-        return self.address(**dict.fromkeys(FILTER_FIELDS))
+    @cached_property
+    def addresses(self) -> dict[str, str]:
+        """The addresses of `_LINKS` by their names."""
+        return {name: self.address(**changes) for name, changes in _LINKS.items()}
 
     def address_without(self, name: str, value: Any) -> str:
         """The address with one filter taken off."""
@@ -197,52 +275,20 @@ class SearchForm(forms.Form):
         others = [one for one in values if one != value] if isinstance(values, list) else None
         return self.address(**{name: others})
 
-    def address_by_date(self) -> str:
-        return self.address(sort=BY_DATE)
-
-    def address_by_relevance(self) -> str:
-        return self.address(sort=None)
-
-    def address_grouped(self) -> str:
-        return self.address(group=None)
-
-    def address_ungrouped(self) -> str:
-        return self.address(group="false")
-
-    def address_of_all_documents(self) -> str:
-        return self.address(document=None)
-
     @property
     def is_long(self) -> bool:
         """Whether the search must be posted, because servers refuse its address."""
         return len(self.address()) > LONGEST_ADDRESS
 
     @property
-    def longest_address(self) -> int:
-        return LONGEST_ADDRESS
-
-    @property
     def most_chars(self) -> int:
         """The longest question in characters."""
-        most: int = settings.SEARCH_QUERY_CHARS
-        return most
+        return int(settings.SEARCH_QUERY_CHARS)
 
     @property
     def most_typed_chars(self) -> int:
         """The characters that the box accepts: some more, so that a cut is not silent."""
         return self.most_chars + 100
-
-    def address_insisting(self) -> str:
-        return self.address(insist="1")
-
-    def address_not_insisting(self) -> str:
-        return self.address(insist=None)
-
-    def address_exact(self) -> str:
-        return self.address(exact="1")
-
-    def address_without_profile(self) -> str:
-        return self.address(profile=None)
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         for name in ("q", *FILTER_FIELDS, "profile", "group", "sort", "exact", "insist"):
@@ -250,24 +296,3 @@ class SearchForm(forms.Form):
             for one in value if isinstance(value, list) else [value]:
                 if one:
                     yield name, one
-
-
-class InteractionForm(forms.Form):
-    """An interaction with a search: a click, reading time, a thumb or an answer."""
-
-    kind = forms.ChoiceField(choices=Interaction.Kind.choices)
-    document = forms.UUIDField(required=False)
-    seconds = forms.FloatField(required=False, min_value=0)
-    undo = forms.BooleanField(required=False)
-    # The address of the search, to return to without scripts.
-    back = forms.CharField(required=False, max_length=2 * LONGEST_ADDRESS)
-
-    @property
-    def said(self) -> Said:
-        given = self.cleaned_data
-        return Said(
-            kind=Interaction.Kind(given["kind"]),
-            document=given["document"],
-            seconds=given["seconds"],
-            undo=given["undo"],
-        )

@@ -1,4 +1,4 @@
-"""The library: a reader's searchable documents, without a question; the links between pages."""
+"""The library: a reader's searchable documents, without a question; orders, and pages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
@@ -36,6 +37,23 @@ NEWEST = "-added"
 # Dates and sizes are asked for from the largest on, names from A on.
 _LARGEST_FIRST = ("added", "size")
 SORTS = tuple(sign + name for name in _COLUMNS for sign in ("", "-"))
+BY_DATE = "date"  # the order of results by their documents' dates
+
+
+class PageField(forms.Field):
+    """A page number; 1 for invalid input."""
+
+    def to_python(self, value: Any) -> int:
+        text = str(value or "")
+        # No page has a longer number, and Python refuses to parse very long ones.
+        return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+
+
+class SortField(forms.Field):
+    """An order: `date` of results, one of SORTS of the library; empty for the usual one."""
+
+    def to_python(self, value: Any) -> str:
+        return value if value in (BY_DATE, *SORTS) and value != NEWEST else ""
 
 
 @dataclass(frozen=True, slots=True)

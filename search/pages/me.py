@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -25,37 +23,28 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.accounts import quotas, rights, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
+from common.api.requests import actor
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Collection, Document
 from search.answers import threads
-from search.pages.fields import PageField
+from search.pages.library import PageField
 from search.readers import news, personal
 
 ENTRIES_SHOWN = 50  # a page of the history
 OPENED = 8  # a guess: the last searches and the favourites of the first page
 
 
-def reader_of(request: HttpRequest) -> User:
-    """The signed-in user, for a view that requires one."""
-    return cast("User", request.user)
-
-
-def redirect_back(request: HttpRequest, otherwise: str) -> HttpResponse:
-    """A redirect to the page of this site that the form names as `next`."""
-    to = request.POST.get("next", "")
-    secure = request.is_secure()
-    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=secure):
-        to = reverse(otherwise)
-    return redirect(to)
+def _next(request: HttpRequest, otherwise: str) -> str:
+    """The page of this site that the form names as `next`."""
+    to, secure = request.POST.get("next", ""), request.is_secure()
+    is_own = url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=secure)
+    return to if is_own else reverse(otherwise)
 
 
 def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
     """A page that says why something of the reader's was not kept."""
-    to = request.POST.get("next", "")
-    if not url_has_allowed_host_and_scheme(to, {request.get_host()}):
-        to = reverse("search:me")
-    context = {"problem": str(problem), "to": to}
+    context = {"problem": str(problem), "to": _next(request, "search:me")}
     return render(request, "search/me/refused.html", context, status=400)
 
 
@@ -64,7 +53,7 @@ def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
 @require_safe
 def me(request: HttpRequest) -> HttpResponse:
     """The reader's page: saved searches, the last searches, favourites, choices."""
-    user = reader_of(request)
+    user = actor(request)
     readable = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
     still = Q(finds__version__document__in=readable.values("pk"))
     searches = list(personal.searches_of(user).annotate(news=Count("finds", filter=still)))
@@ -84,7 +73,7 @@ def me(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_history(request: HttpRequest) -> HttpResponse:
     """The reader's history; they delete an entry or all, and switch it off and on."""
-    user = reader_of(request)
+    user = actor(request)
     if request.method == "POST":
         _change_history(request, user)
         return redirect("search:history")
@@ -111,7 +100,7 @@ def _change_history(request: HttpRequest, user: User) -> None:
 def favourites(request: HttpRequest) -> HttpResponse:
     """The reader's favourites that they may still read."""
     number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(personal.favourites_of(reader_of(request)), ENTRIES_SHOWN).get_page(number)
+    shown = Paginator(personal.favourites_of(actor(request)), ENTRIES_SHOWN).get_page(number)
     return render(request, "search/me/favourites.html", {"shown": shown})
 
 
@@ -119,13 +108,13 @@ def favourites(request: HttpRequest) -> HttpResponse:
 @require_POST
 def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Add a document to the reader's favourites, or with `on=0` take it off."""
-    user = reader_of(request)
+    user = actor(request)
     document = get_object_or_404(Document.objects.visible_to(user), public_id=public_id)
     try:
         personal.star(user, document, on=request.POST.get("on", "1") == "1")
     except personal.NotSaved as error:
         return refused(request, error)
-    return redirect_back(request, "search:favourites")
+    return redirect(_next(request, "search:favourites"))
 
 
 @never_cache
@@ -133,7 +122,7 @@ def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
-    user = reader_of(request)
+    user = actor(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
     own: dict[str, Any] = personal.own_data(user)
     own["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
@@ -147,7 +136,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_safe
 def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What one of the reader's saved searches found new."""
-    search = get_object_or_404(personal.searches_of(reader_of(request)), public_id=public_id)
+    search = get_object_or_404(personal.searches_of(actor(request)), public_id=public_id)
     finds = list(news.finds_of(search)[: news.MOST_SHOWN])
     return render(request, "search/me/found.html", {"search": search, "finds": finds})
 
@@ -186,27 +175,13 @@ class TokenForm(forms.Form):
         return [str(text) for texts in self.errors.values() for text in texts]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
-    """A token as its owner sees it. `collections` is None without a limit."""
-
-    key: str
-    name: str
-    scopes: tuple[str, ...]
-    is_full: bool
-    collections: tuple[str, ...] | None
-    created: datetime
-    expiry: datetime | None
-    last_used: datetime | None
-
-
 @sensitive_variables("token")
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_tokens(request: HttpRequest) -> HttpResponse:
     """The reader's tokens; a posted form makes one, which the response shows this once."""
-    user = reader_of(request)
+    user = actor(request)
     posted = request.method == "POST"
     form = TokenForm(request.POST if posted else None, user=user)
     token = ""
@@ -234,12 +209,15 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, key: str) -> HttpResponse:
     """Revoke one of the reader's tokens."""
-    tokens.revoke(reader_of(request), key)
+    tokens.revoke(actor(request), key)
     return redirect("search:tokens")
 
 
-def token_rows(rows: Iterable[Any], user: User) -> list[TokenRow]:
-    """The tokens as their owner sees them; one query for the names of collections."""
+def token_rows(rows: Iterable[Any], user: User) -> list[dict[str, Any]]:
+    """The tokens as their owner sees them; one query for the names of collections.
+
+    `collections` is None without a limit.
+    """
     granted = [(row, getattr(row, "grant", None)) for row in rows]
     limits = {pk for _, grant in granted if grant for pk in grant.collections or ()}
     readable = Collection.objects.visible_to(user).filter(pk__in=limits)
@@ -247,19 +225,17 @@ def token_rows(rows: Iterable[Any], user: User) -> list[TokenRow]:
     shown = []
     for row, grant in granted:
         limit = grant.collections if grant else None
-        scopes = tuple(grant.scopes) if grant else ALL_SCOPES
+        scopes = grant.scopes if grant else ALL_SCOPES
         shown.append(
-            TokenRow(
-                key=row.token_key,
-                name=grant.name if grant else "",
-                scopes=scopes,
-                is_full=set(scopes) == set(ALL_SCOPES),
-                collections=None
-                if limit is None
-                else tuple(sorted(names[pk] for pk in limit if pk in names)),
-                created=row.created,
-                expiry=row.expiry,
-                last_used=grant.last_used if grant else None,
-            )
+            {
+                "key": row.token_key,
+                "name": grant.name if grant else "",
+                "scopes": scopes,
+                "is_full": set(scopes) == set(ALL_SCOPES),
+                "collections": limit and sorted(names[pk] for pk in limit if pk in names),
+                "created": row.created,
+                "expiry": row.expiry,
+                "last_used": grant.last_used if grant else None,
+            }
         )
     return shown

@@ -21,9 +21,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.api.requests import actor
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm
-from search.pages.me import reader_of, refused
+from search.pages.me import refused
 from search.readers import news, personal
 from search.readers.models import Find, SavedSearch
 from search.readers.personal import NotSaved
@@ -60,7 +61,7 @@ def save(request: HttpRequest) -> HttpResponse:
         if not form.is_valid():
             raise NotSaved(" ".join(form.problems))
         saved = personal.save(
-            reader_of(request),
+            actor(request),
             name=request.POST.get("name", ""),
             question=form.query,
             params=params_of(form),
@@ -77,7 +78,7 @@ def save(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
     search = get_object_or_404(
-        personal.searches_of(reader_of(request)).select_related("user"), public_id=public_id
+        personal.searches_of(actor(request)).select_related("user"), public_id=public_id
     )
     posted = request.POST
     try:

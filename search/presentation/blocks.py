@@ -1,31 +1,31 @@
-"""A passage's text as parts: headings, prose, lists, code and tables, the matched words marked."""
+"""A passage's text as parts: headings, prose, lists, code and tables; and the excerpt of a result.
+
+A snippet (`snippets`) is one run of text, as the API returns it. In an excerpt code keeps its lines
+and a table its header, where they hold words of the query that the prose does not.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import unescape
 from itertools import pairwise
+from textwrap import dedent
 from typing import Any
 
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
-from search.presentation.snippets import MARK_END, MARK_START, highlight
-
-MAX_HEADING_CHARS = 80
+from ingestion.domain import CELL_SEPARATOR, BlockKind
+from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS, highlight, snippet
 
 # Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
 
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
-# Indented continuation lines: prose from a parser has none.
-_INDENTED = re.compile(r"\S[^\n]*\n(?: {2,}|\t)[ \t]*\S")
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]+)[.)] ")
-_ENDS = (".", "!", "?", ":", ";", ",", "…", "”", '"', ")")
-_SENTENCES = re.compile(r"[A-Z]\w*,? [^{}=;]*\w[.:?!]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,56 +133,18 @@ def _divided(marked: str, starts: Sequence[int]) -> list[str]:
 
 
 def text_parts(marked: str, path: Sequence[str], kind: str) -> Iterator[Part]:
-    """The text of a passage without a known layout by paragraphs, their kinds guessed."""
+    """The text of a passage without a known layout by paragraphs, of its predominant kind."""
     names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
-    texts = _BREAKS.split(marked.strip("\n"))
-    plains = [_squeezed(unmarked(text)) for text in texts]
-    code: list[str] = []
-    for position, (text, plain) in enumerate(zip(texts, plains, strict=True)):
-        level = names.get(plain, 0)
-        if not level and kind != BlockKind.CODE and _heads(plains, position):
-            level = len(path) + 1
-        if not level and _is_code(text, plain, kind):
-            code.append(text)
-            continue
-        if code:
-            yield Part("code", highlight(BLOCK_SEPARATOR.join(code)))
-            code = []
-        if level:
+    for text in _BREAKS.split(marked.strip("\n")):
+        plain = _squeezed(unmarked(text))
+        if level := names.get(plain, 0):
             yield Part("heading", highlight(text.strip()), level, plain=plain)
+        elif kind == BlockKind.CODE:
+            yield Part("code", highlight(text))
         elif rows := _cells(text):
             yield Part("table", rows=rows)
         elif text.strip():
             yield Part("text", highlight(text.strip("\n")))
-    if code:
-        yield Part("code", highlight(BLOCK_SEPARATOR.join(code)))
-
-
-def _is_code(text: str, plain: str, kind: str) -> bool:
-    """Whether a paragraph is code: a guess, since a chunk has only its predominant kind."""
-    if kind == BlockKind.CODE:
-        return not _SENTENCES.fullmatch(plain)
-    return kind != BlockKind.TABLE and bool(_INDENTED.search(text))
-
-
-def _heads(plains: Sequence[str], position: int) -> bool:
-    """Whether a paragraph looks like the heading of a section that was too small for a chunk.
-
-    The path of such a chunk has only its sections' common headings. A guess: a short line
-    without end punctuation, between sentences.
-    """
-    before, following = plains[:position][-1:], plains[position + 1 : position + 2]
-    return (
-        bool(following)
-        and len(plains[position]) <= MAX_HEADING_CHARS
-        and not _ends(plains[position])
-        and _ends(following[0])
-        and all(map(_ends, before))
-    )
-
-
-def _ends(plain: str) -> bool:
-    return plain.endswith(_ENDS)
 
 
 def _cells(text: str) -> tuple[tuple[SafeString, ...], ...]:
@@ -196,3 +158,126 @@ def _cells(text: str) -> tuple[tuple[SafeString, ...], ...]:
 
 def _squeezed(text: str) -> str:
     return " ".join(text.split())
+
+
+# Guesses, bounded by the page: ten results in 2,400 pixels, a line of 100 characters.
+PROSE_CHARS = 240
+LEAD_CHARS = 110  # of the prose above code or a table
+CODE_LINES = 4
+LINE_CHARS = 110
+TABLE_ROWS = 2  # below the header
+TABLE_COLUMNS = 4
+CELL_CHARS = 60
+
+_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+_BREAK = "\n\n"
+_PROSE = frozenset({"text", "item", "numbered"})
+Words = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A part cut to what an excerpt shows, with the words marked in it."""
+
+    part: Part
+    words: Words
+
+
+def excerpt(marked: str, path: Sequence[str], kind: str, layout: Layout = ()) -> tuple[Part, ...]:
+    """The parts of a passage to show: prose, then at most one piece of code or of a table.
+
+    `marked` has its matches between MARK_START and MARK_END, `path` are its headings, `kind` its
+    predominant kind of block, `layout` its blocks; without it they are guessed. The headings are
+    left out: they stand above.
+    """
+    parts = [part for part in parts_of(marked, path, kind, layout) if part.kind != "heading"]
+    prose = _BREAK.join(_marked_text(part.html) for part in parts if part.kind in _PROSE)
+    if not parts:
+        return (Part("text", snippet(marked, PROSE_CHARS)),)
+    lead = snippet(prose, PROSE_CHARS)
+    cuts = [cut for part in parts if (cut := _cut(part)) is not None]
+    best = max(cuts, key=lambda cut: len(cut.words), default=None)
+    if best is None or (prose and not best.words - _words(_marked_text(lead))):
+        return (Part("text", lead),)
+    if not prose:
+        return (best.part,)
+    return Part("text", snippet(prose, LEAD_CHARS)), best.part
+
+
+def with_class(parts: Iterable[Part], mark: str) -> tuple[Part, ...]:
+    """The parts with `mark` in place of each opening <mark>."""
+
+    def changed(html: SafeString | str) -> SafeString:
+        return mark_safe(html.replace("<mark>", mark))  # noqa: S308  # escaped before
+
+    return tuple(
+        replace(
+            part,
+            html=changed(part.html),
+            rows=tuple(tuple(changed(cell) for cell in row) for row in part.rows),
+        )
+        for part in parts
+    )
+
+
+def _cut(part: Part) -> _Cut | None:
+    if part.kind == "code":
+        return _code(_marked_text(part.html))
+    return _table(part) if part.kind == "table" else None
+
+
+def _code(marked: str) -> _Cut:
+    """The CODE_LINES lines with the most distinct words, the first of equals."""
+    lines = [line for line in _balanced(marked.strip("\n").split("\n")) if line.strip()]
+    starts = range(max(1, len(lines) - CODE_LINES + 1))
+    first = max(starts, key=lambda start: len(_words_of(lines[start : start + CODE_LINES])))
+    window = lines[first : first + CODE_LINES]
+    cut = dedent("\n".join(map(_cut_line, window)))
+    return _Cut(Part("code", highlight(cut)), _words_of(window))
+
+
+def _cut_line(line: str) -> str:
+    """A line of code, cut unless its marks lie further on."""
+    plain = _MARKED.sub(r"\1", line)
+    if len(plain) <= LINE_CHARS:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return indent + _marked_text(snippet(line, LINE_CHARS))
+
+
+def _table(part: Part) -> _Cut:
+    """The header, and the TABLE_ROWS rows with the most distinct words in their order."""
+    header, *rows = [[_marked_text(cell) for cell in row] for row in part.rows]
+    order = sorted(range(len(rows)), key=lambda place: -len(_words_of(rows[place])))
+    rows_out = [header, *(rows[place] for place in sorted(order[:TABLE_ROWS]))]
+    width = range(len(header))
+    telling = sorted(width, key=lambda column: not _words_of(row[column] for row in rows_out))
+    columns = sorted(telling[:TABLE_COLUMNS])
+    cells = tuple(tuple(snippet(row[column], CELL_CHARS) for column in columns) for row in rows_out)
+    return _Cut(Part("table", rows=cells), _words_of(cell for row in rows_out for cell in row))
+
+
+def _balanced(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, a mark that spans several of them closed and opened again at each end."""
+    is_open = False
+    for line in lines:
+        opened = MARK_START + line if is_open else line
+        is_open = opened.count(MARK_START) > opened.count(MARK_END)
+        yield opened + MARK_END if is_open else opened
+
+
+def _marked_text(html: SafeString | str) -> str:
+    """The marked text that `highlight` or `snippet` made this HTML of."""
+    text = html.replace("<mark>", MARK_START).replace("</mark>", MARK_END)
+    missing = text.count(MARK_START) - text.count(MARK_END)
+    text = MARK_START * -missing + text + MARK_END * missing
+    return unescape(text)
+
+
+def _words(marked: str) -> Words:
+    texts = _MARKED.findall(marked)
+    return frozenset(part.casefold() for text in texts for part in NAME_PARTS.findall(text))
+
+
+def _words_of(texts: Iterable[str]) -> Words:
+    return frozenset[str]().union(*map(_words, texts))

@@ -86,29 +86,8 @@ def passages_of(
         return ShownPassages((), 0, None, None)
     target = None if requested is None else min(requested, total - 1)
     first = 0 if target is None else max(0, min(target - LEAD, total - WINDOW))
-    rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(
-            version=document.current_id,
-            document=document,
-            # One more above, to compute the first one's overlap with it.
-            ordinal__gte=first - 1,
-            ordinal__lt=first + WINDOW,
-        )
-        .order_by("ordinal")
-        .annotate(marked=marked_text(words))
-        .values(
-            "ordinal",
-            "page",
-            "heading_path",
-            "kind",
-            "start",
-            "end",
-            "marked",
-            "original",
-            "layout",
-        )
-    )
+    # One more above, to compute the first one's overlap with it.
+    rows = _rows(document, viewer, words, first - 1, first + WINDOW)
     passages = tuple(_passages(rows, first, target, document.title))
     after = first + WINDOW
     return ShownPassages(
@@ -136,9 +115,20 @@ def marked_text(words: str) -> F | RawSQL:
     return marked(_ANY_WORD, read, read)
 
 
-def passages_in(rows: Iterable[Any], requested: int, title: str) -> Iterator[DocumentPassage]:
-    """The passages of rows in order, with number `requested` flagged."""
-    return _passages(rows, 0, requested, title)
+def _rows(document: Document, viewer: Viewer, words: str, first: int, end: int) -> Any:
+    """The passages from `first` to before `end` as rows, the `words` marked."""
+    return (
+        Chunk.objects.visible_to(viewer)
+        .filter(
+            version=document.current_id, document=document, ordinal__gte=first, ordinal__lt=end
+        )
+        .order_by("ordinal")
+        .annotate(marked=marked_text(words))
+        .values(
+            "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
+            "original", "layout",
+        )
+    )  # fmt: skip
 
 
 def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
@@ -201,21 +191,7 @@ def section_around(
     """
     if ordinal > MAX_ORDINAL:
         return None
-    rows: list[Any] = list(
-        Chunk.objects.visible_to(viewer)
-        .filter(
-            version=document.current_id,
-            document=document,
-            ordinal__gte=ordinal - REACH,
-            ordinal__lte=ordinal + REACH,
-        )
-        .order_by("ordinal")
-        .annotate(marked=marked_text(words))
-        .values(
-            "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
-            "original", "layout",
-        )
-    )  # fmt: skip
+    rows = list(_rows(document, viewer, words, ordinal - REACH, ordinal + REACH + 1))
     if ordinal not in {row["ordinal"] for row in rows}:
         return None
     neighbours = [_neighbour(row) for row in rows]
@@ -227,7 +203,7 @@ def section_around(
         asked=ordinal,
         section=section,
         text=_text(inside),
-        passages=tuple(passages_in(inside, ordinal, document.title)),
+        passages=tuple(_passages(inside, 0, ordinal, document.title)),
         page=inside[0]["page"],
     )
 

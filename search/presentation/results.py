@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
-from search.presentation.blocks import Layout, Part
-from search.presentation.excerpts import excerpt, with_class
+from search.presentation.blocks import Layout, Part, excerpt, with_class
 from search.presentation.rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 

@@ -1,4 +1,4 @@
-// The list of operations, in the page's colours, and a button beside each command that copies it.
+// The list of operations, in the page's colours.
 "use strict";
 
 const place = document.getElementById("swagger-ui");
@@ -31,23 +31,3 @@ const ui = SwaggerUIBundle({
     history.replaceState(null, "", location.pathname + location.search);
   },
 });
-
-function copy(code) {
-  // Without HTTPS browsers offer no clipboard: the selection is copied instead.
-  if (navigator.clipboard) return navigator.clipboard.writeText(code.textContent);
-  getSelection().selectAllChildren(code);
-  document.execCommand("copy");
-  return Promise.resolve();
-}
-
-for (const command of document.querySelectorAll(".command")) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = command.dataset.copy;
-  button.addEventListener("click", async () => {
-    await copy(command.querySelector("code"));
-    button.textContent = command.dataset.copied;
-    setTimeout(() => { button.textContent = command.dataset.copy; }, 2000);
-  });
-  command.append(button);
-}

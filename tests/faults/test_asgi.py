@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import threading
 import urllib.request
 import zipfile
@@ -21,20 +20,16 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings as site_settings
-from django.core.management import CommandError, call_command
 from django.core.signals import request_finished, request_started
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client as Browser
 from django.urls import path
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client
 
 from common.accounts.models import User
-from ingestion.models import Visibility
 from kbsite.serving.admission import RESERVED
 from kbsite.serving.dispatch import Pages, Site, Threads
-from tests.faults.asgi import PROJECT, gunicorn, response, scope
-from tests.faults.harness import environment
+from tests.faults.asgi import gunicorn, response, scope
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 
@@ -353,26 +348,3 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
             _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert b"Traceback" not in errors, errors.decode()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_agent_on_this_machine_reads_as_a_named_user(servers: Any, member: User) -> None:
-    """`manage.py mcp`, as an agent starts it."""
-    cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
-    make_document(cabin, CONNECTIONS)
-
-    async def collections(*arguments: str) -> list[str]:
-        server = StdioServerParameters(
-            command=sys.executable,
-            args=["manage.py", "mcp", *arguments],
-            cwd=str(PROJECT),
-            env=environment(),
-        )
-        async with Client(stdio_client(server)) as client:
-            called = await client.call_tool("list_collections", {})
-        (item,) = called.content
-        return [each["name"] for each in json.loads(item.text)["collections"]]
-
-    assert async_to_sync(collections)("--user", member.username) == ["Cabin"]
-    with pytest.raises(CommandError, match="no active user named 'nobody'"):
-        call_command("mcp", user="nobody")

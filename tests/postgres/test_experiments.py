@@ -15,13 +15,13 @@ from common.jobs import sweep
 from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.visitors import Said, record_interaction, recorded_visitor, visitor_of
+from search.analytics.visitors import Said, record_interaction, recorded_visitor
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
-from search.parts.experiments import outcomes, planning, running
-from search.parts.experiments.assignment import A, B, arm
+from search.parts.experiments import outcomes, running
+from search.parts.experiments.interleaving import A, B
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications
@@ -36,7 +36,7 @@ from tests.support.golden_library import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 
-State, Kind, Action = Experiment.State, Experiment.Kind, ProfileChange.Action
+State, Action = Experiment.State, ProfileChange.Action
 RISE = "why does the dough of a loaf rise"
 
 
@@ -48,14 +48,14 @@ def published(weights: dict[str, float] | None = None, **fields: object) -> Sear
     return draft
 
 
-def planned(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
+def planned(other: SearchProfile, **fields: Any) -> Experiment:
     """An experiment of the active profile (A) against another (B)."""
-    plan = {"name": f"Try {other}", "kind": kind, "a": active_profile(), "b": other, **fields}
-    return planning.plan(plan, acting_user=None)
+    plan = {"name": f"Try {other}", "a": active_profile(), "b": other, **fields}
+    return running.plan(plan, acting_user=None)
 
 
-def started(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
-    experiment = running.start(planned(other, kind, **fields), acting_user=None)
+def started(other: SearchProfile, **fields: Any) -> Experiment:
+    experiment = running.start(planned(other, **fields), acting_user=None)
     assert experiment.state == State.RUNNING
     return experiment
 
@@ -89,22 +89,20 @@ def documents_of(response: SearchResponse) -> list[str]:
 
 
 class TestPlan:
-    def test_drafts_and_one_profile_alone_are_refused(self) -> None:
+    def test_drafts_are_refused(self) -> None:
         with pytest.raises(ExperimentError, match="published"):
             planned(draft_with())
-        with pytest.raises(ExperimentError, match="two different"):
-            planned(active_profile())
 
     def test_it_changes_until_it_starts(self, administrator: User) -> None:
         experiment = planned(published(depth=60))
-        planning.edit(experiment, {"days": 7}, acting_user=administrator)
+        running.edit(experiment, {"days": 7}, acting_user=administrator)
         assert Experiment.objects.get().days == 7
         running.start(experiment, acting_user=None)
-        for change in (planning.delete, running.start):
+        for change in (running.delete, running.start):
             with pytest.raises(RunConflict, match="has started"):
                 change(experiment, acting_user=None)
         with pytest.raises(RunConflict, match="has started"):
-            planning.edit(experiment, {"days": 8}, acting_user=None)
+            running.edit(experiment, {"days": 8}, acting_user=None)
 
     def test_visitors_must_be_told_apart_to_its_end(self, settings: Any) -> None:
         settings.SEARCH_EVENTS_ANONYMISE_DAYS = 10
@@ -147,7 +145,7 @@ class TestGate:
     ) -> None:
         judge_all(harbour, administrator)
         plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
-        experiment = planning.plan(plan, acting_user=administrator)
+        experiment = running.plan(plan, acting_user=administrator)
         experiment = running.start(experiment, acting_user=administrator, background=True)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
         with pytest.raises(RunConflict, match="Only one experiment can run"):
@@ -168,24 +166,8 @@ class TestGate:
 
 @pytest.mark.usefixtures("harbour")
 class TestWhoSeesWhat:
-    def test_a_split_is_sticky_and_names_its_profile(self) -> None:
-        experiment = started(published(KEYWORDS_ONLY), Kind.SPLIT)
-        named = {}
-        for number in range(20):  # the salt is random: all in one arm once in half a million
-            browser = f"browser {number}"
-            for _ in range(2):
-                response = searched(RISE, browser)
-                assert response.trial is not None
-                chosen = arm(visitor_of(request_of(browser)).key, experiment.salt)
-                assert response.trial.arm == chosen
-                assert response.forced == ()
-                profile = experiment.a if chosen == A else experiment.b
-                assert response.profile == profile.as_profile()
-                named[chosen] = response.weights.vector
-        assert named[B] == 0 < named[A]
-
     def test_who_takes_no_part(self) -> None:
-        started(published(KEYWORDS_ONLY), Kind.SPLIT)
+        started(published(KEYWORDS_ONLY))
         for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
             asks = recorded_visitor(request_of("browser", **headers))
             assert search(RISE, viewer=None, visitor=asks).trial is None
@@ -200,15 +182,10 @@ class TestWhoSeesWhat:
     def test_a_running_experiment_costs_a_search_no_query(
         self, django_assert_num_queries: Any
     ) -> None:
-        for other, kind in (
-            (published(KEYWORDS_ONLY), Kind.SPLIT),
-            (published(depth=60), "interleaved"),
-        ):
-            experiment = started(other, kind)
-            searched(RISE)
-            with django_assert_num_queries(3):
-                assert searched(RISE).trial is not None
-            running.end(experiment, acting_user=None, reason="Next.")
+        started(published(KEYWORDS_ONLY))
+        searched(RISE)
+        with django_assert_num_queries(3):
+            assert searched(RISE).trial is not None
 
 
 @pytest.mark.usefixtures("harbour")
@@ -266,7 +243,6 @@ class TestInterleaving:
     def test_a_click_counts_for_the_team_that_was_drafted(self, other: SearchProfile) -> None:
         started(other)
         response, event = recorded(RISE)
-        assert event.arm == "mixed"
         assert event.teams == "".join(team or "-" for team in response.teams)
         for number, team in enumerate(response.teams):
             assert clicked(event, number).team == team
@@ -287,9 +263,7 @@ class TestInterleaving:
 def visitors_say(experiment: Experiment, team: str, count: int, *, start: int = 0) -> None:
     """So many visitors click a result of this team, once each."""
     for number in range(start, start + count):
-        event = make_event(
-            "tides", visitor=f"{team}{number}", experiment=experiment.pk, arm="mixed", teams="ab"
-        )
+        event = make_event("tides", visitor=f"{team}{number}", experiment=experiment.pk, teams="ab")
         Interaction.objects.create(
             event=event, kind="click", document=event.results[0], rank=1, team=team
         )
@@ -301,13 +275,13 @@ class TestVerdict:
         for team in (B, B, A):
             visitors_say(experiment, team, 1, start=Interaction.objects.count())
         # One visitor clicks much: twice for B in the one search, once for A in another.
-        first = make_event("a", visitor="busy", experiment=experiment.pk, arm="mixed", teams="bb")
-        second = make_event("b", visitor="busy", experiment=experiment.pk, arm="mixed", teams="ab")
+        first = make_event("a", visitor="busy", experiment=experiment.pk, teams="bb")
+        second = make_event("b", visitor="busy", experiment=experiment.pk, teams="ab")
         for event, place, team in ((first, 0, B), (first, 1, B), (second, 0, A)):
             Interaction.objects.create(
                 event=event, kind="click", document=event.results[place], rank=place + 1, team=team
             )
-        make_event("c", visitor="idle", experiment=experiment.pk, arm="mixed", teams="ab")
+        make_event("c", visitor="idle", experiment=experiment.pk, teams="ab")
         concluded = outcomes.conclude(experiment)
         # busy: one search each way, a tie. 2 for B, 1 for A, of 5 visitors.
         assert (concluded.counts, concluded.units, concluded.visitors) == ((1, 2), 3, 5)
@@ -336,33 +310,10 @@ class TestVerdict:
         visitors_say(experiment, B, 3)
         first = running.analyse(experiment)
         again = running.analyse(experiment)
-        assert (again.verdict, again.history) == (first.verdict, first.history)
-        assert len(again.history) == 1
+        assert again.verdict == first.verdict
         ended = running.end(experiment, acting_user=None, reason="Enough.")
         visitors_say(experiment, B, 30, start=10)
         assert running.analyse(experiment).verdict == ended.verdict
-
-    def test_a_split_counts_visitors_who_opened_something(self) -> None:
-        experiment = started(published(depth=60), Kind.SPLIT)
-        for chosen, count in ((A, 15), (B, 50)):
-            for number in range(60):
-                event = make_event(
-                    "tides", visitor=f"{chosen}{number}", experiment=experiment.pk, arm=chosen
-                )
-                make_event(
-                    "more", visitor=f"{chosen}{number}", experiment=experiment.pk, arm=chosen
-                )
-                if number < count:
-                    kind = "up" if number % 2 else "click"
-                    Interaction.objects.create(
-                        event=event, kind=kind, document=event.results[0], rank=1
-                    )
-        concluded = outcomes.conclude(experiment)
-        assert concluded.rates == (15 / 60, 50 / 60)
-        assert concluded.verdict == "b"
-        assert concluded.low is not None
-        assert concluded.low > 0
-        assert "83% of B's visitors opened a result, 25% of A's: +58.3 points" in concluded.sentence
 
     def test_the_longest_run_ends_it_undecided(self) -> None:
         experiment = started(published(depth=60), days=3)

@@ -162,15 +162,15 @@ class TestSweep:
         self, job: Import, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Import.objects.update(enqueued_at=timezone.now() - timedelta(minutes=1))
-        monkeypatch.setattr("common.jobs.queues.waiting", {"imports": 3}.get)
+        monkeypatch.setattr("common.jobs.waiting", {"imports": 3}.get)
         assert sweep(Import) == 0
-        monkeypatch.setattr("common.jobs.queues.waiting", {"imports": 0}.get)
+        monkeypatch.setattr("common.jobs.waiting", {"imports": 0}.get)
         assert sweep(Import) == 1
 
     def test_a_message_that_came_too_early_or_found_it_held_counts_no_longer(
         self, job: Import, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("common.jobs.queues.waiting", {"imports": 3}.get)
+        monkeypatch.setattr("common.jobs.waiting", {"imports": 3}.get)
         minute, now = timedelta(minutes=1), timezone.now()
         Import.objects.update(enqueued_at=now - 5 * minute, not_before=now - minute)
         assert sweep(Import) == 1
@@ -182,7 +182,7 @@ class TestSweep:
         pks = [upload(make_collection(name), f"# {name}").version.pk for name in ("one", "two")]
         DocumentVersion.objects.filter(pk=pks[1]).update(lane=Lane.BULK)
         DocumentVersion.objects.update(enqueued_at=timezone.now() - timedelta(minutes=1))
-        monkeypatch.setattr("common.jobs.queues.waiting", {INTERACTIVE: 0, BULK: 9}.get)
+        monkeypatch.setattr("common.jobs.waiting", {INTERACTIVE: 0, BULK: 9}.get)
         assert sweep(DocumentVersion) == 1
 
     def test_a_folder_that_is_switched_off_is_left_alone(self) -> None:

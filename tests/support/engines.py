@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from benchmarks.qdrant_edge import EdgeEngine
 from ingestion.models import EmbeddingSpace
 from search.parts.qdrant import engines, rebuilding
-from search.parts.qdrant.edge import EdgeEngine
 from search.parts.qdrant.models import PointCollection
-from search.parts.qdrant.points import Engine, EngineError
+from search.parts.qdrant.points import EngineError
 from search.parts.qdrant.syncing import sync
 
 KINDS = ("edge", "client")
@@ -26,7 +26,7 @@ LOCAL = (
 
 
 @contextmanager
-def opened(kind: str, folder: Path) -> Iterator[Engine]:
+def opened(kind: str, folder: Path) -> Iterator[Any]:
     """An empty engine of one of KINDS."""
     if kind == "edge":
         engine = EdgeEngine(folder)
@@ -43,9 +43,9 @@ def opened(kind: str, folder: Path) -> Iterator[Engine]:
     client.close()
 
 
-def use(patch: pytest.MonkeyPatch, engine: Engine) -> None:
+def use(patch: pytest.MonkeyPatch, engine: Any) -> None:
     """Let the site use this engine."""
-    patch.setattr(settings, "QDRANT_URL", "edge:tests")
+    patch.setattr(settings, "QDRANT_URL", "http://tests")
     patch.setattr(settings, "RETRIEVAL_BACKEND", "qdrant")
     patch.setattr(engines, "_engine", lambda url, process: engine)
     patch.setattr(engines, "breaker", type(engines.breaker)(engines.PAUSE))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from ingestion.domain import BlockKind
 from search.domain import Candidate, Candidates, Group, Hit, Query, Signal
 from search.domain.candidates import SIGNALS, row_type
-from search.presentation.blocks import parts_of
-from search.presentation.excerpts import CODE_LINES, excerpt
+from search.presentation.blocks import CODE_LINES, excerpt, parts_of
 from search.presentation.figures import reason
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, mark_names, snippet
@@ -52,11 +51,11 @@ rest = 3"""
 
 
 def test_code_that_holds_words_of_the_question_keeps_its_lines() -> None:
-    prose, (kind, code) = shown(mark_names(marked(CODE)), kind="code")
-    assert prose == ("text", "Queries are lazy.")
-    assert kind == "code"
-    assert 1 < len(code.split("\n")) <= CODE_LINES
-    assert "first = books.[select_related](&quot;author&quot;)" in code
+    layout = [(0, BlockKind.PARAGRAPH, 0), (CODE.index("books"), BlockKind.CODE, 0)]
+    prose, code = excerpt(mark_names(marked(CODE)), (), "code", layout)
+    assert (prose.kind, prose.html, code.kind) == ("text", "Queries are lazy.", "code")
+    assert 1 < len(code.html.split("\n")) <= CODE_LINES
+    assert "first = books.<mark>select_related</mark>(&quot;author&quot;)" in code.html
 
 
 def test_code_is_left_out_where_the_prose_says_the_same() -> None:

@@ -11,36 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.parts.experiments.assignment import A, B, arm, preference, takes_part, team_draft
-from search.parts.experiments.conclusion import (
-    Difference,
+from search.parts.experiments.interleaving import (
+    A,
+    B,
     ExperimentVerdict,
-    difference_of_means,
     e_value,
     half_width,
-    of_difference,
     of_preferences,
+    preference,
     share_interval,
+    takes_part,
+    team_draft,
 )
 
 rankings = st.permutations(range(12)).map(lambda items: items[:8])
 
 
 class TestAssignment:
-    def test_is_sticky_and_even(self) -> None:
-        arms = [arm(f"visitor {i}", "salt") for i in range(4_000)]
-        assert arms == [arm(f"visitor {i}", "salt") for i in range(4_000)]
-        assert Counter(arms)[A] == approx(2_000, abs=120)  # four standard errors
-
-    def test_a_new_salt_deals_anew(self) -> None:
-        same = sum(arm(f"{i}", "one") == arm(f"{i}", "two") for i in range(4_000))
-        assert same == approx(2_000, abs=120)
-
-    def test_who_takes_part_says_nothing_of_the_arm(self) -> None:
+    def test_the_share_takes_part(self) -> None:
         taking = [f"{i}" for i in range(8_000) if takes_part(f"{i}", "salt", 0.25)]
         assert len(taking) == approx(2_000, abs=160)
-        arms = Counter(arm(visitor, "salt") for visitor in taking)
-        assert arms[A] == approx(len(taking) / 2, abs=90)
 
     @given(st.text(), st.floats(0, 1), st.floats(0, 1))
     def test_a_larger_share_drops_nobody(self, visitor: str, one: float, other: float) -> None:
@@ -120,36 +110,6 @@ class TestSequences:
                 e_value(int(w), n - int(w)) >= 20 for w, n in zip(wins, looks, strict=True)
             )
         assert fooled / 400 <= 0.05
-
-    def test_looking_every_day_at_two_equal_arms(self) -> None:
-        chance = np.random.default_rng(11)
-        fooled = 0
-        for _ in range(200):
-            a, b = chance.random(1_000) < 0.3, chance.random(1_000) < 0.3
-            looks = range(60, 1_001, 20)
-            fooled += any(
-                difference_of_means(a[:n].tolist(), b[:n].tolist()).is_clear for n in looks
-            )
-        assert fooled / 200 <= 0.05
-
-    def test_a_real_difference_is_found(self) -> None:
-        chance = np.random.default_rng(3)
-        a, b = chance.random(3_000) < 0.30, chance.random(3_000) < 0.40
-        found = difference_of_means(a.tolist(), b.tolist())
-        assert of_difference(found, 0.02) is ExperimentVerdict.B
-        assert found.low < 0.1 < found.high
-
-    def test_too_few_visitors_say_nothing(self) -> None:
-        found = difference_of_means([0.0] * 49, [1.0] * 49)
-        assert (found.low, found.high) == (-math.inf, math.inf)
-        assert of_difference(found, 0.02) is ExperimentVerdict.UNDECIDED
-
-    def test_equal_within_the_indifference(self) -> None:
-        assert (
-            of_difference(Difference(0.0, -0.01, 0.01, 9_000), 0.02)
-            is ExperimentVerdict.NO_DIFFERENCE
-        )
-        assert of_difference(Difference(0.0, -0.03, 0.01, 900), 0.02) is ExperimentVerdict.UNDECIDED
 
     def test_the_width_by_hand(self) -> None:
         # rho^2 = (2 ln 20 + ln(1 + 2 ln 20)) / 500 = 0.0158706; 500 rho^2 + 1 = 8.9353

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from search.domain import (
     Candidate,
@@ -23,8 +22,7 @@ from search.domain import (
 )
 from search.engine.rankings import Ranking
 from search.engine.settle import Settled
-from search.parts.experiments.assignment import team_draft
-from search.parts.experiments.conclusion import of_interleaving, of_split
+from search.parts.experiments.interleaving import of_interleaving, team_draft
 from search.parts.experiments.mixing import mixed
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
@@ -121,17 +119,3 @@ class TestTelling:
         needed = [of_interleaving(11 * n, 9 * n, 20 * n, 0.01).needed for n in (5, 10, 20)]
         assert None not in needed
         assert needed == sorted(needed, reverse=True)  # type: ignore[type-var]
-
-    def test_a_split_says_both_rates_and_the_difference(self) -> None:
-        told = of_split([1.0] * 30 + [0.0] * 70, [1.0] * 33 + [0.0] * 67, 0.02)
-        assert told.value == approx(0.03)
-        assert told.sentence.startswith("33% of B's visitors opened a result, 30% of A's: +3.0")
-        assert told.verdict == "undecided"
-        assert told.low is not None
-        assert told.low < 0
-
-    def test_too_few_of_an_arm_have_no_interval(self) -> None:
-        told = of_split([1.0] * 20, [1.0] * 70, 0.02)
-        assert (told.low, told.needed) == (None, 60)
-        assert "about 60 more visitors" in told.sentence
-        assert of_split([], [], 0.02).sentence == "No visitor has taken part yet."

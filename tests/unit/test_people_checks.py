@@ -11,7 +11,7 @@ from knox.models import AuthToken
 
 from common.accounts import tokens
 from common.accounts.models import User
-from kbsite.operations.probes import database, deployment
+from kbsite.operations.probes import database
 from kbsite.operations.probes import settings as probes
 
 
@@ -43,7 +43,7 @@ def test_a_setting_without_meaning_is_an_error(
 
 def test_a_site_that_others_reach(settings: Any) -> None:
     settings.STAFF_SECOND_FACTOR = "all"
-    assert list(deployment.sign_in()) == []
+    assert list(probes.sign_in()) == []
 
     settings.STAFF_SECOND_FACTOR = "off"
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -52,7 +52,7 @@ def test_a_site_that_others_reach(settings: Any) -> None:
     settings.OIDC_SERVER = "https://login.microsoftonline.com/common/v2.0"
     app = {"provider_id": "sso", "settings": {"server_url": "http://sso.example.org"}}
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
-    found = ids([*deployment.sign_in()])
+    found = ids([*probes.sign_in()])
     assert found == {f"W{number:03d}" for number in (51, 52, 53, 54)}
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -143,18 +141,6 @@ class TestTheTrail:
             EVENTS, {"action": "delete_selected", "_selected_action": [event.pk], "post": "yes"}
         )
         assert Event.objects.filter(pk=event.pk).exists()
-
-    def test_a_command_writes_it_for_a_time(self, reader: User) -> None:
-        old = Event.objects.create(kind=Kind.SIGNED_IN, username="old")
-        Event.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=40))
-        trail.record(Kind.SIGNED_IN, user=reader)
-        out = StringIO()
-        call_command("audit_trail", "--since", str(timezone.localdate()), stdout=out)
-        users = [json.loads(line)["user"] for line in out.getvalue().splitlines()]
-        assert "reader" in users
-        assert "old" not in users
-        with pytest.raises(CommandError, match="is no time"):
-            call_command("audit_trail", "--since", "yesterday")
 
     def test_it_has_the_histories_of_profiles_and_gaps(self, administrator: User) -> None:
         profile = SearchProfile.objects.first()

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics.models import SearchEvent
 from search.models import SearchProfile
-from search.parts.experiments import planning, running
+from search.parts.experiments import running
 from search.tuning.models import Experiment
 from tests.support.admin_client import said, signed_in
 from tests.support.factories import make_collection, make_document
@@ -22,7 +22,6 @@ from tests.support.golden_library import active_profile
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 ADMIN = "/admin/tuning/experiment/"
-API = "/api/v1/experiments/"
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def other() -> SearchProfile:
 @pytest.fixture
 def plan(other: SearchProfile) -> dict[str, Any]:
     return {
-        "name": "Does it help?", "kind": "interleaved", "a": active_profile().pk, "b": other.pk,
+        "name": "Does it help?", "a": active_profile().pk, "b": other.pk,
         "share": "1", "days": "14", "indifference": "0.02", "note": "",
     }  # fmt: skip
 
@@ -80,20 +79,14 @@ class TestAdmin:
         self, plan: dict[str, Any], other: SearchProfile
     ) -> None:
         experiment = running.start(
-            planning.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+            running.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
             acting_user=None,
         )
         verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
-                   "rates": None, "at": "2026-01-01T10:00:00+00:00"}  # fmt: skip
-        looks = [
-            {"at": f"2026-01-0{day}T10:00:00+00:00", "value": 0.6, "low": 0.4, "high": 0.8,
-             "visitors": day} for day in (1, 2, 3)
-        ]  # fmt: skip
-        Experiment.objects.update(state="ended", verdict=verdict, history=looks)
+                    "at": "2026-01-01T10:00:00+00:00"}  # fmt: skip
+        Experiment.objects.update(state="ended", verdict=verdict)
         page = signed_in(publisher()).get(f"{ADMIN}{experiment.pk}/change/").content.decode()
         assert reverse("admin:search_searchprofile_publish", args=(other.pk,)) in page
-        assert 'data-type="line"' in page
-        assert "40% to 80%" in page
         assert active_profile() != other
 
     def test_what_makes_no_plan_is_said_in_the_form(self, plan: dict[str, Any]) -> None:
@@ -107,7 +100,7 @@ class TestAdmin:
     ) -> None:
         for number in range(3):
             named = {**plan, "name": f"{number}", "a": active_profile(), "b": other}
-            experiment = planning.plan(named, acting_user=None)
+            experiment = running.plan(named, acting_user=None)
         running.start(experiment, acting_user=None)
         client = signed_in(publisher())
         client.get(ADMIN)
@@ -116,37 +109,18 @@ class TestAdmin:
 
 
 class TestApi:
-    @pytest.fixture
-    def client(self) -> APIClient:
-        client = APIClient()
-        client.force_authenticate(publisher())
-        return client
-
-    def test_is_read_with_its_analysis(
-        self, client: APIClient, other: SearchProfile, django_assert_num_queries: Any
-    ) -> None:
-        fields = {"name": "One", "a": active_profile(), "b": other}
-        row = running.start(planning.plan(fields, acting_user=None), acting_user=None)
-        shown = client.get(f"{API}{row.pk}/").json()
-        assert (shown["state"], shown["told"]["verdict"]) == ("running", "undecided")
-        with django_assert_num_queries(2):  # the count and the page
-            assert client.get(API).json()["total"] == 1
-        assert client.post(API, {}).status_code == 405
-
     def test_a_search_says_that_it_takes_part(
         self, other: SearchProfile, api: APIClient, django_assert_num_queries: Any
     ) -> None:
         make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
-        fields = {"name": "One", "kind": "split", "a": active_profile(), "b": other}
-        experiment = running.start(planning.plan(fields, acting_user=None), acting_user=None)
+        fields = {"name": "One", "a": active_profile(), "b": other}
+        experiment = running.start(running.plan(fields, acting_user=None), acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
         with django_assert_num_queries(4):  # the stamp, the candidates, the page, the event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()
         trial = body["experiment"]
-        event = SearchEvent.objects.latest("pk")
-        assert (trial["id"], trial["arm"]) == (experiment.pk, event.arm)
-        assert event.experiment == experiment.pk
-        assert trial["profiles"] == [body["profile"]]
-        assert body["results"][0]["team"] == ""
+        assert trial["id"] == SearchEvent.objects.latest("pk").experiment == experiment.pk
+        assert body["profile"] in trial["profiles"]
+        assert {result["team"] for result in body["results"]} <= {"a", "b", ""}
         forced = api.get("/api/v1/search/", {"q": "leave", "profile": key(other)}).json()
         assert forced["experiment"] is None

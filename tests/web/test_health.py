@@ -44,7 +44,7 @@ def test_says_that_nothing_can_be_stored(
         def write(self, content: bytes) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("kbsite.operations.monitoring.endpoints.tempfile.TemporaryFile", Full)
+    monkeypatch.setattr("kbsite.operations.endpoints.tempfile.TemporaryFile", Full)
     response = client.get("/health/")
     assert response.status_code == 503
     assert response.json() == {"database": True, "redis": True, "storage": False}

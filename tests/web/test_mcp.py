@@ -12,7 +12,6 @@ from asgiref.sync import async_to_sync
 from knox.models import AuthToken
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 
 from common.accounts import tokens
 from common.accounts.models import User
@@ -72,20 +71,6 @@ def refused(tool: str, viewer: User | None = None, **arguments: Any) -> str:
     return str(item.text)
 
 
-def unreadable(document: str, viewer: User | None) -> tuple[int, str]:
-    """The error of reading the document as a resource."""
-
-    async def read(client: Client) -> MCPError:
-        try:
-            await client.read_resource(f"steelyard://documents/{document}")
-        except MCPError as error:
-            return error
-        raise AssertionError(f"{document} was read")
-
-    error = ask(read, viewer).error
-    return error.code, error.message
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_search_and_fetch_have_the_form_of_chatgpts_connectors(shown: Document, mode: str) -> None:
     found = call("search", mode=mode, query="connection timeout")
@@ -102,7 +87,7 @@ def test_search_and_fetch_have_the_form_of_chatgpts_connectors(shown: Document, 
 
 def test_every_tool_only_reads() -> None:
     tools = {tool.name: tool for tool in ask(lambda client: client.list_tools()).tools}
-    assert tools.keys() == {"search", "fetch", "list_collections", "answer", "explain_ranking"}
+    assert tools.keys() == {"search", "fetch", "list_collections", "answer"}
     for tool in tools.values():
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.destructive_hint is False
@@ -119,14 +104,10 @@ def test_the_server_has_a_version() -> None:
     assert ask(version) == "1"  # the API's
 
 
-def test_a_document_is_read_whole_by_its_id_and_as_a_resource(shown: Document) -> None:
+def test_a_document_is_read_whole_by_its_id(shown: Document) -> None:
     whole = call("fetch", id=str(shown.public_id))
     assert shown.current is not None
     assert whole["text"].split() == shown.current.text.split()
-    (template,) = ask(lambda client: client.list_resource_templates()).resource_templates
-    uri = template.uri_template.replace("{id}", str(shown.public_id))
-    (content,) = ask(lambda client: client.read_resource(uri)).contents
-    assert content.text == whole["text"]
 
 
 def test_a_disabled_passage_is_not_in_the_whole_text(shown: Document) -> None:
@@ -140,16 +121,6 @@ def test_answer_cites_what_fetch_reads(shown: Document) -> None:
     cited = next(source for source in answered["sources"] if source["cited"])
     assert f"[{cited['number']}]" in answered["text"]
     assert call("fetch", id=cited["id"])["metadata"]["document"] == str(shown.public_id)
-
-
-def test_explain_ranking_adds_up(shown: Document) -> None:
-    explained = call("explain_ranking", query="connection timeout")
-    (first, *_) = explained["results"]
-    assert sum(explained["weights"].values()) == pytest.approx(1)
-    if not first["adjustments"]:
-        assert first["score"] == pytest.approx(sum(part["value"] for part in first["signals"]))
-    alone = call("explain_ranking", query="connection timeout", id=first["id"])
-    assert alone["results"] == [first]
 
 
 def test_errors_say_what_to_do(shown: Document) -> None:
@@ -173,15 +144,10 @@ def test_outsiders_find_no_trace_of_a_hidden_document(
     clean(call("search", viewer, query="treasure collection:cabin"))
     clean(call("list_collections", viewer))
     clean(call("answer", viewer, question="Where is the treasure of the pirates?"))
-    clean(call("explain_ranking", viewer, query="pirates burying treasure"))
     for suffix in ("", ":0", ":99"):
-        for tool, more in (("fetch", {}), ("explain_ranking", {"query": "treasure"})):
-            ours = refused(tool, viewer, id=f"{hidden.public_id}{suffix}", **more)
-            theirs = refused(tool, viewer, id=f"{MISSING}{suffix}", **more)
-            assert ours.replace(str(hidden.public_id), MISSING) == theirs
-    ours, theirs = unreadable(str(hidden.public_id), viewer), unreadable(MISSING, viewer)
-    assert ours == (theirs[0], theirs[1].replace(MISSING, str(hidden.public_id)))
-    assert ask(lambda client: client.list_resources(), viewer).resources == []
+        ours = refused("fetch", viewer, id=f"{hidden.public_id}{suffix}")
+        theirs = refused("fetch", viewer, id=f"{MISSING}{suffix}")
+        assert ours.replace(str(hidden.public_id), MISSING) == theirs
 
 
 def test_insiders_read_it(hidden: Document, member: User) -> None:

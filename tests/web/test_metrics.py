@@ -22,8 +22,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from common.observing import metrics, processes
 from common.probes import PROBES
 from ingestion.documents import steps
+from kbsite.operations import endpoints
 from kbsite.operations.backups import Snapshot
-from kbsite.operations.monitoring import endpoints
 from kbsite.serving.dispatch import Site
 from search import pipeline
 from search.pipeline import Purpose

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.observing import metrics
-from kbsite.operations.monitoring import endpoints
+from kbsite.operations import endpoints
 from tests.support.programs import needs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -27,7 +27,7 @@ from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
 from ingestion.files.storage import download
 from ingestion.models import Collection, Document, DocumentVersion, State
-from kbsite.operations.monitoring import endpoints
+from kbsite.operations import endpoints
 from kbsite.operations.probes import machine
 from kbsite.serving import refusals
 from search.pipeline import search

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from common.accounts import sign_on
 from common.accounts.models import SignOn, User
-from common.accounts.tasks import forget_sessions
 from ingestion.models import Collection
+from kbsite.tasks import forget_sessions
 from tests.support.factories import make_collection, make_document
 from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider
 

@@ -23,7 +23,6 @@ from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing import page_pictures
 from ingestion.parsing.child.isolation import Confinement, cut_off
-from ingestion.parsing.child.scratch import stage, write_stages
 from ingestion.parsing.formats import markup
 from ingestion.parsing.protocol import Extraction, Ocr, ParseLimits, ScannedPages, Source
 from ingestion.parsing.registry import parser_for
@@ -99,16 +98,13 @@ def main(job: dict[str, Any], line: int) -> None:
     """
     limits = ParseLimits(**job["limits"])
     scratch = Path(job["scratch"])
-    with stage("walls"):
-        cut_off(_confinement(job, scratch))
-        _thread.start_new_thread(_end_with_server, (line, scratch))
-        apply_limits(limits, job["others"])
+    cut_off(_confinement(job, scratch))
+    _thread.start_new_thread(_end_with_server, (line, scratch))
+    apply_limits(limits, job["others"])
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
     outcome = outcome_of(source, job["page"])
-    if job["is_traced"]:
-        write_stages(scratch)
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
@@ -139,8 +135,7 @@ def outcome_of(source: Source, page: int) -> dict[str, object]:
 
 def _page(source: Source, page: int) -> dict[str, object]:
     """Draw a page; with OCR wanted, read its words instead."""
-    with stage("recognise" if source.ocr.wanted else "draw"):
-        return (page_pictures.recognise if source.ocr.wanted else page_pictures.draw)(source, page)
+    return (page_pictures.recognise if source.ocr.wanted else page_pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
@@ -195,12 +190,9 @@ def _end_with_server(line: int, scratch: Path) -> None:
 
 
 def _parse(source: Source) -> dict[str, object]:
-    with stage("load parser"):
-        parser = parser_for(source.file_type.media_type)
-    with stage("extract"):
-        extraction = parser.extract(source)
-    with stage("write blocks"):  # most parsers read on while their blocks are taken
-        title = _write_blocks(extraction, source)
+    parser = parser_for(source.file_type.media_type)
+    extraction = parser.extract(source)
+    title = _write_blocks(extraction, source)
     metadata = extraction.metadata
     return {
         "title": clean_text(metadata.title).strip() or title,

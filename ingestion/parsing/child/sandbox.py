@@ -15,7 +15,6 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.observing.tracing import past, span
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
@@ -27,7 +26,6 @@ from ingestion.parsing.child.scratch import (
     death,
     hand_over,
     opened_result,
-    read_stages,
     scratch_directory,
 )
 from ingestion.parsing.formats.parts import PARTS_FOLDER, safe_path, unique_path
@@ -216,12 +214,7 @@ def _run_child(job: Job, place: _Place) -> None:
         "page": job.page,
         "scratch": str(scratch),
     }
-    with span("parser", media_type=file_type.media_type) as current:
-        began = time.time_ns()
-        status = _status({**request, "is_traced": current.is_recording()}, limits)
-        if current.is_recording():
-            for name, first, last in read_stages(scratch, began):
-                past(name, first, last)
+    status = _status(request, limits)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "

@@ -6,7 +6,6 @@ It is locked while its worker runs, and always removed.
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
@@ -220,42 +219,3 @@ def _places(complaint: str) -> str:
     """The complaint without messages: those of libraries quote the file."""
     places = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
     return "; ".join(places) or "no traceback"
-
-
-_STAGES, _LARGEST_STAGES = "stages.json", 10_000  # bytes
-_STAGE_NAME = re.compile(r"[a-z ]{1,40}")
-_MOST_STAGES = 20
-
-_stages: list[tuple[str, int, int]] = []
-
-
-@contextmanager
-def stage(name: str) -> Iterator[None]:
-    """Note in the child how long the block takes, under a name of the code, none of the file's."""
-    began = time.time_ns()
-    try:
-        yield
-    finally:
-        _stages.append((name, began, time.time_ns()))
-
-
-def write_stages(scratch: Path) -> None:
-    """Leave the times of this child's stages in its scratch directory."""
-    (scratch / _STAGES).write_text(json.dumps(_stages), encoding="utf-8")
-
-
-def read_stages(scratch: Path, began: int) -> list[tuple[str, int, int]]:
-    """Name, start and end in nanoseconds of each stage of the child, all between `began` and now.
-
-    Empty if its file is missing or holds anything else.
-    """
-    with suppress(DamagedFile, ValueError, TypeError, OSError):
-        with opened_result(scratch / _STAGES, _LARGEST_STAGES) as file:
-            stages = [(str(name), int(start), int(end)) for name, start, end in json.load(file)]
-        now = time.time_ns()
-        if len(stages) <= _MOST_STAGES and all(
-            _STAGE_NAME.fullmatch(name) and began <= start <= end <= now
-            for name, start, end in stages
-        ):
-            return stages
-    return []

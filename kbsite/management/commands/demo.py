@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from ingestion.management import PlainCommand
 from kbsite.demo import documents, examples, site
-from kbsite.demo.stop import AlreadyRunning, SupervisorError, alone
+from kbsite.demo.stop import SupervisorError, alone
 from kbsite.demo.supervisor import Supervisor
 from kbsite.embedded import EmbeddedServersError
 
@@ -56,10 +56,6 @@ class Command(PlainCommand):
             self._say("Stopped. The data is kept.")
             if options["once"]:
                 sys.exit(INTERRUPTED)
-        except AlreadyRunning as error:
-            if dead := site.start_dead_servers():
-                self._say(f"{' and '.join(dead)} did not answer and was started again.")
-            raise CommandError(str(error)) from error
         except (
             SupervisorError,
             EmbeddedServersError,
@@ -88,16 +84,12 @@ class Command(PlainCommand):
                 self._use(supervisor, url, password, options)
 
     def _listener(self, host: str, requested: int | None) -> socket.socket:
-        """The socket that the site listens at, by default on the port of the last start."""
-        last = site.last_port()
-        first_choice = requested or last or FIRST_PORT
+        """The socket that the site listens at."""
+        first_choice = requested or FIRST_PORT
         listener = site.listen(host, first_choice)
         port = listener.getsockname()[1]
         if port != first_choice:
-            before = "" if requested or not last else " (that of the last start)"
-            self._say(f"Port {first_choice}{before} is taken, so this one is used: {port}")
-        if requested or not last:
-            site.remember_port(port)
+            self._say(f"Port {first_choice} is taken, so this one is used: {port}")
         return listener
 
     def _use(

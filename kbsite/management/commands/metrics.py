@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from prometheus_client import CollectorRegistry, start_http_server
 
-from kbsite.operations.monitoring.endpoints import SharedProcesses, exposition
+from kbsite.operations.endpoints import SharedProcesses, exposition
 
 
 class Command(BaseCommand):

@@ -52,19 +52,9 @@ class Command(BaseCommand):
 
 
 def table(servers: list[ServerStatus]) -> str:
-    """The servers as lines of text, one a server, below a heading."""
-    rows = [("SERVER", "STATE", "PID", "VERSION", "SOCKET", "DATA")]
-    rows += [
-        (
-            server.name,
-            "up" if server.up else "down",
-            str(server.pid or "-"),
-            server.version or "-",
-            str(server.socket),
-            str(server.data_dir),
-        )
+    """The servers as lines of text, one a server."""
+    return "\n".join(
+        f"{server.name:<9} {'up' if server.up else 'down':<5} pid {server.pid or '-'}, "
+        f"{server.version or '-'}, socket {server.socket}, data {server.data_dir}"
         for server in servers
-    ]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    return "\n".join(lines)
+    )

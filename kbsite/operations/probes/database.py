@@ -1,14 +1,12 @@
-"""Probes of the database: its version, extensions, migrations, indexes, clock, and rows in it."""
+"""Probes of the database: its version, extensions, migrations, indexes, and rows in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
 from prometheus_client import Metric
 
 from common.accounts.models import User
@@ -20,8 +18,8 @@ from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.metering import why_refused
 from ingestion.spaces.report import overview
-from kbsite.operations.monitoring import endpoints
-from kbsite.operations.probes import deployment
+from kbsite.operations import endpoints
+from kbsite.operations.probes import findings
 from search.domain import OPTIONAL
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.query.rule_classifier import pattern_problems
@@ -31,8 +29,6 @@ from search.signals import registry
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
 POSTGRES_AT_LEAST = 16
-# Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
-DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
 # Tables whose size says how large the library is, and their names in the metric.
 TABLES = {
     "ingestion_document": "documents",
@@ -72,7 +68,7 @@ def database() -> Iterator[Finding]:
         cursor.execute("SHOW server_version")
         yield ok(f"Postgres {cursor.fetchone()[0]}")
     if is_migrated():
-        yield from deployment.findings(tags=["database"], databases=["default"])
+        yield from findings(tags=["database"], databases=["default"])
 
 
 @register("versions", Occasion.ROWS)
@@ -154,26 +150,6 @@ def indexes() -> Iterator[Finding]:
         yield wrong(text, f"Run: manage.py embedding_space backfill {active.pk} --here")
     elif not invalid:
         yield ok("all valid")
-
-
-@register("clocks", needs="database")
-def clocks() -> Iterator[Finding]:
-    """The difference between this machine's clock and the database's."""
-    before = timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        theirs = cursor.fetchone()[0]
-    # In the middle of the request, so that a slow connection does not count.
-    ours = before + (timezone.now() - before) / 2
-    difference = abs(theirs - ours)
-    text = f"{difference.total_seconds():.1f} s between this machine and the database"
-    advice = "Let both machines keep their time by NTP (timedatectl set-ntp true)."
-    if difference > TOO_DIFFERENT:
-        yield wrong(text, advice)
-    elif difference > DIFFERENCE:
-        yield look(text, advice)
-    else:
-        yield ok(text)
 
 
 @register("embedding spaces", Occasion.ROWS)

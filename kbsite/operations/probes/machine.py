@@ -1,87 +1,40 @@
-"""Probes of this machine: programs, settings, secrets, disks, storage, backups, parser, mail."""
+"""Probes of this machine: settings, secrets, disks, storage, backups, parser, mail."""
 
 from __future__ import annotations
 
 import os
-import platform
-import re
 import shutil
 import smtplib
 import tempfile
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from django.conf import settings
 from django.core.mail import get_connection
-from packaging.requirements import Requirement
 from prometheus_client import Metric
 
-from common.probes import Finding, Occasion, State, gauge, look, ok, register, wrong
+from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.protocol import ParseLimits
-from kbsite.operations import backups
-from kbsite.operations.monitoring import endpoints
-from kbsite.operations.probes import deployment
+from kbsite.operations import backups, endpoints
+from kbsite.operations.probes import findings
 
 # Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
 LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
-_PIN = re.compile(r"[A-Za-z0-9]\S*==")
 _SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to be read.</p>"
-
-
-@register("python")
-def python() -> Iterator[Finding]:
-    yield ok(f"{platform.python_version()} on {platform.platform(terse=True)}")
-
-
-@register("packages")
-def packages() -> Iterator[Finding]:
-    """The packages against their pins."""
-    pins = _pins(settings.BASE_DIR / "requirements" / "production.txt")
-    others = []
-    for package, pinned in pins.items():
-        try:
-            installed = version(package)
-        except PackageNotFoundError:
-            installed = "missing"
-        if installed != pinned:
-            others.append(f"{package} {installed} (pinned {pinned})")
-    if others:
-        install = ".venv/bin/pip install --require-hashes"
-        advice = f"Run: {install} --requirement requirements/production.txt"
-        yield look("; ".join(others), advice)
-    else:
-        yield ok(f"{len(pins)} as pinned")
-
-
-def _pins(path: Path) -> dict[str, str]:
-    """The versions that this machine must have, of a file that `make lock` wrote."""
-    pins = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not _PIN.match(line):
-            continue
-        requirement = Requirement(line.rstrip(" \\"))
-        if requirement.marker is None or requirement.marker.evaluate():
-            pins[requirement.name] = next(iter(requirement.specifier)).version
-    return pins
 
 
 @register("settings")
 def settings_() -> Iterator[Finding]:
     """What `manage.py check` says, with `--deploy` where the site is served over HTTPS."""
-    problems = list(
-        deployment.findings(
-            deployment.check_for_people(None), include_deployment_checks=settings.HTTPS
-        )
-    )
+    problems = list(findings(include_deployment_checks=settings.HTTPS))
     yield from problems or [ok("nothing to correct")]
 
 
-@register("secrets", Occasion.CHECK)
+@register("secrets")
 def secrets() -> Iterator[Finding]:
     """Files with secrets must be closed to other users of the machine."""
     files = [Path(settings.BASE_DIR) / ".env"]
@@ -96,22 +49,7 @@ def secrets() -> Iterator[Finding]:
         if about.st_mode & 0o777 & ~mode:
             text = f"Other users of this machine may read or write {path}."
             advice = f"chmod {mode:o} {path}. It holds what signs sessions and opens the database."
-            yield look(text, advice, "W045")
-
-
-@register("limits", Occasion.CHECK)
-def limits() -> Iterator[Finding]:
-    lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
-    heading = "Limits of parsing one file (docs/operations.md explains each):"
-    yield Finding(State.OK, "\n".join([heading, *lines]), check="I001")
-
-
-@register("isolation", Occasion.CHECK)
-def isolation() -> Iterator[Finding]:
-    """What does not isolate a parser on this machine."""
-    for works, text in isolation_report():
-        if not works:
-            yield look(text, "docs/operations.md: “The parser”.", "W020")
+            yield look(text, advice)
 
 
 def _folders() -> dict[str, Path]:
@@ -214,8 +152,8 @@ def parser() -> Iterator[Finding]:
             yield wrong(f"cannot read a page of HTML: {error}", advice)
             return
     yield ok(f"read a page of HTML as {len(parsed.blocks)} blocks")
-    # What is missing of these is shown with the settings.
-    yield from (ok(text) for works, text in isolation_report() if works)
+    for works, text in isolation_report():
+        yield ok(text) if works else look(text, "docs/operations.md: “The parser”.")
 
 
 @register("mail")

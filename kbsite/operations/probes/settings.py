@@ -1,4 +1,7 @@
-"""Probes of the settings. They contact nothing, and run with every command."""
+"""Probes of the settings, which contact nothing.
+
+They run with every command; those at the end, of a site that others reach, with `check --deploy`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.http.request import validate_host
 from django.utils.module_loading import import_string
 
 from common.probes import Finding, Occasion, look, register, wrong
@@ -17,14 +22,15 @@ from ingestion.intake.fetching import read_rules
 from ingestion.parsing.protocol import installed
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from ingestion.spaces.metering import origin
-from kbsite.operations.monitoring.logs import FORMATS
+from kbsite.operations.logs import FORMATS
 from search.query import MAX_QUERY_CHARS
 from search.retrieval import backends
 
 # Characters of METRICS_TOKEN: a shorter one could be guessed.
 LEAST_TOKEN = 16
-# Python with a parser loaded needs this much to start.
-LEAST_PARSE_MEMORY_MB = 256
+LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
+# Longer than this, a token of a program is found before it expires: a guess.
+LONG_DAYS = 400
 # The settings that have one of a few values, with the id of their check.
 CHOICES = {
     "LOG_FORMAT": ("E031", FORMATS),
@@ -106,21 +112,6 @@ def ocr() -> Iterator[Finding]:
         packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in missing)
         text = f"OCR_LANGUAGES contains {', '.join(missing)}, which Tesseract has no data for."
         yield look(text, f"On Debian: sudo apt-get install {packages}", "W010")
-
-
-@register("parse limits", Occasion.SETTINGS)
-def parse_limits() -> Iterator[Finding]:
-    """Parse limits must let ordinary files pass and stop hostile ones."""
-    memory = settings.PARSE_LIMITS["PARSE_MEMORY_MB"]
-    seconds = settings.PARSE_LIMITS["PARSE_WALL_SECONDS"]
-    if 0 < memory < LEAST_PARSE_MEMORY_MB:
-        text = f"PARSE_MEMORY_MB is {memory}: too little for any parser."
-        advice = f"Set it to {LEAST_PARSE_MEMORY_MB} or more; a large HTML page takes 700."
-        yield wrong(text, advice, "E006")
-    if seconds > 3600:
-        text = f"PARSE_WALL_SECONDS is {seconds}: one hostile file could block a worker for "
-        advice = "Set it to 3600 or less; the slowest real file tested took 8."
-        yield wrong(f"{text}more than an hour.", advice, "E006")
 
 
 @register("addresses", Occasion.SETTINGS)
@@ -210,3 +201,84 @@ def _is_mapping(groups: Any) -> bool:
         )
         for by_value in groups.values()
     )
+
+
+# --- a site that others reach ---
+
+
+@register("hosts", Occasion.DEPLOYMENT)
+def hosts() -> Iterator[Finding]:
+    """The site must answer to its own names only, and know the one that mails link to."""
+    names = settings.ALLOWED_HOSTS
+    if "*" in names:
+        text = "ALLOWED_HOSTS contains *: a forged Host header gets into links for others."
+        yield look(text, "List the site's names, such as kb.example.org.", "W040")
+    elif names and set(names) <= LOOPBACK:
+        text = "ALLOWED_HOSTS names this machine only: readers elsewhere get 400."
+        yield look(text, "Add the site's name, such as kb.example.org.", "W040")
+    for trusted in settings.CSRF_TRUSTED_ORIGINS:
+        name = urlsplit(trusted).netloc.rpartition(":")[0] or urlsplit(trusted).netloc
+        if not validate_host(name.replace("*.", "x."), [host.lower() for host in names]):
+            text = f"CSRF_TRUSTED_ORIGINS trusts {trusted}, which is no name of this site."
+            advice = "Its pages may send forms in a reader's name. Remove it, or add its host to "
+            yield look(text, f"{advice}ALLOWED_HOSTS.", "W041")
+    if urlsplit(settings.SITE_URL).hostname in {"localhost", "127.0.0.1", "::1"}:
+        text = f"Links in mails lead to {settings.SITE_URL}, the machine of whoever reads them."
+        advice = "Set SITE_URL, or CSRF_TRUSTED_ORIGINS, to https://kb.example.org."
+        yield look(text, advice, "W042")
+
+
+@register("proxies", Occasion.DEPLOYMENT)
+def proxies() -> Iterator[Finding]:
+    """What the site believes of a proxy's headers must fit the proxies that it has."""
+    behind = bool(settings.SECURE_PROXY_SSL_HEADER)
+    number = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
+    if settings.SECURE_SSL_REDIRECT and not behind:
+        text = "HTTPS=1 without BEHIND_PROXY=1: unless gunicorn itself has the certificate, every "
+        advice = "Set BEHIND_PROXY=1 where your proxy sets X-Forwarded-Proto on every request."
+        yield look(f"{text}page redirects to itself for ever.", advice, "W043")
+    if behind and not number:
+        text = "BEHIND_PROXY=1 with NUM_PROXIES=0: all readers share the proxy's address, and so "
+        advice = "Set NUM_PROXIES to the number of proxies that add to X-Forwarded-For."
+        yield look(f"{text}each other's limits; ten wrong passwords lock all out.", advice, "W044")
+    if number and not behind:
+        text = f"NUM_PROXIES={number} without BEHIND_PROXY=1: if there is no proxy, each reader "
+        advice = "Set BEHIND_PROXY=1, or NUM_PROXIES=0."
+        yield look(f"{text}chooses the address that limits count by.", advice, "W044")
+
+
+@register("debugging", Occasion.DEPLOYMENT)
+def debugging() -> Iterator[Finding]:
+    if settings.LOG_LEVEL.upper() == "DEBUG":
+        text = "LOG_LEVEL=DEBUG: logs may contain questions and texts of documents."
+        yield look(text, "Set it to INFO once the fault is found.", "W046")
+
+
+@register("embedded servers", Occasion.DEPLOYMENT)
+def embedded_servers() -> Iterator[Finding]:
+    """The embedded servers are for one machine and one user."""
+    used = {"DATABASE_URL": settings.EMBEDDED_POSTGRES, "REDIS_URL": settings.EMBEDDED_REDIS}
+    if any(used.values()):
+        names = " and ".join(name for name, is_used in used.items() if is_used)
+        text = f"{names} not set: an embedded server is used, which nobody "
+        advice = "Set both to servers of your own (docs/operations.md)."
+        yield look(f"{text}backs up, watches or upgrades for you.", advice, "W047")
+
+
+@register("sign-in", Occasion.DEPLOYMENT)
+def sign_in() -> Iterator[Finding]:
+    if settings.STAFF_SECOND_FACTOR == "off":
+        advice = "Set STAFF_SECOND_FACTOR to password or all (docs/operations.md)."
+        yield look("Staff sign in with a password alone.", advice, "W051")
+    providers: Any = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+    for one in providers["APPS"]:
+        if not one["settings"]["server_url"].startswith("https://"):
+            text = f"The sign-on provider {one['provider_id']} is asked without TLS."
+            yield look(text, "Use its address with https://.", "W052")
+    if settings.SSO_SIGN_UP == "open" and "/common/" in settings.OIDC_SERVER:
+        advice = "Put your tenant's id in place of “common”, or set SSO_SIGN_UP=mapped."
+        yield look("Everybody with a Microsoft account gets an account here.", advice, "W053")
+    lifetime: Any = settings.REST_KNOX["TOKEN_TTL"]
+    if lifetime.days > LONG_DAYS:
+        text = "API tokens last longer than a year."
+        yield look(text, "Set API_TOKEN_DAYS to 365 or less.", "W054")

@@ -25,7 +25,7 @@ from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.models.statistics import differences
-from kbsite.operations.monitoring import endpoints
+from kbsite.operations import endpoints
 from search.answers.generating import server as answering
 from search.engine import configuration
 from search.errors import ModelUnavailable, SearchError

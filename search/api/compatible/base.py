@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
-from common.api.parsers import BoundedJSONParser
 from common.api.requests import Rank
+from common.api.serializers import BoundedJSONParser
 from search.api.answers import AnyNegotiation
 from search.api.parameters import error_response
 from search.errors import SearchError

@@ -30,8 +30,7 @@ from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
-from search.pages.fields import FlagField, QueryField
-from search.pages.forms import SearchForm
+from search.pages.forms import FlagField, QueryField, SearchForm
 from search.pipeline import Choices, SearchResponse
 
 # The same question of an asker within this time gets the answer that a model has written: reloads
@@ -78,8 +77,8 @@ class AskForm(SearchForm):
             "thread": forms.UUIDField(required=False),
             "follows": forms.UUIDField(required=False),
             "searched_for": QueryField(required=False),
-            "quotes": FlagField(required=False),
-            "again": FlagField(required=False),
+            "quotes": FlagField(),
+            "again": FlagField(),
         }
 
     @property

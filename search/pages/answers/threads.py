@@ -23,7 +23,7 @@ from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.pages.answers.cards import stored_card
-from search.pages.fields import PageField
+from search.pages.library import PageField
 
 THREADS_SHOWN = 50  # a page of the list
 

@@ -1,11 +1,9 @@
 """The part “experiments”: two published profiles compared by real searchers, by sequential tests.
 
-planning        create, edit and delete plans
-running         start through the gate, interim analyses, end
-assignment      of visitors to arms; team-draft interleaving
-mixing          the plan of a search in the running experiment: one arm, or both interleaved
+running         plans; start through the gate, interim analyses, end
+interleaving    who takes part; team-draft interleaving; preferences -> a verdict
+mixing          the plan of a search in the running experiment: both rankings interleaved
 outcomes        visitors' behaviour, analysed; the end of an experiment and the audit
-conclusion      outcomes -> a verdict with its figures and sentence, by sequential tests
 
 One experiment runs at a time; a winner is not published automatically. The rows are tuning's
 (`search.tuning.models.Experiment`): a site without the part keeps them.

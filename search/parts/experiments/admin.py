@@ -15,11 +15,10 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.charts import interval_chart
 from common.admin.pages import ActionPages, AuditedByServices, actor, become
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.parts.experiments import planning, running
+from search.parts.experiments import running
 from search.tuning.admin.publishing import ranking_differences
 from search.tuning.models import Experiment
 from search.tuning.publishing import measuring
@@ -36,7 +35,7 @@ STATE_LABELS = {
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Experiment
-        fields = planning.PLAN
+        fields = running.PLAN
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,13 +54,13 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     )
     form = ExperimentForm
     fieldsets = (
-        (None, {"fields": ("name", "kind", "a", "b")}),
+        (None, {"fields": ("name", "a", "b")}),
         (_("Participation and duration"), {"fields": ("share", "days", "indifference")}),
         (None, {"fields": ("note",)}),
     )
-    list_display = ("name", "kind", "state_label", "a", "b", "visitors", "conclusion", "started")
+    list_display = ("name", "state_label", "a", "b", "visitors", "conclusion", "started")
     list_select_related = ("a", "b")
-    list_filter = ("state", "kind")
+    list_filter = ("state",)
     search_fields = ("name", "note")
     change_form_template = "admin/tuning/experiment/page.html"
     list_before_template = "admin/tuning/experiment/note.html"
@@ -169,16 +168,16 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     # --- saving: through `planning` ------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
-        fields = {name: form.cleaned_data[name] for name in planning.PLAN}
+        fields = {name: form.cleaned_data[name] for name in running.PLAN}
         user = actor(request)
         if change:
-            saved = planning.edit(obj, fields, acting_user=user)
+            saved = running.edit(obj, fields, acting_user=user)
         else:
-            saved = planning.plan(fields, acting_user=user)
+            saved = running.plan(fields, acting_user=user)
         become(obj, saved)
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
-        planning.delete(obj, acting_user=actor(request))
+        running.delete(obj, acting_user=actor(request))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         # Only plans can be deleted, one by one.
@@ -191,7 +190,6 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     """The context of the panels above the plan."""
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
-    chart = interval_chart(experiment.history, split=experiment.kind == Experiment.Kind.SPLIT)
     may_publish = request.user.has_perm(measuring.PUBLISH)
     return {
         "experiment": experiment,
@@ -200,7 +198,6 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "looked": datetime.fromisoformat(verdict["at"]) if verdict else None,
         "winner": winner,
         "winner_is_active": winner is not None and winner.state == SearchProfile.State.ACTIVE,
-        "chart": chart,
         "runs": experiment.runs,
         "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,

@@ -1,4 +1,4 @@
-"""The plan of a search in the running experiment: one arm's profile, or both interleaved.
+"""The plan of a search in the running experiment: both profiles' rankings interleaved.
 
 Interleaving lets clicks compare two rankings. No hit is lost: each hit of either ranking is in the
 mixed one, with the explanation of the ranking that picked it.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from search.domain import MIXED, Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
+from search.domain import Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking
 from search.engine.read import Mix, Plan
 from search.engine.request import Request
-from search.parts.experiments.assignment import A, arm, takes_part, team_draft
+from search.parts.experiments.interleaving import takes_part, team_draft
 from search.query.expand import fold_query
 from search.tuning.models import Experiment
 
@@ -36,14 +36,10 @@ def plan_of(query: Query, request: Request, configuration: Configuration) -> Pla
         or not takes_part(visitor, experiment.salt, experiment.share)
     ):
         return None
-    if not experiment.interleaves:
-        chosen = arm(visitor, experiment.salt)
-        profile = experiment.a if chosen == A else experiment.b
-        return Plan((profile,), trial=Trial(experiment.pk, chosen, (profile,)))
     both = (experiment.a, experiment.b)
     named = both.index(configuration.active) if configuration.active in both else 0
     seed = f"{experiment.salt}:{visitor}:{fold_query(query.original)}"
-    return Plan(both, _mix(seed, named), Trial(experiment.pk, MIXED, both))
+    return Plan(both, _mix(seed, named), Trial(experiment.pk, both))
 
 
 def _mix(seed: str, named: int) -> Mix:
@@ -65,7 +61,6 @@ def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | N
         return None
     return RunningExperiment(
         pk=row.pk,
-        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
         salt=row.salt,
         share=row.share,
         a=profiles[row.a_id],

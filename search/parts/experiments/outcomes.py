@@ -7,25 +7,23 @@ up count; the team of a clicked result was recorded when it was shown.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
-from django.db.models.aggregates import Max
-from django.db.models.fields import IntegerField
-from django.db.models.functions import Cast
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
-from search.parts.experiments.assignment import A, B, preference
-from search.parts.experiments.conclusion import (
+from search.parts.experiments.interleaving import (
+    A,
+    B,
     Conclusion,
     ExperimentVerdict,
     of_interleaving,
-    of_split,
+    preference,
 )
 from search.tuning.models import Experiment, ProfileChange
 
@@ -35,16 +33,10 @@ if TYPE_CHECKING:
 State = Experiment.State
 Action = ProfileChange.Action
 FOUND = (Interaction.Kind.CLICK, Interaction.Kind.UP)
-# The history has at most one point per hour, and at most MAX_POINTS: then it is thinned by half.
-POINT_EVERY = timedelta(hours=1)
-MAX_POINTS = 300
 
 
 def conclude(experiment: Experiment) -> Conclusion:
     """The conclusion from the visitors so far."""
-    if experiment.kind == Experiment.Kind.SPLIT:
-        a, b = _outcomes(experiment)
-        return of_split(a, b, experiment.indifference)
     wins, losses, visitors = _preferences(experiment)
     return of_interleaving(wins, losses, visitors, experiment.indifference)
 
@@ -64,8 +56,7 @@ def refresh(experiment: Experiment, *, now: datetime | None = None) -> Experimen
     if current == before:
         return row
     row.verdict = {**current, "at": now.isoformat()}
-    row.history = _with_point(row.history, row.verdict, now)
-    row.save(update_fields=["verdict", "history"])
+    row.save(update_fields=["verdict"])
     return row
 
 
@@ -80,7 +71,6 @@ def as_json(conclusion: Conclusion) -> dict[str, Any]:
         "units": conclusion.units,
         "visitors": conclusion.visitors,
         "needed": conclusion.needed,
-        "rates": list(conclusion.rates) if conclusion.rates else None,
         "counts": list(conclusion.counts),
     }
 
@@ -89,23 +79,6 @@ def is_decided(experiment: Experiment) -> bool:
     """True if the last analysis reached a verdict."""
     undecided = ExperimentVerdict.UNDECIDED.value
     return bool(experiment.verdict.get("verdict", undecided) != undecided)
-
-
-def _outcomes(experiment: Experiment) -> tuple[list[float], list[float]]:
-    """For each arm, 1 per visitor who opened a result, 0 per other visitor."""
-    opened = Interaction.objects.filter(event=OuterRef("pk"), kind__in=FOUND)
-    rows = (
-        _events(experiment)
-        .filter(arm__in=(A, B))
-        .annotate(opened=Cast(Exists(opened), IntegerField()))
-        .order_by()
-        .values_list("visitor", "arm")
-        .annotate(any_opened=Max("opened"))
-    )
-    outcomes: dict[str, list[float]] = {A: [], B: []}
-    for _visitor, arm, opened_any in rows:
-        outcomes[arm].append(float(opened_any))
-    return outcomes[A], outcomes[B]
 
 
 def _preferences(experiment: Experiment) -> tuple[int, int, int]:
@@ -132,17 +105,6 @@ def _preferences(experiment: Experiment) -> tuple[int, int, int]:
 def _events(experiment: Experiment) -> Any:
     """The experiment's searches by visitors who have not been anonymised."""
     return SearchEvent.objects.filter(~Q(visitor=""), experiment=experiment.pk)
-
-
-def _with_point(
-    history: list[dict[str, Any]], verdict: dict[str, Any], now: datetime
-) -> list[dict[str, Any]]:
-    point = {key: verdict[key] for key in ("at", "value", "low", "high", "visitors")}
-    points = list(history)
-    if len(points) > 1 and now - datetime.fromisoformat(points[-2]["at"]) < POINT_EVERY:
-        points.pop()
-    points.append(point)
-    return points if len(points) <= MAX_POINTS else [*points[:-1:2], points[-1]]
 
 
 # --- the end, and the audit ----------------------------------------------------------------
@@ -183,15 +145,12 @@ def audit(
     run: int | None = None,
 ) -> None:
     """Add an entry about the experiment to the audit of its profile B."""
-    kind = experiment.get_kind_display()
     ProfileChange.objects.create(
         profile=SearchProfile.objects.get(pk=experiment.b_id),
         action=action,
         user=user,
         reason=reason,
-        differences=[
-            f"Experiment “{experiment.name}” ({kind}): A {experiment.a}, B {experiment.b}"
-        ],
+        differences=[f"Experiment “{experiment.name}”: A {experiment.a}, B {experiment.b}"],
         findings=findings,
         run_id=run,
     )

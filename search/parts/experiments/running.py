@@ -1,7 +1,6 @@
-"""The life cycle of an experiment.
+"""The life cycle of an experiment, of which one runs at a time.
 
-Each compares two published profiles; one experiment runs at a time.
-
+plan, edit, delete, until it starts
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
       -> interim analyses -> a verdict, the maximum duration, a person or a new active profile
       ends it
@@ -9,25 +8,96 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from ingestion.events import log
 from search.errors import ExperimentError, RunConflict
 from search.models import SearchProfile
 from search.parts.experiments import outcomes
 from search.parts.experiments.outcomes import Action, State, audit, finish
-from search.parts.experiments.planning import check_draft, check_published, locked
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, Experiment
 from search.tuning.publishing import measuring
 
 if TYPE_CHECKING:
     from common.accounts.models import User
+
+PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
+
+
+@transaction.atomic
+def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experiment:
+    """Create an experiment that has not started. Raises ExperimentError for drafts."""
+    experiment = Experiment(added_by=acting_user)
+    _write(experiment, fields)
+    log(acting_user, experiment, ADDITION, "Planned.")
+    return experiment
+
+
+@transaction.atomic
+def edit(
+    experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
+) -> Experiment:
+    """Change fields of a plan; return it. Raises RunConflict once it has started."""
+    row = locked(experiment)
+    check_draft(row)
+    before = {name: str(getattr(row, name)) for name in PLAN}
+    _write(row, fields)
+    now = {name: str(getattr(row, name)) for name in PLAN}
+    if changed := [
+        f"{name}: {before[name]} → {now[name]}" for name in PLAN if before[name] != now[name]
+    ]:
+        # The gate's findings were about the earlier plan.
+        row.findings, row.refusals, row.run_a, row.run_b = [], [], None, None
+        row.save()
+        log(acting_user, row, CHANGE, "; ".join(changed))
+    return row
+
+
+@transaction.atomic
+def delete(experiment: Experiment, *, acting_user: User | None) -> None:
+    """Delete a plan. Raises RunConflict once it has started: experiments are kept."""
+    row = locked(experiment)
+    check_draft(row)
+    log(acting_user, row, DELETION, gettext("Deleted before it started."))
+    row.delete()
+
+
+def locked(experiment: Experiment) -> Experiment:
+    """The experiment with its profiles, its row locked."""
+    rows = Experiment.objects.select_for_update(of=("self",)).select_related("a", "b")
+    return rows.get(pk=experiment.pk)
+
+
+def check_draft(row: Experiment) -> None:
+    """Raises RunConflict once the experiment has started."""
+    if row.state != State.DRAFT:
+        text = gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
+        raise RunConflict(text % {"experiment": row})
+
+
+def check_published(row: Experiment) -> None:
+    """Raises ExperimentError if an arm is a draft."""
+    for profile in (row.a, row.b):
+        if profile.is_draft:
+            text = gettext("%(profile)s is a draft. Experiments compare published profiles only.")
+            raise ExperimentError(text % {"profile": profile})
+
+
+def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
+    """Set the fields, which a form has checked, and save. Raises ExperimentError for drafts."""
+    for name, value in fields.items():
+        setattr(experiment, name, value)
+    check_published(experiment)
+    experiment.save()
 
 
 DECIDED = gettext_lazy("A verdict was reached.")
@@ -138,10 +208,10 @@ def _settle(pk: int) -> Experiment:
     row.findings, row.refusals = findings, refusals
     if refusals and not row.override:
         return _refuse(row, findings, refusals)
-    if other := _other_busy(row):
-        return _refuse(row, findings, [_busy(other)])
+    if problem := _busy(row):
+        return _refuse(row, findings, [problem])
     row.state, row.started = State.RUNNING, timezone.now()
-    row.verdict, row.history = {}, []
+    row.verdict = {}
     row.save()
     run = row.run_b_id or row.run_a_id
     audit(row, Action.TRIED, row.asked_by, row.override_reason, findings, run=run)
@@ -154,17 +224,14 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
         return [measuring.unmeasured()], []
     findings, refusals = [], []
     for run in runs:
-        if run.state != EvaluationRun.State.DONE:
-            text = gettext("%(profile)s: it could not be measured: %(error)s") % {
-                "profile": run.profile,
-                "error": run.error,
-            }
-            findings.append(text)
-            refusals.append(text)
+        if run.state == EvaluationRun.State.DONE:
+            verdict = measuring.verdict(run)
+            findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
+            refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
             continue
-        verdict = measuring.verdict(run)
-        findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
-        refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
+        text = gettext("%(profile)s: it could not be measured: %(error)s")
+        findings.append(text % {"profile": run.profile, "error": run.error})
+        refusals.append(findings[-1])
     return findings, refusals
 
 
@@ -191,8 +258,8 @@ def _changed(row: Experiment, active: SearchProfile | None) -> str:
 def _check_startable(row: Experiment) -> None:
     check_draft(row)
     check_published(row)
-    if other := _other_busy(row):
-        raise RunConflict(_busy(other))
+    if problem := _busy(row):
+        raise RunConflict(problem)
     if not settings.SEARCH_EVENTS:
         raise ExperimentError(
             gettext("Searches are not recorded (SEARCH_EVENTS), so nobody would take part.")
@@ -214,12 +281,12 @@ def _check_permitted(user: User | None, *, override: bool = False) -> None:
     measuring.check_permitted(user, refusal, override=override)
 
 
-def _other_busy(row: Experiment) -> Experiment | None:
+def _busy(row: Experiment) -> str:
+    """Why another experiment keeps this one from starting; empty if none does."""
     busy = Experiment.objects.filter(state__in=(State.RUNNING, State.CHECKING))
-    return busy.exclude(pk=row.pk).first()
-
-
-def _busy(other: Experiment) -> str:
+    other = busy.exclude(pk=row.pk).first()
+    if other is None:
+        return ""
     return gettext(
         "Only one experiment can run at a time. End “%(experiment)s” (%(state)s) first."
     ) % {"experiment": other, "state": other.get_state_display()}

@@ -1,8 +1,8 @@
 """The part “qdrant”: an engine that finds candidates in Postgres' place (docs/scale.md, ADR 83).
 
 retrieve    the retrieval backend
-points      what the site asks of an engine (`client` and `edge` answer it with Qdrant's packages),
-            and chunks of a version as points
+points      what the site asks of an engine, and chunks of a version as points
+client      answers it with Qdrant's own client
 engines     the engine of the settings, and whether it is left alone after a failure
 syncing     what changed, written to the outbox in the transaction that changes it; the outbox
             becomes points; the probes

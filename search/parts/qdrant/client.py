@@ -26,7 +26,10 @@ PAYLOAD = ("collection", "version", "stamp")
 
 
 class ClientEngine:
-    """A Qdrant server or cluster."""
+    """A Qdrant server or cluster.
+
+    Every method raises EngineError; all may be repeated without harm.
+    """
 
     def __init__(self, client: QdrantClient) -> None:
         self._client = client
@@ -42,6 +45,10 @@ class ClientEngine:
     def create(
         self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
     ) -> None:
+        """Create a collection with dense vectors of these dimensions; leave one that exists.
+
+        `replicas` are the copies of each shard; 0 `shards`: as many as the engine chooses.
+        """
         with _named_errors():
             if self._client.collection_exists(name):
                 return
@@ -67,10 +74,12 @@ class ClientEngine:
                 self._client.create_payload_index(name, key, models.PayloadSchemaType.INTEGER)
 
     def drop(self, name: str) -> None:
+        """Remove a collection, if it exists."""
         with _named_errors():
             self._client.delete_collection(name)
 
     def switch(self, alias: str, name: str) -> None:
+        """Let the alias name this collection from now on, in one step."""
         with _named_errors():
             aliases = {each.alias_name for each in self._client.get_aliases().aliases}
             away = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
@@ -82,6 +91,7 @@ class ClientEngine:
             )
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
+        """Write the points in place of those with their ids; return when searches see them."""
         rows = [
             models.PointStruct(id=each.id, vector=_vectors(each), payload=_payload(each))
             for each in points
@@ -90,6 +100,7 @@ class ClientEngine:
             self._client.upsert(name, rows, wait=True)
 
     def keep_only(self, name: str, version: int, ids: Collection[int]) -> None:
+        """Remove the points of a version except these ids."""
         condition = models.FieldCondition(key="version", match=models.MatchValue(value=version))
         remaining: list[models.Condition] = [models.HasIdCondition(has_id=sorted(ids))]
         chosen = models.Filter(must=[condition], must_not=remaining if ids else None)
@@ -97,6 +108,7 @@ class ClientEngine:
             self._client.delete(name, models.FilterSelector(filter=chosen), wait=True)
 
     def ask(self, name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
+        """The answers to several questions, in their order, by one request."""
         requests = [
             models.QueryRequest(
                 query=_query(each.query),
@@ -112,6 +124,7 @@ class ClientEngine:
         return [[(int(each.id), each.score) for each in one.points] for one in answers]
 
     def page(self, name: str, start: int, limit: int) -> Sequence[PointState]:
+        """Up to `limit` points with ids of at least `start`, by ascending id."""
         with _named_errors():
             rows, _ = self._client.scroll(
                 name, limit=limit, offset=start, with_payload=list(PAYLOAD), with_vectors=False
@@ -123,6 +136,7 @@ class ClientEngine:
         ]
 
     def count(self, name: str) -> int:
+        """The number of points."""
         with _named_errors():
             return self._client.count(name).count
 

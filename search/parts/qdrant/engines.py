@@ -7,47 +7,41 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from common.guarded import CircuitBreaker
-from search.parts.qdrant.points import Engine, EngineError, PointQuery, Scored
+from search.parts.qdrant.points import EngineError, PointQuery, Scored
 from search.retrieval import backends
+
+if TYPE_CHECKING:
+    from search.parts.qdrant.client import ClientEngine
 
 # Seconds that an engine is left alone after a failure: one search in so many waits for a time-out.
 # A guess, as for Redis.
 PAUSE = 5.0
 # Whole seconds that a search waits; then Postgres alone finds the keywords. A guess.
 TIMEOUT = 1.0
-EDGE = "edge:"
 breaker = CircuitBreaker(PAUSE)
 
 
-def engine() -> Engine:
+def engine() -> ClientEngine:
     """The engine of the settings. Raises EngineError if it cannot be used."""
     return _engine(settings.QDRANT_URL, os.getpid())  # connections do not survive a fork
 
 
 @lru_cache(maxsize=4)
-def _engine(url: str, _process: int) -> Engine:
+def _engine(url: str, _process: int) -> ClientEngine:
     # Imported here: a site without Qdrant does without its packages.
     try:
-        if url.startswith(EDGE):
-            from search.parts.qdrant.edge import EdgeEngine
-
-            return EdgeEngine(Path(url.removeprefix(EDGE)))
         from search.parts.qdrant.client import ClientEngine
     except ImportError as error:
         raise EngineError(
             "QDRANT_URL is set, but Qdrant's client is not installed: "
             "pip install --require-hashes -r requirements/qdrant.txt"
         ) from error
-    return ClientEngine.at(
-        url,
-        key=settings.QDRANT_API_KEY,
-        seconds=TIMEOUT,
-    )
+    return ClientEngine.at(url, key=settings.QDRANT_API_KEY, seconds=TIMEOUT)
 
 
 _read: ContextVar[str] = ContextVar("qdrant_collection", default="")

@@ -1,10 +1,10 @@
-"""The protocol of vector engines: points by id, the best by a vector; chunks as points."""
+"""Points, what is asked of them, and chunks as points."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -32,8 +32,8 @@ class Sparse:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A chunk as the engine holds it. `dense` has its vectors by name.
+class PointState:
+    """What the engine says of a point, to be compared with the chunk.
 
     `stamp` differs if the text does.
     """
@@ -42,18 +42,14 @@ class Point:
     collection: int
     version: int
     stamp: int
-    terms: Sparse | None
-    dense: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class PointState:
-    """What the engine says of a point, to be compared with the chunk."""
+class Point(PointState):
+    """A chunk as the engine holds it. `dense` has its vectors by name."""
 
-    id: int
-    collection: int
-    version: int
-    stamp: int
+    terms: Sparse | None
+    dense: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +70,6 @@ class PointQuery:
 
 Scored = Sequence[tuple[int, float]]
 """Ids with scores, the best first; points without the vector are not among them."""
-
-
-class Engine(Protocol):
-    """A vector engine. Every method raises EngineError; all may be repeated without harm."""
-
-    def create(
-        self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
-    ) -> None:
-        """Create a collection with dense vectors of these dimensions; leave one that exists.
-
-        `replicas` are the copies of each shard; 0 `shards`: as many as the engine chooses.
-        """
-
-    def drop(self, name: str) -> None:
-        """Remove a collection, if it exists."""
-
-    def switch(self, alias: str, name: str) -> None:
-        """Let the alias name this collection from now on, in one step."""
-
-    def upsert(self, name: str, points: Sequence[Point]) -> None:
-        """Write the points in place of those with their ids, and return when searches see them."""
-
-    def keep_only(self, name: str, version: int, ids: Collection[int]) -> None:
-        """Remove the points of a version except these ids."""
-
-    def ask(self, name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
-        """The answers to several questions, in their order, by one request."""
-
-    def page(self, name: str, start: int, limit: int) -> Sequence[PointState]:
-        """Up to `limit` points with ids of at least `start`, by ascending id."""
-
-    def count(self, name: str) -> int:
-        """The number of points."""
 
 
 def space_name(space_id: int) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -34,23 +33,11 @@ AT_ONCE = 20
 LONGEST_PAUSE = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How far the engine is behind: the rows that wait, and since when the oldest does."""
-
-    waiting: int
-    since: datetime | None
-
-    @property
-    def seconds(self) -> float:
-        """The age of the oldest row; 0 without any."""
-        return (timezone.now() - self.since).total_seconds() if self.since else 0.0
-
-
-def lag() -> Lag:
-    """How far the engine is behind."""
+def lag() -> tuple[int, float]:
+    """How many rows wait for the engine, and for how many seconds the oldest does."""
     totals = PointChange.objects.aggregate(waiting=Count("pk"), since=Min("created"))
-    return Lag(**totals)
+    since = totals["since"]
+    return totals["waiting"], (timezone.now() - since).total_seconds() if since else 0.0
 
 
 def sync() -> int:
@@ -139,9 +126,9 @@ def point_gauges() -> Iterator[Metric]:
     age = gauge("points_lag_seconds", "Age of the oldest change that Qdrant lacks.")
     differing = gauge("points_differing", "Points repaired after the last comparison.")
     if settings.QDRANT_URL:
-        behind = lag()
-        waiting.add_metric([], behind.waiting)
-        age.add_metric([], behind.seconds)
+        changes, seconds = lag()
+        waiting.add_metric([], changes)
+        age.add_metric([], seconds)
         for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
             differing.add_metric([], row.differing)
     yield from (waiting, age, differing)
@@ -171,10 +158,10 @@ def points_probe() -> Iterator[Finding]:
         advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
         yield wrong(str(error), advice)
         return
-    behind = lag()
-    text = f"{row.name}: {number} points, {behind.waiting} changes wait"
-    if behind.seconds > LATE:
+    changes, seconds = lag()
+    text = f"{row.name}: {number} points, {changes} changes wait"
+    if seconds > LATE:
         advice = "Look whether workers and beat run, and into the worker's log."
-        yield look(f"{text}, the oldest for {behind.seconds / 60:.0f} minutes", advice)
+        yield look(f"{text}, the oldest for {seconds / 60:.0f} minutes", advice)
     else:
         yield ok(text)

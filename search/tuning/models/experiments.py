@@ -133,16 +133,12 @@ def new_salt() -> str:
 class Experiment(Job):
     """A comparison of two published profiles by searchers' behaviour. One runs at a time.
 
-    `verdict` is the latest conclusion, `history` a selection of the earlier ones: see
+    `verdict` is the latest conclusion: see
     `search.parts.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
     for an arm that was active or not measured; `findings` are the gate's, and `refusals` those
     that prevent the start. `override` starts it regardless, for the reason `override_reason`.
     `asked_by` is the user who starts it.
     """
-
-    class Kind(models.TextChoices):
-        SPLIT = "split", _("A/B: each visitor sees one profile")
-        INTERLEAVED = "interleaved", _("Interleaved: every visitor sees both, mixed")
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Not started")
@@ -154,7 +150,6 @@ class Experiment(Job):
     OPEN = (State.CHECKING,)
 
     name = models.CharField(max_length=120, unique=True)
-    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.INTERLEAVED)
     state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
     a = models.ForeignKey(SearchProfile, models.PROTECT, related_name="+", verbose_name="A")
     b = models.ForeignKey(SearchProfile, models.PROTECT, related_name="+", verbose_name="B")
@@ -167,8 +162,7 @@ class Experiment(Job):
         default=0.02,
         validators=[MinValueValidator(0.001), MaxValueValidator(0.5)],
         help_text=_(
-            "Minimum effect size: smaller differences count as none. A/B: in the share "
-            "of visitors who open a result; interleaved: from half of the preferences."
+            "Minimum effect size: a share of preferences that is nearer to a half counts as none."
         ),
     )
     days = models.PositiveSmallIntegerField(
@@ -183,7 +177,6 @@ class Experiment(Job):
     ended = models.DateTimeField(null=True, blank=True, editable=False)
     end_reason = models.TextField(blank=True, editable=False)
     verdict = models.JSONField(default=dict, blank=True, editable=False)
-    history = models.JSONField(default=list, blank=True, editable=False)
     run_a = models.ForeignKey(
         EvaluationRun, models.PROTECT, null=True, blank=True, related_name="+", editable=False
     )

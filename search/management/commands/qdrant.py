@@ -23,8 +23,7 @@ class Command(BaseCommand):
         "status: what Qdrant holds and how far it is behind. rebuild: fill a new collection beside "
         "the one in use; workers do it, or this command with --here. switch: use the collection "
         "that was filled last, if the golden queries pass the gate; back: use the one before "
-        "again. check: compare all points with Postgres and have repaired what differs. sync: "
-        "pass on what waits, now."
+        "again. Workers compare all points with Postgres each night, and repair what differs."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -58,8 +57,8 @@ def _status(options: dict[str, Any]) -> list[str]:
         + (f"; {row.error}" if row.error else "")
         for row in rows
     ]
-    lag = syncing.lag()
-    behind = f"{lag.waiting} changes wait, the oldest for {lag.seconds:.0f} s"
+    waiting, seconds = syncing.lag()
+    behind = f"{waiting} changes wait, the oldest for {seconds:.0f} s"
     return [*(lines or ["no collection: run manage.py qdrant rebuild"]), behind]
 
 
@@ -99,21 +98,9 @@ def _back(options: dict[str, Any]) -> list[str]:
     return [f"Searches use {row.name} again."]
 
 
-def _check(options: dict[str, Any]) -> list[str]:
-    rows = PointCollection.objects.filter(state__in=(State.READY, State.ACTIVE, State.PREVIOUS))
-    return [f"{row.name}: {rebuilding.check(row)} points differ, to be repaired" for row in rows]
-
-
-def _sync(options: dict[str, Any]) -> list[str]:
-    done, lag = syncing.sync(), syncing.lag()
-    return [f"{done} changes passed on, {lag.waiting} wait"]
-
-
 _ACTIONS = {
     "status": _status,
     "rebuild": _rebuild,
     "switch": _switch,
     "back": _back,
-    "check": _check,
-    "sync": _sync,
 }

@@ -1,4 +1,4 @@
-"""Background tasks about people. Idempotent."""
+"""Background tasks of accounts and the audit trail. Idempotent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
 from common.accounts import quotas, sign_on
+from common.audit import trail
 
 
 @shared_task
@@ -24,3 +25,9 @@ def forget_usage() -> None:
 def forget_sessions() -> None:
     """Delete the sessions that have expired; nobody can sign in with them anyway."""
     SessionStore.clear_expired()
+
+
+@shared_task
+def forget_events() -> None:
+    """Delete audit events older than AUDIT_DAYS."""
+    trail.forget()

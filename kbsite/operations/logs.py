@@ -19,7 +19,7 @@ import psycopg
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from common.observing import tracing
+from common.observing import ids
 
 # Errors whose messages quote what they were given.
 _QUOTING = (ValueError, LookupError, TypeError)
@@ -92,8 +92,8 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discreet(record)).partition("\n")
-        ids = " ".join(f"{name}={each}" for name, each in tracing.current().items())
-        return f"{line} [{ids}]{newline}{rest}" if ids else line + newline + rest
+        text = " ".join(f"{name}={each}" for name, each in ids.current().items())
+        return f"{line} [{text}]{newline}{rest}" if text else line + newline + rest
 
 
 class JsonFormatter(structlog.stdlib.ProcessorFormatter):
@@ -104,7 +104,7 @@ class JsonFormatter(structlog.stdlib.ProcessorFormatter):
 
 
 def json_formatter() -> logging.Formatter:
-    """A formatter that writes one JSON object a line, with the ids and the trace of the work."""
+    """A formatter that writes one JSON object a line, with the ids of the work."""
     before: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -125,8 +125,6 @@ def json_formatter() -> logging.Formatter:
 def _add_process(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
     record: logging.LogRecord = event["_record"]
     event["process"] = record.process
-    if trace := tracing.current_trace():
-        event["trace_id"] = trace
     return event
 
 
@@ -145,11 +143,11 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "line": {
-                "()": "kbsite.operations.monitoring.logs.LineFormatter",
+                "()": "kbsite.operations.logs.LineFormatter",
                 "format": "{levelname:<7} {name}: {message}",
                 "style": "{",
             },
-            "json": {"()": "kbsite.operations.monitoring.logs.json_formatter"},
+            "json": {"()": "kbsite.operations.logs.json_formatter"},
         },
         "filters": {"brief": {"()": "kbsite.serving.refusals.Brief"}},
         "handlers": {
@@ -178,7 +176,7 @@ def gunicorn_logging() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "kbsite.operations.monitoring.logs.json_formatter"}},
+        "formatters": {"json": {"()": "kbsite.operations.logs.json_formatter"}},
         "handlers": handlers,
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {

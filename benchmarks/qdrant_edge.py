@@ -1,6 +1,6 @@
-"""Qdrant's own engine in this process, one folder a collection: for tests and benchmarks.
+"""Qdrant's own engine in this process, one folder a collection, with the methods of ClientEngine.
 
-One process holds a folder at a time, so a site of several processes needs a server (`client`).
+For tests and benchmarks: one process holds a folder at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EdgeEngine:
     def create(
         self, name: str, spaces: Mapping[str, int], *, shards: int = 0, replicas: int = 1
     ) -> None:
-        """See the protocol; a folder is one shard without copies."""
+        """See ClientEngine; a folder is one shard without copies."""
         path = self._folder / name
         if path.exists():
             return

@@ -1,4 +1,4 @@
-"""The conclusion from visitors' clicks: anytime-valid tests, figures and a sentence. Pure.
+"""Who takes part, team-draft interleaving, and the conclusion from visitors' clicks. Pure.
 
 A fixed-size test that is repeated during data collection eventually reports a difference where
 there is none. These tests (confidence sequences and e-values) are valid at all interim analyses
@@ -7,18 +7,89 @@ together: without a difference, the probability that any analysis ever reports o
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 import numpy as np
+
+A, B = "a", "b"
+
+
+def part(visitor: str, salt: str) -> float:
+    """A visitor's position in [0, 1): uniform over visitors, independent for each salt."""
+    digest = hashlib.sha256(f"{salt}\0{visitor}".encode()).digest()
+    return int.from_bytes(digest[:7]) / 2**56
+
+
+def takes_part(visitor: str, salt: str, share: float) -> bool:
+    """True if the visitor is in the participating share, 0 to 1.
+
+    Whoever takes part at one share also does at every larger one.
+    """
+    return part(visitor, f"{salt}:part") < share
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(Generic[Item]):
+    """An item of the interleaved ranking and the team that picked it.
+
+    `team` is empty in the common prefix of both rankings: a click there prefers neither.
+    """
+
+    item: Item
+    team: str
+
+
+def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[Item]]:
+    """Both rankings interleaved without repeats: each round, both teams pick in random order.
+
+    Items in the common prefix belong to no team (Chapelle et al. 2012 call clicks there noise).
+    The same seed gives the same ranking, so that a reload or the next page is consistent.
+    """
+    common = 0
+    while common < min(len(a), len(b)) and a[common] == b[common]:
+        common += 1
+    drafted = [Drafted(item, "") for item in a[:common]]
+    held = set(a[:common])
+    # A generator of its own: the draft must depend on the seed alone.
+    generator = random.Random(seed)  # noqa: S311
+    picks = {A: _unheld(a, held), B: _unheld(b, held)}
+    while picks:
+        order = [team for team in (A, B) if team in picks]
+        generator.shuffle(order)
+        for team in order:
+            item = next(picks[team], None)
+            if item is None:
+                del picks[team]
+            else:
+                held.add(item)
+                drafted.append(Drafted(item, team))
+    return drafted
+
+
+def preference(clicked: Collection[str]) -> str:
+    """The team with more of a search's clicks; empty for a tie or without counted clicks."""
+    ours, theirs = list(clicked).count(A), list(clicked).count(B)
+    if ours == theirs:
+        return ""
+    return A if ours > theirs else B
+
+
+def _unheld(ranking: Sequence[Item], held: set[Item]) -> Iterator[Item]:
+    return (item for item in ranking if item not in held)
+
 
 ALPHA = 0.05
 # The sequence is tightest near this many units; elsewhere it is slightly wider, and still valid.
 TIGHTEST_AT = 500
-# Below this many units the normal approximation is poor (a rule of thumb).
-AT_LEAST = 50
 
 
 class ExperimentVerdict(StrEnum):
@@ -28,42 +99,6 @@ class ExperimentVerdict(StrEnum):
     B = "b"
     NO_DIFFERENCE = "no_difference"
     UNDECIDED = "undecided"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """B minus A, in the units of the outcome, with an interval valid at every analysis.
-
-    `units` are the visitors. Without enough of them `low` and `high` are infinite.
-    """
-
-    mean: float
-    low: float
-    high: float
-    units: int
-
-    @property
-    def is_clear(self) -> bool:
-        return self.low > 0 or self.high < 0
-
-
-def difference_of_means(a: Sequence[float], b: Sequence[float], alpha: float = ALPHA) -> Difference:
-    """The mean outcome of arm B minus that of A, one outcome per visitor; arms by a fair coin.
-
-    The asymptotic confidence sequence of Waudby-Smith et al. 2021 (Annals of Statistics 2024,
-    theorem 2.2) over the inverse-probability outcomes 2y for B and -2y for A, centred on their
-    overall mean, which keeps their mean and removes most of their spread.
-    """
-    count = len(a) + len(b)
-    if not a or not b:
-        return Difference(0.0, -math.inf, math.inf, count)
-    centre = float(np.mean([*a, *b]))
-    outcomes = np.array([*(-2 * (y - centre) for y in a), *(2 * (y - centre) for y in b)])
-    mean, spread = float(outcomes.mean()), float(outcomes.std())
-    if min(len(a), len(b)) < AT_LEAST:
-        return Difference(mean, -math.inf, math.inf, count)
-    width = spread * half_width(count, alpha)
-    return Difference(mean, mean - width, mean + width, count)
 
 
 def half_width(count: int, alpha: float = ALPHA) -> float:
@@ -101,21 +136,10 @@ def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float,
     return float(allowed[0]), float(allowed[-1])
 
 
-def of_difference(difference: Difference, indifference: float) -> ExperimentVerdict:
-    """The verdict of an A/B test; differences within ±`indifference` count as none."""
-    if difference.low > 0:
-        return ExperimentVerdict.B
-    if difference.high < 0:
-        return ExperimentVerdict.A
-    if -indifference <= difference.low and difference.high <= indifference:
-        return ExperimentVerdict.NO_DIFFERENCE
-    return ExperimentVerdict.UNDECIDED
-
-
 def of_preferences(
     wins: int, losses: int, indifference: float, alpha: float = ALPHA
 ) -> ExperimentVerdict:
-    """The verdict of an interleaving; `wins` are B's.
+    """The verdict of preferences; `wins` are B's.
 
     A share within ½ ± `indifference` counts as no difference.
     """
@@ -135,10 +159,10 @@ MANY = 10_000_000
 class Conclusion:
     """The conclusion of an interim analysis.
 
-    `low` to `high` is an interval valid at every analysis; both None without enough data. `value`
-    is B's share of visitors who opened a result minus A's, in [-1, 1], or the share of visitors
-    with a preference who prefer B, in [0, 1]. `units` counts these visitors, `visitors` all
-    who took part. `needed` estimates the visitors still needed; None if decided or unknown.
+    `value` is the share of visitors with a preference who prefer B, in [0, 1]; `low` to `high` is
+    an interval valid at every analysis, both None without enough data. `units` counts these
+    visitors, `visitors` all who took part, `counts` those who prefer A and B. `needed` estimates
+    the visitors still needed; None if decided or unknown.
     """
 
     verdict: ExperimentVerdict
@@ -149,42 +173,7 @@ class Conclusion:
     visitors: int
     sentence: str
     needed: int | None = None
-    rates: tuple[float, float] | None = None
     counts: tuple[int, int] = (0, 0)
-
-
-def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Conclusion:
-    """The conclusion of an A/B test; `a` and `b` have 1 per visitor who opened a result, else 0."""
-    difference = difference_of_means(a, b)
-    verdict = of_difference(difference, indifference)
-    is_finite = math.isfinite(difference.low)
-    rates = (sum(a) / len(a) if a else 0.0, sum(b) / len(b) if b else 0.0)
-    needed = None
-    if verdict is ExperimentVerdict.UNDECIDED and is_finite:
-        spread = (difference.high - difference.low) / 2 / half_width(difference.units)
-        needed = _more(difference.mean, spread, difference.units, indifference, 1.0)
-    head = (
-        f"{_percent(rates[1])} of B's visitors opened a result, {_percent(rates[0])} of A's: "
-        f"{100 * difference.mean:+.1f} points"
-    )
-    if is_finite:
-        head += f" (95% interval {100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
-    elif verdict is ExperimentVerdict.UNDECIDED:
-        lacking = max(0, AT_LEAST - min(len(a), len(b)))
-        needed = 2 * lacking
-    end = _end(verdict, needed, f"larger than ±{100 * indifference:g} points")
-    return Conclusion(
-        verdict,
-        difference.mean,
-        difference.low if is_finite else None,
-        difference.high if is_finite else None,
-        difference.units,
-        difference.units,
-        f"{head}. {end}" if difference.units else _NOBODY,
-        needed,
-        rates,
-        (len(a), len(b)),
-    )
 
 
 def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) -> Conclusion:
@@ -208,7 +197,7 @@ def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) 
     )
     end = _end(verdict, needed, f"larger than {100 * indifference:g} points from a half")
     return Conclusion(
-        verdict, share, low, high, units, visitors, f"{head}. {end}", needed, None, (losses, wins)
+        verdict, share, low, high, units, visitors, f"{head}. {end}", needed, (losses, wins)
     )
 
 

@@ -147,7 +147,7 @@ REST_FRAMEWORK = {
     # A view that declares nothing is refused.
     "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["common.api.parsers.ObjectJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.serializers.ObjectJSONParser"],
     # OPTIONS would describe forms to people who may not submit them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
@@ -201,12 +201,10 @@ SPECTACULAR_SETTINGS = {
         "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
         "AnswerModeEnum": ["instant", "auto", "thinking"],
         "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
-        "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
         "SignalEnum": "search.domain.Signal",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "common.api.schema.add_error_component",
-        "common.api.schema.add_tags",
     ],
 }

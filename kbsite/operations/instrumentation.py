@@ -1,0 +1,155 @@
+"""Ids and metrics of requests and of background tasks.
+
+`Site` gives a request its id before anything else sees it, for agents and for streams that go on
+after their view; in Django's test client the middleware does. Tasks continue the ids of what
+enqueued them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from celery.signals import (
+    beat_init,
+    before_task_publish,
+    celeryd_init,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_process_init,
+)
+from django.conf import settings
+from django.http import HttpRequest
+
+from common.observing import ids, metrics
+
+logger = logging.getLogger(__name__)
+
+HEADER = "X-Request-ID"
+# The parts of the site by the beginning of their paths; all others are pages.
+_AREAS = (
+    ("/api/v1/answers", "answers"),
+    ("/answers/", "answers"),
+    ("/v1/", "answers"),
+    ("/api/", "api"),
+    ("/admin/", "admin"),
+    ("/static/", "static"),
+)
+_UNCOUNTED = ("/metrics", "/health/")
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+def area_of(path: str) -> str:
+    """The part of the site that the path belongs to: one of seven."""
+    return next((area for beginning, area in _AREAS if path.startswith(beginning)), "pages")
+
+
+def request_id(header: str) -> str:
+    """The id that the site's own proxy states for a request, or a new one."""
+    trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
+    return (ids.valid_id(header) if trusted else "") or ids.new_id()
+
+
+@contextmanager
+def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
+    """Give a request of ASGI its id within the block; the `send` to use adds it to the response."""
+    header = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
+    identifier = request_id(header.decode("latin-1"))
+
+    async def sending(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            name = HEADER.lower().encode()
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != name]
+            message = {**message, "headers": [*headers, (name, identifier.encode())]}
+        await send(message)
+
+    with ids.bound(request_id=identifier):
+        yield sending
+
+
+def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Give a request its id, and count it. The first middleware of all."""
+
+    def middleware(request: HttpRequest) -> Any:
+        area, started = area_of(request.path_info), time.perf_counter()
+        identifier = ids.current().get(ids.REQUEST) or request_id(request.headers.get(HEADER, ""))
+        with ids.bound(request_id=identifier):
+            response = get_response(request)
+        response[HEADER] = identifier
+        if request.path_info not in _UNCOUNTED:
+            spent, status = time.perf_counter() - started, str(response.status_code)
+            metrics.observe(metrics.REQUESTS, spent, area=area, status=status)
+        return response
+
+    return middleware
+
+
+# The header of a message: the ids of the work that sent it.
+TASK_HEADER = "steelyard"
+_running: dict[str, tuple[ExitStack, float]] = {}
+_worker = "worker"
+
+
+@celeryd_init.connect
+def name_worker(sender: str = "", **_signal: Any) -> None:
+    """Remember the worker's name before its host: its processes are counted under it."""
+    global _worker
+    _worker = str(sender).partition("@")[0] or _worker
+
+
+@worker_process_init.connect
+def count_worker(**_signal: Any) -> None:
+    metrics.runs(_worker)
+
+
+@beat_init.connect
+def count_beat(**_signal: Any) -> None:
+    metrics.runs("beat")
+
+
+@setup_logging.connect
+def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
+    """Celery's messages go where the settings send all others.
+
+    Without a receiver Celery would add a handler of its own, which writes no JSON.
+    """
+    import logging.config
+
+    config = settings.LOGGING
+    loggers = {**config["loggers"], "celery": {"level": loglevel or "INFO"}}
+    logging.config.dictConfig({**config, "loggers": loggers})
+
+
+@before_task_publish.connect
+def send_along(sender: str = "", headers: Any = None, **_signal: Any) -> None:
+    """Add the ids to the message."""
+    if isinstance(headers, dict):
+        sent = {name: each for name, each in ids.current().items() if name != ids.TASK}
+        headers[TASK_HEADER] = {"ids": sent}
+    metrics.count(metrics.TASKS_SENT, task=str(sender))
+
+
+@task_prerun.connect
+def begin_task(task_id: str = "", task: Any = None, **_signal: Any) -> None:
+    """Continue the sender's ids until the task ends."""
+    header = getattr(task.request, TASK_HEADER, None) or {}
+    sent = header.get("ids", {}) if isinstance(header, dict) else {}
+    stack = ExitStack()
+    stack.enter_context(ids.bound(**{**sent, ids.TASK: task_id}))
+    _running[task_id] = (stack, time.perf_counter())
+
+
+@task_postrun.connect
+def end_task(task_id: str = "", task: Any = None, state: str | None = None, **_signal: Any) -> None:
+    stack, started = _running.pop(task_id, (None, 0.0))
+    if stack is None:
+        return
+    outcome = "done" if state == "SUCCESS" else "failed"
+    spent = time.perf_counter() - started
+    metrics.observe(metrics.TASK_SECONDS, spent, task=task.name, outcome=outcome)
+    stack.close()
