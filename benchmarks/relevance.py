@@ -42,6 +42,7 @@ def main() -> None:
         sys.exit(outdated(PAGE) or None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
     import django
+
     from kbsite.embedded import ensure_servers
 
     ensure_servers()

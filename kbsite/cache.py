@@ -37,9 +37,7 @@ class _SharedClient(RedisCacheClient):
         return super().get_client(write=True)
 
     def get_client(self, *args: Any, **kwargs: Any) -> Any:
-        # Of several servers Django reads from any, and writes to the first.
-        several = len(self._servers) > 1  # type: ignore[attr-defined]
-        return super().get_client(*args, **kwargs) if several else self._shared
+        return self._shared
 
     def count(self, key: str, seconds: int) -> tuple[int, int]:
         """See `GuardedRedisCache.count`."""

@@ -22,6 +22,7 @@ handler500 = "kbsite.serving.refusals.server_error"
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:
+    """Answer 404 at an address of a package that this site does not want."""
     raise Http404
 
 
@@ -44,11 +45,6 @@ def _staffs(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
     return ranked
 
 
-def no_password(request: HttpRequest) -> NoReturn:
-    """Answer 404: a local password would outlive the provider's account."""
-    raise Http404
-
-
 # Of allauth's addresses those for signing up, e-mail addresses and lost passwords are left out:
 # accounts are made by administrators and by the sign-on.
 sign_in_patterns = [
@@ -59,7 +55,8 @@ sign_in_patterns = [
     path("accounts/sign-up/", account.signup, name="account_signup"),
     path("accounts/reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
     path("accounts/password/", account.password_change, name="account_change_password"),
-    path("accounts/password/set/", no_password, name="account_set_password"),
+    # A local password would outlive the provider's account.
+    path("accounts/password/set/", not_found, name="account_set_password"),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("accounts/sign-on/", include("allauth.socialaccount.urls")),
     path("accounts/oidc/<slug:provider_id>/login/", login, name="openid_connect_login"),

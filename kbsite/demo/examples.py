@@ -117,17 +117,7 @@ def _lines(example: Example, answer: dict[str, Any], seconds: float) -> Iterator
         path = [step for step in result["heading_path"] if step != document["title"]]
         yield f"  {place}. {' > '.join([document['title'], *path])}"
         tier = f"; first because {result['tier']}" if result["tier"] else ""
-        yield f"     score {result['score']:.3f} = {_sum(result)}{tier}"
-
-
-def _sum(result: dict[str, Any]) -> str:
-    """A score's contributions and adjustments as a sum."""
-    signs = {"sum": "+", "product": "x"}
-    extra = (
-        f" {signs[each['operation']]} {each['label']} {each['value']:.2f}"
-        for each in result["adjustments"]
-    )
-    return _shares(result["contributions"]) + "".join(extra)
+        yield f"     score {result['score']:.3f}{tier}"
 
 
 def _shares(values: dict[str, float]) -> str:

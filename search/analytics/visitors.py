@@ -20,7 +20,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from common import database
-from common.accounts.guard import address_of, network_of
+from common.accounts.guard import address_of
 from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.library import Viewer

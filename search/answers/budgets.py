@@ -20,8 +20,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
+from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
-from common.addresses import address_of, network_of
 from common.database import hold_name
 from search.answers.domain import Usage
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
