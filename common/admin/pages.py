@@ -36,6 +36,19 @@ class VisibleOnly:
         return queryset.visible_to(request.user)  # type: ignore[no-any-return]
 
 
+class ViewersForm:
+    """A ModelAdmin mixin whose form takes the user as `viewer`."""
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)  # type: ignore[misc]
+
+        class Form(form):  # type: ignore[misc]
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, viewer=request.user, **kwargs)
+
+        return Form
+
+
 def actor(request: HttpRequest) -> User:
     """The signed-in user; the admin admits no others."""
     return cast("User", request.user)

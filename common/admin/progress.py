@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.forms import Script
-from django.http import HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -97,3 +98,33 @@ class LiveCells(OwnPages[Row]):
 
     def _cells(self, row: Row) -> dict[str, SafeString]:
         return {name: getattr(self, f"{name}_cell")(row) for name in self.live_cells}
+
+
+class StatusPages(LiveCells[Row]):
+    """A ModelAdmin mixin: a panel above the row's page, which its script loads while it changes."""
+
+    change_form_outer_before_template: ClassVar[str]
+
+    def panel(self, request: HttpRequest, row: Row) -> dict[str, Any]:
+        """The context of the panel."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        status = self.own_page("<int:pk>/status/", self.status_view, "status")
+        return [status, *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        panel = {} if row is None else self.panel(request, row)
+        context = {**(extra_context or {}), **panel}
+        return super().change_view(request, object_id, form_url, context)  # type: ignore[misc, no-any-return]
+
+    def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The panel alone: the state and the buttons, which belong together."""
+        row = self.get_object(request, str(pk))
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        template = self.change_form_outer_before_template
+        return TemplateResponse(request, template, self.panel(request, row))

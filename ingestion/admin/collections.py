@@ -24,7 +24,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
+from common.admin.pages import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
 from ingestion.admin.fields import LanguageFormField, MetadataKeysField
@@ -87,7 +87,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Collection)
-class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "There are no collections yet. A collection contains documents and controls who may "
         "read them."
@@ -127,15 +127,6 @@ class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: 
             failed_count=Count("documents", in_use & Q(documents__latest__state=State.FAILED)),
             waiting_count=waiting,
         )
-
-    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[CollectionForm]:
-        form: type[CollectionForm] = super().get_form(request, *args, **kwargs)
-
-        class ViewersForm(form):  # type: ignore[valid-type, misc]
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                super().__init__(*args, viewer=request.user, **kwargs)
-
-        return ViewersForm
 
     # --- what is shown ---------------------------------------------------------------------
 

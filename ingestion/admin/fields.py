@@ -178,18 +178,6 @@ class StateFilter(SimpleListFilter):
         return queryset.filter(latest__state__in=states)
 
 
-class CollectionFilter(SimpleListFilter):
-    title = _("collection")
-    parameter_name = "collection"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        visible = Collection.objects.visible_to(request.user)
-        return [(slug, name) for slug, name in visible.values_list("slug", "name")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(collection__slug=self.value()) if self.value() else queryset
-
-
 class _PresentValues(SimpleListFilter):
     """Offers the values of `field` among the documents that the user may read."""
 
@@ -205,6 +193,15 @@ class _PresentValues(SimpleListFilter):
 
     def label(self, value: str) -> str:
         raise NotImplementedError
+
+
+class CollectionFilter(_PresentValues):
+    title = _("collection")
+    parameter_name = "collection"
+    field = "collection__slug"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        return list(Collection.objects.visible_to(request.user).values_list("slug", "name"))
 
 
 class LanguageFilter(_PresentValues):
@@ -240,15 +237,13 @@ def _texts(row: tuple[Any, ...]) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
-class OriginFilter(SimpleListFilter):
+class OriginFilter(_PresentValues):
     title = _("origin")
     parameter_name = "origin"
+    field = "source_kind"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        return [(kind.value, str(kind.label)) for kind in SourceKind]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(source_kind=self.value()) if self.value() else queryset
+    def label(self, value: str) -> str:
+        return str(SourceKind(value).label)
 
 
 class TypeFilter(_PresentValues):

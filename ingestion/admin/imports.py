@@ -23,7 +23,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.pages import AuditedByServices, VisibleOnly, actor
-from common.admin.progress import LiveCells, live, state_label
+from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
@@ -65,7 +65,7 @@ class ImportForm(IntakeForm):
 
 
 @admin.register(Import)
-class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "Nothing has been imported yet. An import adds many files at once: a ZIP archive, a list "
         "of files, a folder of the server or web pages."
@@ -124,7 +124,6 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
         return [
-            page("<int:pk>/status/", self.status_view, "status"),
             page("<int:pk>/stop/", require_POST(self.stop_view), "stop"),
             page("<int:pk>/resume/", require_POST(self.resume_view), "resume"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
@@ -174,44 +173,22 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             acting_user=actor(request),
         )
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        of: Import | None = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if of is not None:
-            context |= self._status(request, of)
-        return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
-
-    def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The state, the items and the buttons, which belong together, for the page's script."""
-        of: Import | None = self.get_object(request, str(pk))
-        if of is None or not self.has_view_permission(request, of):
-            raise Http404
-        return TemplateResponse(
-            request, self.change_form_outer_before_template, self._status(request, of)
-        )
-
-    def _status(self, request: HttpRequest, of: Import) -> dict[str, Any]:
-        self.live_rows([of])
-        failed = of.items.filter(state=ImportItem.State.FAILED)
-        items = of.items.select_related("document").defer("document__title_terms")
+    def panel(self, request: HttpRequest, row: Import) -> dict[str, Any]:
+        self.live_rows([row])
+        failed = row.items.filter(state=ImportItem.State.FAILED)
+        items = row.items.select_related("document").defer("document__title_terms")
         return {
-            "import": of,
-            "live": _is_unfinished(of),
-            "state": _state(of),
-            "results": _results(of),
+            "import": row,
+            "live": _is_unfinished(row),
+            "state": _state(row),
+            "results": _results(row),
             "failed": failed[:ITEMS_SHOWN],
-            "failed_count": _counts(of).failed,
+            "failed_count": _counts(row).failed,
             "items": items.exclude(state=ImportItem.State.FAILED).order_by("-position")[
                 :ITEMS_SHOWN
             ],
-            "may_act": self.has_add_permission(request) and HERE not in of.options,
-            "stopped": of.state in (State.CANCELLED, State.FAILED),
+            "may_act": self.has_add_permission(request) and HERE not in row.options,
+            "stopped": row.state in (State.CANCELLED, State.FAILED),
         }
 
     # --- actions, all by the services ---------------------------------------------

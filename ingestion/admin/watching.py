@@ -8,8 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -20,8 +19,8 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import VisibleOnly, actor
-from common.admin.progress import LiveCells, live, state_label
+from common.admin.pages import ViewersForm, VisibleOnly, actor
+from common.admin.progress import StatusPages, live, state_label
 from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake import watched
@@ -71,7 +70,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(WatchedFolder)
-class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No folder is watched. The files of a watched folder become documents, which are updated "
         "and deleted with the files."
@@ -94,15 +93,6 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WatchedFolder]:
         queryset: QuerySet[WatchedFolder] = super().get_queryset(request)
         return queryset.select_related("collection")
-
-    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        form: Any = super().get_form(request, *args, **kwargs)
-
-        class ViewersForm(form):  # type: ignore[misc]
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                super().__init__(*args, viewer=request.user, **kwargs)
-
-        return ViewersForm
 
     def save_model(self, request: HttpRequest, obj: WatchedFolder, form: Any, change: bool) -> None:
         if not change:
@@ -127,48 +117,25 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
         return [
-            page("<int:pk>/status/", self.status_view, "status"),
             page("<int:pk>/look/", require_POST(self.look_view), "look"),
             page("<int:pk>/confirm/", require_POST(self.confirm_view), "confirm"),
             *super().get_urls(),
         ]
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        folder: WatchedFolder | None = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if folder is not None:
-            context |= self._status(request, folder)
-        return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
-
-    def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The state, the files and the buttons, which belong together, for the page's script."""
-        folder: WatchedFolder | None = self.get_object(request, str(pk))
-        if folder is None or not self.has_view_permission(request, folder):
-            raise Http404
-        return TemplateResponse(
-            request, self.change_form_outer_before_template, self._status(request, folder)
-        )
-
-    def _status(self, request: HttpRequest, folder: WatchedFolder) -> dict[str, Any]:
-        missing = folder.files.filter(missing_since__isnull=False, deletion_confirmed=False)
+    def panel(self, request: HttpRequest, row: WatchedFolder) -> dict[str, Any]:
+        missing = row.files.filter(missing_since__isnull=False, deletion_confirmed=False)
         troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
         return {
-            "folder": folder,
-            "state": _state(folder),
-            "results": counts_line(folder) or "-",
-            "looked": _looked(folder),
+            "folder": row,
+            "state": _state(row),
+            "results": counts_line(row) or "-",
+            "looked": _looked(row),
             "missing": missing[:FILES_SHOWN],
             "missing_count": missing.count(),
-            "troubled": folder.files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
-            "may_act": self.has_change_permission(request, folder),
-            "may_confirm": self._may_confirm(request, folder),
-            "held": folder.state == State.HELD,
+            "troubled": row.files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
+            "may_act": self.has_change_permission(request, row),
+            "may_confirm": self._may_confirm(request, row),
+            "held": row.state == State.HELD,
         }
 
     # --- actions ------------------------------------------------------------------------
