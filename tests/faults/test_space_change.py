@@ -148,7 +148,7 @@ def remember(vectors: Vectors) -> None:
 
 
 def start_process(space: EmbeddingSpace) -> subprocess.Popen[bytes]:
-    arguments = ("embedding_space", "backfill", str(space.pk), "--here", "--yes")
+    arguments = ("embedding_space", "backfill", str(space.pk), "--here")
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL

