@@ -134,19 +134,6 @@ class TestSearches:
         there = clerk.get(f"/admin/analytics/searchevent/{hidden.pk}/change/")
         assert there.status_code == missing.status_code == 302
 
-    def test_what_searchers_did_is_learnt_and_taken_back(self, admin: Client) -> None:
-        manual = make_document(make_collection("Workshop"), "The pump.", file_name="pump.md")
-        for visitor in "abc":
-            say(make_event("pumps", visitor=visitor, results=[manual.public_id]), "up")
-        address = "/admin/analytics/searchevent/learn/"
-
-        assert "Derive judgements" in text(admin, "/admin/analytics/searchevent/")
-        learnt = admin.post(address, {"learn": ""}, follow=True).content.decode()
-        assert "1 judgement is derived" in learnt
-        taken = admin.post(address, {"take_back": ""}, follow=True).content.decode()
-        assert "1 judgement derived from searches was withdrawn" in taken
-        assert staff("view_searchevent").post(address).status_code == 403
-
     def test_nobody_changes_them(self, admin: Client) -> None:
         event = make_event("pumps")
         for what in ("add", f"{event.pk}/delete"):
