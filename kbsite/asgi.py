@@ -25,12 +25,12 @@ def _application() -> Site:
     from common.observing import metrics
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
-    from search.mcp.gate import agents_app, is_for_agents
+    from search.mcp.gate import Gate, is_for_agents
 
     metrics.runs("web")
     threads = settings.WEB_THREADS
     admission = Admission(threads, patience=settings.WEB_PATIENCE)
-    pages, agents = Pages(admission), agents_app()
+    pages, agents = Pages(admission), Gate()
     return Site(pages, agents, is_for_agents=is_for_agents, threads=threads, admission=admission)
 
 

@@ -34,11 +34,6 @@ class EmbeddedServers:
     var_dir: Path
     durable: bool = True
 
-    @classmethod
-    def from_var(cls, var_dir: Path, *, durable: bool = True) -> "EmbeddedServers":
-        """The servers with their data under a directory, which need not exist yet."""
-        return cls(Path(var_dir).resolve(), durable)
-
     @property
     def socket_dir(self) -> Path:
         """The private directory of the sockets; the same for every process of this user."""

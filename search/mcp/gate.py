@@ -52,13 +52,11 @@ def is_for_agents(path: str) -> bool:
     return path.removesuffix("/") in (PATH, METADATA_PATH)
 
 
-def agents_app() -> Gate:
-    """The ASGI application of the MCP server; its lifespan can run once."""
-    return Gate()
-
-
 class Gate:
-    """Passes permitted requests, with their caller, on to the SDK's application."""
+    """The MCP server's ASGI application; its lifespan can run once.
+
+    It passes permitted requests, with their caller, on to the SDK's application.
+    """
 
     def __init__(self) -> None:
         self._server = build(_caller)

@@ -14,14 +14,6 @@ from search.signals import registry
 # Lazily translated: they become strings when rendered.
 CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.LOOKUP: _("Lookup"),
-    QueryClass.CONCEPT: _("Concept"),
-    QueryClass.CODE: _("Code"),
-    QueryClass.DEBUG: _("Debugging"),
-    QueryClass.COMPARISON: _("Comparison"),
-    QueryClass.GENERAL: _("General question"),
-}
-QUESTION_LABELS: dict[QueryClass, Any] = {
-    QueryClass.LOOKUP: _("Lookup"),
     QueryClass.CONCEPT: _("Concept question"),
     QueryClass.CODE: _("Code question"),
     QueryClass.DEBUG: _("Debugging question"),

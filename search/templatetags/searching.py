@@ -23,7 +23,7 @@ from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
 from search.presentation.figures import reason
 from search.presentation.labels import (
-    QUESTION_LABELS,
+    CLASS_LABELS,
     measure_label,
     rule_text,
     tier_reason,
@@ -103,7 +103,7 @@ def full_scale(response: SearchResponse) -> float:
 @register.filter
 def question_label(query_class: QueryClass) -> str:
     """The class as a reader's question is named by it."""
-    return str(QUESTION_LABELS[query_class])
+    return str(CLASS_LABELS[query_class])
 
 
 @register.simple_tag

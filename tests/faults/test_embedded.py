@@ -28,7 +28,7 @@ from pathlib import Path
 import psycopg
 from kbsite.embedded import EmbeddedServers
 
-servers = EmbeddedServers.from_var(Path(sys.argv[1]), durable=False)
+servers = EmbeddedServers(Path(sys.argv[1]), durable=False)
 pids = [server.pid for server in servers.start()]
 settings = servers.database_settings()
 with psycopg.connect(host=settings["HOST"], user=settings["USER"], dbname=settings["NAME"]) as db:
@@ -41,7 +41,7 @@ sys.stdin.read()
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[EmbeddedServers]:
     """Servers that are not started, in a path with a space; stopped after the test."""
-    made = EmbeddedServers.from_var(tmp_path / "with space" / "var", durable=False)
+    made = EmbeddedServers(tmp_path / "with space" / "var", durable=False)
     yield made
     made.stop()
 
@@ -188,7 +188,7 @@ def test_only_the_wanted_server_starts(servers: EmbeddedServers) -> None:
 
 def test_long_path_still_has_a_short_socket(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["a-directory-with-a-rather-long-name"] * 8)
-    servers = EmbeddedServers.from_var(deep, durable=False)
+    servers = EmbeddedServers(deep, durable=False)
     try:
         servers.start()
         assert len(os.fsencode(servers.postgres.socket)) < 103
@@ -199,7 +199,7 @@ def test_long_path_still_has_a_short_socket(tmp_path: Path) -> None:
 
 def test_database_settings_start_nothing(servers: EmbeddedServers) -> None:
     settings = servers.database_settings()
-    assert settings == EmbeddedServers.from_var(servers.var_dir).database_settings()
+    assert settings == EmbeddedServers(servers.var_dir).database_settings()
     assert not servers.var_dir.exists()
     assert not servers.socket_dir.exists()
 
@@ -337,4 +337,4 @@ def test_a_server_that_cannot_start_says_why(servers: EmbeddedServers) -> None:
 def test_a_var_that_is_a_file_is_an_error_for_people(tmp_path: Path) -> None:
     (tmp_path / "var").write_text("")
     with pytest.raises(EmbeddedServersError, match="Check that this user owns"):
-        EmbeddedServers.from_var(tmp_path / "var").start()
+        EmbeddedServers(tmp_path / "var").start()

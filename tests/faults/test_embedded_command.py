@@ -21,7 +21,7 @@ from kbsite.embedded import EmbeddedServers
 from kbsite.management.commands.services import Command
 
 settings.configure(
-    EMBEDDED=EmbeddedServers.from_var(Path(sys.argv[1]), durable=False),
+    EMBEDDED=EmbeddedServers(Path(sys.argv[1]), durable=False),
     EMBEDDED_POSTGRES="postgres" in sys.argv[2],
     EMBEDDED_REDIS="redis" in sys.argv[2],
     DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", "HOST": "/nowhere"}},
@@ -33,7 +33,7 @@ Command().run_from_argv(["manage.py", "services", *sys.argv[3:]])
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[EmbeddedServers]:
-    made = EmbeddedServers.from_var(tmp_path / "var", durable=False)
+    made = EmbeddedServers(tmp_path / "var", durable=False)
     yield made
     made.stop()
 

@@ -33,7 +33,7 @@ if uid != os.geteuid():
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
-servers = EmbeddedServers.from_var(var, durable=False)
+servers = EmbeddedServers(var, durable=False)
 try:
     started = servers.start()
 except EmbeddedServersError as error:
@@ -62,7 +62,7 @@ def open_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[EmbeddedServers]:
-    made = EmbeddedServers.from_var(tmp_path / "var", durable=False)
+    made = EmbeddedServers(tmp_path / "var", durable=False)
     yield made
     shutil.rmtree(made.socket_dir, ignore_errors=True)
 
@@ -261,7 +261,7 @@ def test_memory_is_that_of_the_container(tmp_path: Path) -> None:
 
 
 def test_a_server_that_keeps_its_data_uses_the_machines_memory(tmp_path: Path) -> None:
-    servers = EmbeddedServers.from_var(tmp_path / "var", durable=True)
+    servers = EmbeddedServers(tmp_path / "var", durable=True)
     servers.start()
     try:
         settings = servers.database_settings()

@@ -17,7 +17,7 @@ from django.core.asgi import get_asgi_application
 from django.test import override_settings
 
 from kbsite.serving.dispatch import Site
-from search.mcp.gate import agents_app, is_for_agents
+from search.mcp.gate import Gate, is_for_agents
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def live_site(*, with_agents: bool = False) -> Iterator[str]:
     application = ASGIStaticFilesHandler(get_asgi_application())  # type: ignore[no-untyped-call]
     if with_agents:
         application = Site(
-            application, agents_app(), is_for_agents=is_for_agents, threads=settings.WEB_THREADS
+            application, Gate(), is_for_agents=is_for_agents, threads=settings.WEB_THREADS
         )
     config = uvicorn.Config(
         application,

@@ -17,7 +17,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion.models import Chunk, Document, Visibility
 from search.analytics.models import SearchEvent
-from search.mcp.gate import agents_app
+from search.mcp.gate import Gate
 from search.mcp.server import build
 from search.mcp.tools import Caller
 from tests.support.factories import make_collection, make_document
@@ -165,7 +165,7 @@ def over_http(
     """The result of `work` with an HTTP client of the running application."""
 
     async def run() -> T:
-        app = agents_app()
+        app = Gate()
         # The lifespan in a task of its own, as servers run it.
         async with app._app.router.lifespan_context(app._app):
             transport = httpx2.ASGITransport(app=app)

@@ -53,6 +53,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
         "No experiments yet. An experiment compares two profiles by the results that visitors open."
     )
     form = ExperimentForm
+    actions = None  # plans alone can be deleted, one by one
     fieldsets = (
         (None, {"fields": ("name", "a", "b")}),
         (_("Participation and duration"), {"fields": ("share", "days", "indifference")}),
@@ -178,12 +179,6 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
         running.delete(obj, acting_user=actor(request))
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        # Only plans can be deleted, one by one.
-        actions: dict[str, Any] = super().get_actions(request)
-        actions.pop("delete_selected", None)
-        return actions
 
 
 def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
