@@ -183,6 +183,7 @@ SPECTACULAR_SETTINGS = {
     "its reader may see; anything else is treated as if it did not exist.",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "TAGS": [{"name": "search"}],  # the documentation begins with it
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "SORT_OPERATION_PARAMETERS": False,

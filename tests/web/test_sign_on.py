@@ -149,9 +149,9 @@ class TestWhoGetsAnAccount:
             assert "Ask an administrator" in response.content.decode()
 
     def test_is_nobody_by_default(self) -> None:
-        from kbsite.settings import people
+        from kbsite.settings import access
 
-        assert people.SSO_SIGN_UP == "closed"
+        assert access.SSO_SIGN_UP == "closed"
         page = Client().post("/accounts/sign-up/", {"username": "me", "password1": "long-enough-7"})
         assert "accounts are not made here" in page.content.decode()
         assert not User.objects.exists()
