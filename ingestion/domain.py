@@ -29,6 +29,8 @@ class Block:
     `page` counts from 1 and is None where the format has no pages.
     `rows` are a table's cells; with `has_header` the first row is the header. A table's `text`
     has one row per line, cells joined by CELL_SEPARATOR: build it with `table()`.
+    `terms` are those whose definitions it is part of, outermost first. A definition begins with the
+    block whose terms differ from those of the block before.
     """
 
     kind: BlockKind
@@ -37,14 +39,20 @@ class Block:
     page: int | None = None
     rows: tuple[tuple[str, ...], ...] = ()
     has_header: bool = False
+    terms: tuple[str, ...] = ()
 
     @classmethod
     def table(
-        cls, rows: Sequence[Sequence[str]], *, has_header: bool, page: int | None = None
+        cls,
+        rows: Sequence[Sequence[str]],
+        *,
+        has_header: bool,
+        page: int | None = None,
+        terms: tuple[str, ...] = (),
     ) -> Block:
         cells = tuple(tuple(" ".join(cell.split()) for cell in row) for row in rows)
         text = "\n".join(row_text(row) for row in cells)
-        return cls(BlockKind.TABLE, text, page=page, rows=cells, has_header=has_header)
+        return cls(BlockKind.TABLE, text, page=page, rows=cells, has_header=has_header, terms=terms)
 
 
 def row_text(row: Sequence[str]) -> str:
@@ -112,6 +120,19 @@ class BlockPlace(NamedTuple):
     level: int
 
 
+class SectionPlace(NamedTuple):
+    """A section that a chunk holds, or a part of it: a heading's, or the definition of a term.
+
+    `start` is its offset in the chunk's text, `level` the number of names in its path, which are
+    those above it and its own `heading`. `anchor` is unique in the document.
+    """
+
+    start: int
+    level: int
+    heading: str
+    anchor: str
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
     """A chunk before it is stored, without id, lexemes or embedding.
@@ -119,7 +140,8 @@ class ChunkDraft:
     `text` is the displayed text. `start` and `end` are its [start, end) offsets in the extracted
     text; for a table piece with a repeated header they cover only the rows, and for a chunk with
     overlap they begin at the overlap. `tokens` counts `text` in the embedding model's own tokens,
-    without special tokens. `layout` are the blocks in `text`, in order.
+    without special tokens. `layout` are the blocks in `text`, in order, and `sections` its sections
+    below `heading_path`, in order; the first one, at 0, may have begun in the chunk before.
     """
 
     ordinal: int
@@ -132,6 +154,7 @@ class ChunkDraft:
     page: int | None = None
     content_hash: str = field(default="")
     layout: tuple[BlockPlace, ...] = ()
+    sections: tuple[SectionPlace, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.content_hash:

@@ -20,9 +20,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from common.accounts import quotas
 from common.jobs import enqueue
+from ingestion.chunking.options import LAYOUT
 from ingestion.documents.arranging import annotate, move
 from ingestion.documents.deletion import (
     delete,
@@ -55,6 +57,7 @@ __all__ = [
     "edit_chunk",
     "make_current",
     "move",
+    "outdated",
     "purge",
     "purge_bin",
     "purge_collection_later",
@@ -201,6 +204,11 @@ def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
                 enqueue(DocumentVersion, document.latest_id)
                 count += 1
     return count
+
+
+def outdated() -> QuerySet[Document]:
+    """The documents whose searchable chunks an earlier release made in another way."""
+    return Document.objects.kept().filter(current__chunk_layout__lt=LAYOUT)
 
 
 def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from ingestion.chunking.options import LAYOUT
 from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.metadata import TAGS, as_lines, from_lines
@@ -164,16 +165,20 @@ class StateFilter(SimpleListFilter):
     title = _("state")
     parameter_name = "state"
     UNFINISHED = "unfinished"
+    OUTDATED = "outdated"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         listed = (State.READY, State.FAILED, *UNFINISHED)
         in_progress = (self.UNFINISHED, gettext("In progress"))
         states = [(state.value, str(state.label)) for state in listed]
-        return [*states[:2], in_progress, *states[2:]]
+        outdated = (self.OUTDATED, gettext("Passages of an earlier release"))
+        return [*states[:2], in_progress, *states[2:], outdated]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not (value := self.value()):
             return queryset
+        if value == self.OUTDATED:
+            return queryset.filter(current__chunk_layout__lt=LAYOUT)
         states = UNFINISHED if value == self.UNFINISHED else (value,)
         return queryset.filter(latest__state__in=states)
 

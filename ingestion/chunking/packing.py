@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from ingestion.chunking.options import ChunkingOptions, TextLimits
 from ingestion.chunking.pieces import Break
 from ingestion.chunking.units import PROSE, Unit, UnitReader
-from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft
+from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft, SectionPlace
 from ingestion.embedding.protocol import Tokenizer
 
 # How full a passage must be, in shares of the target, before a cut of this kind is taken.
-# A heading is worth a short chunk, a sentence's end is not. Guesses.
-FILL = {Break.SUBSECTION: 0.25, Break.BLOCK: 0.5, Break.ITEM: 0.5, Break.SENTENCE: 0.75}
+# A heading is worth a short chunk, a sentence's end is not. Guesses. A definition that fits a chunk
+# is not split.
+FILL = {
+    Break.SUBSECTION: 0.25, Break.TERM: 0, Break.BLOCK: 0.5, Break.ITEM: 0.5, Break.SENTENCE: 0.75
+}  # fmt: skip
 SUBSECTION_FILL = 0.5  # a fuller passage is closed as soon as a subsection begins
 
 
@@ -203,7 +206,7 @@ def _may_join(
     if left.whole_sections and right.whole_sections:
         return left.weight < tiny and own < tiny
     # A short remainder rejoins its passage, but a subsection's own text stays separate.
-    rest = Break.SENTENCE <= right.own[0].before <= Break.BLOCK
+    rest = Break.SENTENCE <= right.own[0].before <= Break.TERM
     return rest and not right.opens and own < tiny
 
 
@@ -247,21 +250,47 @@ def _drafts_of(
         heading_path=path,
         page=units[0].page,
         layout=_layout(units),
+        sections=tuple(_sections(units, path)),
     )
+
+
+def _placed(units: tuple[Unit, ...]) -> Iterator[tuple[int, Unit]]:
+    """Each unit with its offset in the chunk's text."""
+    position = 0
+    for number, unit in enumerate(units):
+        position += len(unit.lead or "") if number else 0
+        yield position, unit
+        if not number and unit.header:
+            position += len(unit.header) + 1
+        position += len(unit.text)
 
 
 def _layout(units: tuple[Unit, ...]) -> tuple[BlockPlace, ...]:
     """The offset of each block in the chunk's text."""
-    places: list[BlockPlace] = []
-    position, before = 0, -1
-    for number, unit in enumerate(units):
-        position += len(unit.lead or "") if number else 0
-        if unit.block != before:
-            places.append(BlockPlace(position, unit.kind, unit.level))
-        if not number and unit.header:
-            position += len(unit.header) + 1
-        position, before = position + len(unit.text), unit.block
-    return tuple(places)
+    places: dict[int, BlockPlace] = {}
+    for position, unit in _placed(units):
+        places.setdefault(unit.block, BlockPlace(position, unit.kind, unit.level))
+    return tuple(places.values())
+
+
+def _sections(units: tuple[Unit, ...], current: tuple[str, ...]) -> Iterator[SectionPlace]:
+    """The sections of a chunk below the headings `current`, from the one that its text begins in.
+
+    After a definition in the midst of a section, that section again.
+    """
+    for number, (position, unit) in enumerate(_placed(units)):
+        path = unit.path
+        if number and not unit.opens and path == current:
+            continue
+        shared = len(_common_path((path, current)))
+        first = min(shared, len(path) - unit.opens)
+        if first == len(path):
+            first -= 1
+        for level in range(max(first, 0), len(path)):
+            yield SectionPlace(position, level + 1, path[level], unit.anchors[level])
+        if not path and number:
+            yield SectionPlace(position, 0, "", "")
+        current = path
 
 
 def _text(units: tuple[Unit, ...]) -> str:

@@ -27,8 +27,9 @@ class Break(IntEnum):
     SENTENCE = 1  # between sentences, lines of code, or a lead-in and its list or table
     ITEM = 2  # between list items or rows, or at an empty line in code
     BLOCK = 3
-    SUBSECTION = 4  # before a heading of level 3 to 6
-    SECTION = 5  # before a heading of level 1 or 2
+    TERM = 4  # before the definition of a term
+    SUBSECTION = 5  # before a heading of level 3 to 6
+    SECTION = 6  # before a heading of level 1 or 2
 
 
 @dataclass(frozen=True, slots=True)

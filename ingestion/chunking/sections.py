@@ -7,10 +7,11 @@ If it exceeds the budget, the neighbours nearest to the chunk are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ingestion.domain import BLOCK_SEPARATOR, BlockKind
+from ingestion.domain import BLOCK_SEPARATOR, BlockKind, SectionPlace
 
 SECTION_TOKENS = 800
 """About one and a half printed pages, or four chunks of the default size. A guess."""
@@ -39,6 +40,26 @@ def lead(end_before: int, start: int, kind_before: str, kind: str) -> str:
     if start - end_before > 1:
         return BLOCK_SEPARATOR
     return "\n" if {kind_before, kind} <= _BY_LINES else " "
+
+
+def paths(
+    heading_path: Sequence[str], sections: Sequence[SectionPlace]
+) -> Iterator[tuple[str, ...]]:
+    """The headings of each section of a chunk under `heading_path`, its own the last."""
+    path = list(heading_path)
+    for section in sections:
+        path[max(0, section.level - 1) :] = [section.heading] if section.level else []
+        yield tuple(path)
+
+
+def moved(sections: Sequence[Sequence[Any]], text: str) -> Iterator[SectionPlace]:
+    """The sections of a text that is now `text`, without those whose heading is gone."""
+    position = 0
+    for section in map(SectionPlace._make, sections):
+        start = text.find(section.heading, position) if section.start else 0
+        if start >= 0:
+            yield section._replace(start=start)
+            position = start
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 from ingestion.chunking.options import ChunkingOptions, TextLimits, short_name
 from ingestion.chunking.pieces import (
@@ -137,6 +140,8 @@ def _cell_spans(start: int, cells: list[str]) -> list[Span]:
 
 MAX_GAP_CHARS = 256  # more whitespace than this between two units always ends a chunk
 LAST_SECTION_LEVEL = 2  # headings up to this level begin sections, deeper ones subsections
+MAX_ANCHOR_CHARS = 60  # a guess
+_NO_SLUG = re.compile(r"[^\w.]+")
 PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 
 
@@ -146,7 +151,8 @@ class Unit:
 
     `lead` is the whitespace since the previous unit, or None if it is too long to keep.
     `weight` is in tokens. A unit with a `header` makes a chunk of its own. `block` is the number of
-    the block that it is from, and `level` that block's.
+    the block that it is from, and `level` that block's. `path` are the headings and terms above it,
+    `anchors` theirs; the unit `opens` the innermost if it begins with its name.
     """
 
     start: int
@@ -160,10 +166,29 @@ class Unit:
     header: str = ""
     block: int = 0
     level: int = 0
+    anchors: tuple[str, ...] = ()
+    opens: bool = False
 
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+
+class _Name(NamedTuple):
+    """A heading of this level, or a term, with its anchor."""
+
+    level: int
+    text: str
+    anchor: str
+
+
+def _bare(name: str) -> str:
+    return name.removesuffix("()").casefold()
+
+
+def _is_bare(block: Block) -> bool:
+    """Whether the block that begins a definition has only its term: a signature, a name."""
+    return block.kind is BlockKind.PARAGRAPH or block.text.rstrip(" :") == block.terms[-1]
 
 
 class UnitReader:
@@ -175,7 +200,11 @@ class UnitReader:
         self._limits = limits
         self._position = 0
         self._gap: str | None = ""
-        self._stack: list[tuple[int, str]] = []
+        self._stack: list[_Name] = []
+        self._terms: list[_Name] = []
+        self._opens_term = False
+        self._is_bare = False  # the block before is a term without a word of its definition
+        self._slugs: Counter[str] = Counter()
         self._headings: list[Unit] = []
         self._last: Block | None = None
         self._number = 0
@@ -184,6 +213,7 @@ class UnitReader:
         """Yield the units of all blocks. Headings are held until their content follows."""
         for self._number, block in enumerate(blocks):
             cursor = 0
+            self._enter(block)
             for piece in self._pieces(block):
                 self._grow_gap(block.text[cursor : piece.start])
                 unit = self._unit(block, piece, opens_block=not cursor)
@@ -194,10 +224,34 @@ class UnitReader:
                     yield from self._release(unit)
             if cursor:
                 self._last = block
+                self._is_bare = self._opens_term and _is_bare(block)
             self._grow_gap(block.text[cursor:])
             self._grow_gap(BLOCK_SEPARATOR)
             self._position += len(block.text) + len(BLOCK_SEPARATOR)
         yield from self._headings
+
+    def _enter(self, block: Block) -> None:
+        """Take the block's terms for the path, without one that its heading names already."""
+        terms = (
+            [] if block.kind is BlockKind.HEADING else [short_name(term) for term in block.terms]
+        )
+        if terms and self._stack and _bare(terms[0]) == _bare(self._stack[-1].text):
+            del terms[0]
+        same = 0
+        while terms[same:] and self._terms[same:] and terms[same] == self._terms[same].text:
+            same += 1
+        self._opens_term = same < len(terms)
+        self._terms[same:] = [_Name(0, term, self._anchor(term)) for term in terms[same:]]
+
+    def _anchor(self, name: str) -> str:
+        """The name as the end of an address, unlike all before it."""
+        slug = _NO_SLUG.sub("-", name.casefold()).strip("-")[:MAX_ANCHOR_CHARS] or "section"
+        anchor = slug
+        while anchor in self._slugs:
+            self._slugs[slug] += 1
+            anchor = f"{slug}-{self._slugs[slug]}"
+        self._slugs[anchor] = 1
+        return anchor
 
     def _pieces(self, block: Block) -> Iterator[Piece]:
         if not block.text or block.text.isspace():
@@ -220,14 +274,14 @@ class UnitReader:
         """The heading's piece, after adding it to the path; None for prose marked as a heading."""
         text = block.text.strip()
         level = max(1, block.level)
-        outer = [entry for entry in self._stack if entry[0] < level]
-        stack = [*outer, (level, short_name(text))]
+        outer = [entry for entry in self._stack if entry.level < level]
+        name = short_name(text)
         if len(text) > self._options.target_tokens * 8:  # over half a chunk at 4 chars each
             return None
         weight = self._tokenizer.count(text)
-        if weight > self._heading_room(tuple(name for _, name in stack)):
+        if weight > self._heading_room((*(entry.text for entry in outer), name)):
             return None
-        self._stack = stack
+        self._stack = [*outer, _Name(level, name, self._anchor(name))]
         start = len(block.text) - len(block.text.lstrip())
         return Piece(start, start + len(text), weight, self._heading_break(level))
 
@@ -245,6 +299,7 @@ class UnitReader:
             kind = BlockKind.PARAGRAPH
         if opens_block and before < Break.SUBSECTION:
             before = self._block_break(block)
+        names = self._names()
         return Unit(
             start=self._position + piece.start,
             text=block.text[piece.start : piece.end],
@@ -252,17 +307,23 @@ class UnitReader:
             weight=piece.weight,
             kind=kind,
             before=before,
-            path=self._path(),
+            path=tuple(name.text for name in names),
             page=block.page,
             header=piece.header,
             block=self._number,
             level=block.level,
+            anchors=tuple(name.anchor for name in names),
+            opens=kind is BlockKind.HEADING or (opens_block and self._opens_term),
         )
 
     def _block_break(self, block: Block) -> Break:
         last = self._last
         if last is None:
             return Break.BLOCK
+        if self._opens_term:
+            return Break.TERM
+        if self._is_bare and block.terms == last.terms:
+            return Break.NEVER
         if block.kind is BlockKind.LIST_ITEM and last.kind is BlockKind.LIST_ITEM:
             return Break.ITEM
         # "For example:" belongs to the list or table that it introduces.
@@ -290,8 +351,11 @@ class UnitReader:
         self._headings = []
         yield replace(unit, before=Break.NEVER)
 
+    def _names(self) -> list[_Name]:
+        return self._stack + self._terms
+
     def _path(self) -> tuple[str, ...]:
-        return tuple(name for _, name in self._stack)
+        return tuple(name.text for name in self._names())
 
     def _grow_gap(self, text: str) -> None:
         if self._gap is not None:

@@ -7,13 +7,15 @@ settle -> once it is searchable: update the anchors, list edits without a passag
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.jobs import Lease
+from ingestion.chunking.sections import moved
 from ingestion.documents.anchoring import Anchor, ChunkPlace, Fit, fits
+from ingestion.domain import SectionPlace
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical.signatures import signature
@@ -105,8 +107,7 @@ def places_of(version: DocumentVersion) -> list[ChunkPlace]:
     ]
 
 
-HEADING_PLACE = 1
-REWRITTEN = ("text", "original", "tokens", "content_hash", "signature")
+REWRITTEN = ("text", "original", "tokens", "content_hash", "signature", "sections")
 
 
 def patterns() -> list[Pattern]:
@@ -142,30 +143,26 @@ def rewrite(
     """
     original = parsed_text(chunk)
     chunk.original = "" if text == original else original
+    chunk.sections = [list(place) for place in moved(chunk.sections, text)]
     chunk.text = text
     chunk.tokens = tokenizer.count(text)
     chunk.content_hash = text_hash(text)
     chunk.signature = signature(text)
     chunk.save(update_fields=[*REWRITTEN])
-    _identify(chunk, version, all_patterns)
-
-
-def _identify(chunk: Chunk, version: DocumentVersion, all_patterns: Sequence[Pattern]) -> None:
-    placed = placed_forms(
-        names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, all_patterns
-    )
-    # Small sections share a chunk: only the parser knew which forms were in their headings.
-    in_headings = set(chunk.identifiers.filter(place=HEADING_PLACE).values_list("form", flat=True))
     chunk.identifiers.all().delete()
-    Identifier.objects.bulk_create(
-        Identifier(
-            chunk=chunk,
-            form=form,
-            strength=strength,
-            place=min(place, HEADING_PLACE) if form in in_headings else place,
-        )
-        for form, (place, strength) in placed.items()
+    Identifier.objects.bulk_create(identifiers(chunk, version, all_patterns))
+
+
+def identifiers(
+    chunk: Chunk, version: DocumentVersion, all_patterns: Sequence[Pattern]
+) -> Iterator[Identifier]:
+    """One row for each identifier form in the chunk, at its best place."""
+    own = [SectionPlace(*place) for place in chunk.sections]
+    placed = placed_forms(
+        names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, all_patterns, own
     )
+    for form, (place, strength) in placed.items():
+        yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 
 
 def text_hash(text: str) -> str:

@@ -7,8 +7,7 @@ the same task do the work once.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,17 +23,11 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
+from ingestion.chunking.options import LAYOUT
 from ingestion.documents import activation, carrying, parts, versions
-from ingestion.documents.carrying import names_of
 from ingestion.documents.carrying import patterns as known_patterns
 from ingestion.documents.pictures import ocr_of_settings
-from ingestion.domain import (
-    BlockKind,
-    ChunkDraft,
-    ParsedDocument,
-    block_spans,
-    extracted_text,
-)
+from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -45,7 +38,6 @@ from ingestion.errors import (
 )
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
-from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical import concepts, terms
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.signatures import signature
@@ -160,7 +152,13 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
     terms.read_terms(version.pk, title=title_with_file)
     versions.copy_vectors(lease)
     count = version.chunks.count()
-    lease.update(state=State.EMBEDDING, progress=activation.CHUNKED, chunk_count=count, attempts=0)
+    lease.update(
+        state=State.EMBEDDING,
+        progress=activation.CHUNKED,
+        chunk_count=count,
+        chunk_layout=LAYOUT,
+        attempts=0,
+    )
     return None if carried else begun
 
 
@@ -215,11 +213,6 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
     embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
     begun: activation.Begun | None = None
-    headings = [
-        (start, block.text)
-        for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
-        if block.kind is BlockKind.HEADING
-    ]
     patterns = known_patterns()
     with lease.writing():
         version.chunks.all().delete()
@@ -230,9 +223,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
             if begun is None and version.document.current_id is None:
                 begun = activation.begin(version, space, chunks)
             Identifier.objects.bulk_create(
-                row
-                for chunk in chunks
-                for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
+                row for chunk in chunks for row in carrying.identifiers(chunk, version, patterns)
             )
     return begun
 
@@ -252,25 +243,10 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
         tokens=draft.tokens,
         content_hash=draft.content_hash,
         layout=[list(place) for place in draft.layout],
+        sections=[list(place) for place in draft.sections],
         signature=signature(draft.text),
         text_config=text_config(version.language),
     )
-
-
-def _identifiers(
-    chunk: Chunk, title: str, headings: Sequence[tuple[int, str]], patterns: Sequence[Pattern]
-) -> Iterator[Identifier]:
-    """One row for each identifier form in the chunk, at its best place.
-
-    `headings` are the version's with their offsets, in order: small sections share a chunk, whose
-    text then contains their headings.
-    """
-    first = bisect_left(headings, (chunk.start, ""))
-    last = bisect_left(headings, (chunk.end, ""))
-    own = [text for _, text in headings[first:last]]
-    placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
-    for form, (place, strength) in placed.items():
-        yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 
 
 def _moment(text: str) -> datetime | None:

@@ -158,7 +158,8 @@ def close_originals() -> None:
 
 def display_name(file_name: str) -> str:
     """A file name for display: without a path and without control or direction characters."""
-    last = PurePosixPath(file_name.replace("\\", "/")).name
+    # Browsers send a quotation mark as %22, and no other character so.
+    last = PurePosixPath(file_name.replace("\\", "/")).name.replace("%22", '"')
     clean = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip(" .")
     if len(clean) > MAX_NAME_CHARS:
         stem, suffix = Path(clean).stem, Path(clean).suffix[:20]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from ingestion.domain import SectionPlace
 from ingestion.identifiers.expressions import Bounded, BoundedMatch, UnsafeExpression
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
@@ -197,11 +198,18 @@ class Form(NamedTuple):
 
 
 class Place(IntEnum):
-    """The place of an identifier in a chunk; within the tier, lower values rank first."""
+    """The place of an identifier in a chunk; within the tier, lower values rank first.
 
+    DEFINITION: a section that begins in the chunk has it for a name.
+    """
+
+    DEFINITION = -1
     TITLE = 0
     HEADING = 1
     BODY = 2
+
+
+_AROUND_NAMES = string.whitespace + "()§:.,\"'`“”"
 
 
 def index_forms(identifier: Mention) -> tuple[Form, ...]:
@@ -237,16 +245,38 @@ def placed_forms(
     heading_path: Sequence[str],
     text: str,
     patterns: Sequence[Pattern] = DEFAULT_PATTERNS,
+    sections: Sequence[SectionPlace] = (),
 ) -> dict[str, tuple[Place, float]]:
     """Each form to store for a chunk, with its best place and its strength.
 
     Strength takes precedence: a whole identifier in the body over a part of one in the title.
     """
     placed: dict[str, tuple[Place, float]] = {}
-    places = ((Place.TITLE, title), (Place.HEADING, "\n".join(heading_path)), (Place.BODY, text))
+    begun = [each.heading for each in sections if text.startswith(each.heading, each.start)]
+    # `ForeignKey.on_delete` defines `on_delete` as well.
+    begun += [
+        last for each in begun if (last := each.rpartition(".")[2]) != each and " " not in each
+    ]
+    names = [*heading_path, *(each.heading for each in sections)]
+    places = [
+        *((Place.DEFINITION, heading) for heading in begun),
+        (Place.TITLE, title),
+        (Place.HEADING, "\n".join(dict.fromkeys(names))),
+        (Place.BODY, text),
+    ]
     for place, part in places:
         for identifier in find_identifiers(part, patterns):
+            if place is Place.DEFINITION and not _is_named(part, identifier):
+                continue
             for form, strength in index_forms(identifier):
                 if form not in placed or strength > placed[form][1]:
                     placed[form] = (place, strength)
     return placed
+
+
+def _is_named(heading: str, identifier: Mention) -> bool:
+    """Whether the heading is this identifier, or begins with it if it is a number or a code."""
+    if heading[: identifier.start].strip(_AROUND_NAMES):
+        return False
+    rest = heading[identifier.end :].strip(_AROUND_NAMES)
+    return not rest or any(map(str.isdigit, identifier.canonical))

@@ -284,17 +284,21 @@ def hyphenated_sql(text: str) -> str:
 )"""  # noqa: S608  # ours
 
 
+def quoted_sql(expression: str) -> str:
+    """SQL for a lexeme as it stands in the text of a tsvector."""
+    return f"'''' || replace(replace({expression}, '\\', '\\\\'), '''', '''''') || ''''"
+
+
 def with_joined_sql(vector: str, config: str, text: str) -> str:
     """SQL for the tsvector with the joined lexemes of the compounds of `text` added.
 
     `vector` may be read twice. The lexemes have the weight D, as those of a text.
     """
-    lexeme = "'''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || ''''"
     return f"""(
     SELECT CASE WHEN added IS NULL THEN {vector}
                 ELSE ({vector}::text || ' ' || added)::tsvector END
     FROM (
-        SELECT string_agg({lexeme} || ':' || place, ' ') AS added
+        SELECT string_agg({quoted_sql("lexeme")} || ':' || place, ' ') AS added
         FROM (
             SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
                        PARTITION BY lexeme ORDER BY nth) - 1) AS place

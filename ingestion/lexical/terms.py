@@ -16,7 +16,13 @@ from django.db import OperationalError, connection, transaction
 
 from common import database
 from ingestion import events
-from ingestion.lexical.languages import spaced, spaced_sql, text_config, with_joined_sql
+from ingestion.lexical.languages import (
+    quoted_sql,
+    spaced,
+    spaced_sql,
+    text_config,
+    with_joined_sql,
+)
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -34,16 +40,35 @@ MOST_INDEX_BYTES = 16_000_000
 _WITH_JOINED = with_joined_sql(
     "own.lexemes", "t.config", "concat_ws(E'\\n', %(title)s::text, t.headings, t.body)"
 )
+# Of a section that goes on from the chunk before, the text has no heading.
+_ABOVE = """
+steelyard_headings(c.heading_path || ARRAY(
+    SELECT place ->> 2 FROM jsonb_array_elements(c.sections) place), c.text)
+"""
+# The lexemes of each section's names, with its number in place of a position: the title's, those of
+# the headings above all sections, and those of its own.
+_NAMES = spaced_sql("array_to_string(c.heading_path || (place ->> 2), ' ')")
+_NAMED = f"""
+    SELECT string_agg(quoted || ':' || numbers, ' ')::tsvector AS section_terms
+    FROM (
+        SELECT {quoted_sql("named.lexeme")} AS quoted,
+               string_agg(least(number, 16383)::text, ',') AS numbers
+        FROM jsonb_array_elements(c.sections) WITH ORDINALITY places(place, number),
+             unnest(to_tsvector(t.config, %(title)s::text || ' ' || {_NAMES})) named
+        GROUP BY named.lexeme
+    ) numbered
+"""
 # The fences (OFFSET 0) keep the planner from computing to_tsvector once for each use of it.
 _READ = f"""
 UPDATE ingestion_chunk target
-SET lexemes = fresh.lexemes, length = fresh.length, terms = fresh.terms
+SET lexemes = fresh.lexemes, length = fresh.length, terms = fresh.terms,
+    section_terms = fresh.section_terms
 FROM (
-    SELECT c.id, v.lexemes, m.length, w.terms
+    SELECT c.id, v.lexemes, m.length, w.terms, named.section_terms
     FROM ingestion_chunk c
     CROSS JOIN LATERAL (
         SELECT c.text_config::regconfig AS config,
-               {spaced_sql("steelyard_headings(c.heading_path, c.text)")} AS headings,
+               {spaced_sql(_ABOVE)} AS headings,
                {spaced_sql("c.text")} AS body
         OFFSET 0
     ) t
@@ -62,6 +87,7 @@ FROM (
         OFFSET 0
     ) v
     CROSS JOIN LATERAL ({{weights}}) w
+    CROSS JOIN LATERAL ({_NAMED}) named
     WHERE c.version_id = %(version)s AND c.text_config = %(config)s
       AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
 ) fresh

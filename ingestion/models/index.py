@@ -79,7 +79,9 @@ class Chunk(models.Model):
     edited. `terms` holds the BM25 weight of each term (ADR 1). `searchable` is true only for chunks
     of a document's current version that are neither disabled by hand nor of a deleted document; it
     changes for a whole version within one transaction. `layout` has the blocks of the parsed text,
-    [start, kind, level] each; empty for chunks made before it was kept.
+    [start, kind, level] each, and `sections` the sections of the text, as `domain.SectionPlace`;
+    both are empty for chunks made before they were kept. `section_terms` are the lexemes of their
+    names and of those above them, the numbers of the sections in place of positions.
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
@@ -121,6 +123,8 @@ class Chunk(models.Model):
         blank=True, editable=False, help_text=_("The parsed text, if it was edited by hand.")
     )
     layout = models.JSONField(default=list, editable=False)
+    sections = models.JSONField(default=list, editable=False)
+    section_terms = SearchVectorField(null=True, editable=False)
 
     objects = ChunkQuerySet.as_manager()
 
@@ -261,7 +265,9 @@ class Identifier(models.Model):
     chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="identifiers")
     form = models.CharField(max_length=200)
     strength = models.FloatField(help_text=_("1 for the full form, less for a tail or a parent."))
-    place = models.PositiveSmallIntegerField(help_text=_("0 title, 1 heading, 2 body."))
+    place = models.SmallIntegerField(
+        help_text=_("-1 the heading of its own section, 0 title, 1 heading, 2 body.")
+    )
 
     class Meta:
         constraints = (

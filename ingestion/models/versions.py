@@ -67,6 +67,9 @@ class DocumentVersion(Job):
     parser = models.CharField(max_length=80, blank=True)
     warnings = models.JSONField(default=list, blank=True)
     chunk_count = models.PositiveIntegerField(default=0)
+    chunk_layout = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text=_("Of its chunks: see chunking.options.LAYOUT.")
+    )
     concept_count = models.PositiveIntegerField(
         null=True, editable=False, help_text=_("Empty: its concepts were never extracted.")
     )

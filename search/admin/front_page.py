@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import line
+from ingestion.chunking.options import LAYOUT
 from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.versions import UNFINISHED
 from search.analytics import reporting
@@ -94,6 +95,7 @@ def _library(request: HttpRequest) -> dict[str, Any]:
         ready=Count("pk", Q(current__isnull=False)),
         unfinished=Count("pk", Q(latest__state__in=UNFINISHED)),
         failed=Count("pk", Q(latest__state=State.FAILED)),
+        outdated=Count("pk", Q(current__chunk_layout__lt=LAYOUT)),
         chunks=Sum("current__chunk_count", default=0),
     )
     failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")

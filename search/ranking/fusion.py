@@ -170,6 +170,7 @@ def shown_signals(ran: Collection[Signal], weighted: Collection[Signal]) -> Sequ
     return [s for s in SIGNALS if s not in OPTIONAL or s in ran or s in weighted]
 
 
+# As `ingestion.identifiers.Place`, in which the heading of the passage's own section is -1.
 PLACES = ("title", "heading", "text")
 # A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from PLAIN.
 # SECOND: matched by only one of meaning and keywords, if `both_first`; BEYOND: no candidate.
@@ -233,7 +234,9 @@ def tier(number: int, candidate: Candidate) -> Tier:
         return Tier(order=(-1.0, place), reason="it is pinned to this question")
     if number < PLAIN and match is not None:
         whole = "names" if match.strength >= 1 else "names a part of"
-        where = PLACES[min(match.place, len(PLACES) - 1)]
         order = (0.0, -match.strength, float(match.place))
+        if match.place < 0 and match.strength >= 1:
+            return Tier(order=order, reason=f"it defines {match.form}")
+        where = "heading" if match.place < 0 else PLACES[min(match.place, len(PLACES) - 1)]
         return Tier(order=order, reason=f"its {where} {whole} {match.form}")
     return Tier(order=(1.0, 1.0)) if number == SECOND else Tier()

@@ -26,7 +26,7 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN cardinality(c.heading_path) > 0 AND
                      (SELECT v.chunk_count > 1 FROM ingestion_documentversion v
                       WHERE v.id = c.version_id)
-                THEN length(c.text) END AS chars OFFSET 0
+                THEN c."end" - c.start END AS chars OFFSET 0
 ) section
 """
 _SHORT = "CASE WHEN section.chars < {most} THEN {count} ELSE 0 END"

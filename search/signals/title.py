@@ -1,5 +1,7 @@
-"""Q2: the title signal: the share of the query's idf mass that is in the title (`coverage`).
+"""Q2: the title signal: the share of the query's idf mass that is in the names above a text.
 
+The names are the document's title and the headings of a section: of the sections that a chunk
+holds, the one with the largest share counts (`coverage`). Without sections the title counts alone.
 `once` and `per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each.
 """
 
@@ -15,18 +17,28 @@ from common.database import named
 from search.domain import Profile, Signal, TitleScorer
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-_COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array({d}.title_terms))"
+_COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array(d.title_terms))"
 _SCORES = {
     TitleScorer.COVERAGE: (
-        "(SELECT coalesce(sum(idf), 0) " + _COVERED + ") / (SELECT total_idf FROM question)"
+        f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / (SELECT total_idf FROM question)"
     ),
-    TitleScorer.ONCE: "(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END " + _COVERED + ")::float8",
-    TitleScorer.PER_TERM: "(SELECT 10 * count(*) " + _COVERED + ")::float8",
+    TitleScorer.ONCE: f"(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END {_COVERED})::float8",
+    TitleScorer.PER_TERM: f"(SELECT 10 * count(*) {_COVERED})::float8",
 }
-
-
-# Most titles hold no term of the query: then the sum over its terms need not be made.
+# Most names hold no term of the query: then the sum over its terms need not be made.
 _HOLDS = "CASE WHEN d.title_terms @@ (SELECT any_term FROM question) THEN {score} ELSE 0 END"
+# The positions of `section_terms` are the numbers of the sections.
+_BEST_SECTION = """
+CASE WHEN c.section_terms IS NULL THEN {title}
+     WHEN c.section_terms @@ (SELECT any_term FROM question) THEN (
+         SELECT max(covered) FROM (
+             SELECT sum(idf) AS covered
+             FROM unnest(c.section_terms) named JOIN term USING (lexeme), unnest(positions) section
+             GROUP BY section
+         ) sections
+     ) / (SELECT total_idf FROM question)
+     ELSE 0 END
+""".strip()
 
 
 # The same order from a row for each term and document, as the index finds them.
@@ -90,7 +102,9 @@ class TitleSignal(SignalPart):
             first=first_sql,
             depth=int(profile.depth),
         )
-        score = _HOLDS.format(score=_SCORES[profile.title_scorer].format(d="d"))
+        score = _HOLDS.format(score=_SCORES[profile.title_scorer])
+        if profile.title_scorer is TitleScorer.COVERAGE:
+            score = _BEST_SECTION.format(title=score)
         return SignalSQL(score=score, find=find, score_params=params)
 
     def scorer(self, profile: Profile) -> str:

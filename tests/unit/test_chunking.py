@@ -10,6 +10,7 @@ import pytest
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
 from ingestion.chunking.pieces import sentence_spans
+from ingestion.chunking.sections import moved, paths
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 
 
@@ -311,3 +312,68 @@ def test_sentences_end_where_readers_see_them_end(text: str, expected: list[str]
 
 def test_a_megabyte_of_dots_takes_linear_time() -> None:
     assert len(list(sentence_spans("." * 1_000_000 + "a"))) == 1
+
+
+def term(name: str, words: int) -> Block:
+    return Block(BlockKind.LIST_ITEM, f"{name}: {sentence(words, 'word')}", terms=(name,))
+
+
+def names(chunk: ChunkDraft) -> list[tuple[str, ...]]:
+    """The paths of a chunk's sections."""
+    return list(paths(chunk.heading_path, chunk.sections))
+
+
+def test_small_sections_in_one_chunk_keep_their_names() -> None:
+    (chunk,) = cut(
+        heading("Settings", 1), heading("Sessions"), heading("AGE", 3), prose(8),
+        heading("DOMAIN", 3), prose(8),
+    )  # fmt: skip
+    above = ("Settings", "Sessions")
+    assert chunk.heading_path == above
+    assert names(chunk) == [above[:1], above, (*above, "AGE"), (*above, "DOMAIN")]
+
+
+def test_a_section_that_goes_on_in_the_next_chunk_keeps_its_name_there() -> None:
+    first, second = cut(heading("A", 1), heading("B", 3), prose(50), heading("C", 3), prose(8))
+    assert (first.heading_path, names(first)) == (("A", "B"), [("A",), ("A", "B")])
+    assert (second.heading_path, names(second)) == (("A",), [("A", "B"), ("A", "C")])
+    assert [each.anchor for each in second.sections] == ["b", "c"]
+
+
+def test_terms_are_sections_and_stay_with_their_definitions() -> None:
+    more = Block(BlockKind.PARAGRAPH, sentence(9, "more"), terms=("three",))
+    first, second = cut(
+        heading("Glossary", 1), term("one", 12), term("two", 10), term("three", 10), more, prose(9)
+    )
+    assert names(first) == [("Glossary",), ("Glossary", "one"), ("Glossary", "two")]
+    assert names(second) == [("Glossary", "three"), ("Glossary",)]
+    assert second.text.startswith("three: ")
+    assert second.text[second.sections[1].start :].startswith("Word")
+
+
+def test_a_long_definition_is_all_under_its_term() -> None:
+    more = Block(BlockKind.PARAGRAPH, prose(90).text, terms=("name",))
+    chunks = cut(heading("API", 1), Block(BlockKind.PARAGRAPH, "name(x)", terms=("name",)), more)
+    assert len(chunks) == 3
+    assert all(chunk.heading_path == ("API", "name") for chunk in chunks)
+    assert chunks[0].text.startswith("API\n\nname(x)\n\nWord")
+
+
+def test_a_term_that_its_heading_names_is_no_section_of_its_own() -> None:
+    signature = Block(BlockKind.PARAGRAPH, "Rename(old)", terms=("rename()",))
+    (chunk,) = cut(heading("Rename"), signature, prose(10))
+    assert names(chunk) == [("Rename",)]
+
+
+def test_anchors_are_unique_in_a_document() -> None:
+    blocks = [heading("Examples"), prose(5), heading("Examples 2"), prose(5), heading("EXAMPLES!")]
+    anchors = [each.anchor for chunk in cut(*blocks) for each in chunk.sections]
+    assert anchors == ["examples", "examples-2", "examples-3"]
+
+
+def test_sections_follow_a_text_edited_by_hand() -> None:
+    places = [[0, 1, "A", "a"], [10, 2, "B", "b"], [20, 2, "C", "c"]]
+    assert list(moved(places, "A. Longer text.\n\nC. Ends.")) == [
+        (0, 1, "A", "a"),
+        (17, 2, "C", "c"),
+    ]

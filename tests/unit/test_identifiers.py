@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ingestion.domain import SectionPlace
 from ingestion.identifiers import (
     DEFAULT_PATTERNS,
     Pattern,
@@ -158,6 +159,24 @@ def test_a_form_takes_its_best_strength_then_its_best_place() -> None:
     assert placed["d40"] == (Place.HEADING, 1.0)
     assert placed["e1101"] == (Place.BODY, 1.0)
     assert Place.TITLE < Place.HEADING < Place.BODY
+
+
+@pytest.mark.parametrize(
+    ("heading", "text", "place"),
+    [
+        ("RenameField", "RenameField\n\nIt renames.", Place.DEFINITION),
+        ("rename_field()", "rename_field(old)\n\nIt renames.", Place.HEADING),
+        ("RenameField", "and so on.", Place.HEADING),
+        ("Field.on_delete", "Field.on_delete\n\nWhat to do.", Place.DEFINITION),
+        ("Using RenameField", "Using RenameField\n\nIt renames.", Place.HEADING),
+        ("RenameField and others", "RenameField and others\n\nThey rename.", Place.HEADING),
+        ("§ 75.1725 Machinery", "§ 75.1725 Machinery\n\nIt shall.", Place.DEFINITION),
+    ],
+)
+def test_a_section_defines_what_it_is_named_after(heading: str, text: str, place: Place) -> None:
+    placed = placed_forms("T", (), text, sections=[SectionPlace(0, 1, heading, "a")])
+    assert {where for where, strength in placed.values() if strength == 1} == {place}
+    assert Place.DEFINITION < Place.TITLE
 
 
 @pytest.mark.parametrize("pattern", DEFAULT_PATTERNS, ids=lambda pattern: pattern.name)

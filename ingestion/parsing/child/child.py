@@ -54,7 +54,7 @@ def clean_block(block: Block) -> Block | None:
         rows = [[clean_text(cell) for cell in row] for row in block.rows]
         if not any(_SEEN.search(cell) for row in rows for cell in row):
             return None
-        return Block.table(rows, has_header=block.has_header, page=block.page)
+        return Block.table(rows, has_header=block.has_header, page=block.page, terms=block.terms)
     text = clean_text(block.text)
     text = text.strip("\n").rstrip() if block.kind is BlockKind.CODE else text.strip()
     if not _SEEN.search(text):
@@ -67,18 +67,22 @@ def clean_block(block: Block) -> Block | None:
 def encode_block(block: Block) -> str:
     """One line, with its newline. A table is sent as rows, from which its text is rebuilt."""
     text = "" if block.kind is BlockKind.TABLE else block.text
-    fields = [block.kind.value, text, block.level, block.page, block.rows, block.has_header]
+    terms = [clean_text(term) for term in block.terms]
+    fields: tuple[object, ...] = (
+        block.kind.value, text, block.level, block.page, block.rows, block.has_header, terms
+    )  # fmt: skip
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def decode_blocks(lines: Iterable[str]) -> Iterator[Block]:
     """The blocks that `encode_block` wrote."""
     for line in lines:
-        kind, text, level, page, rows, has_header = json.loads(line)
+        kind, text, level, page, rows, has_header, terms = json.loads(line)
+        under = tuple(terms)
         if kind == BlockKind.TABLE.value:
-            yield Block.table(rows, has_header=has_header, page=page)
+            yield Block.table(rows, has_header=has_header, page=page, terms=under)
         else:
-            yield Block(BlockKind(kind), text, level=level, page=page)
+            yield Block(BlockKind(kind), text, level=level, page=page, terms=under)
 
 
 # Parsers open a handful of files, for large workbooks as well.

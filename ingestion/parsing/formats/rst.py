@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
@@ -16,7 +17,7 @@ from ingestion.parsing.formats.markup import (
     read_tree,
     tree_metadata,
 )
-from ingestion.parsing.formats.syntax_tree import Attr, Node, TreeReader
+from ingestion.parsing.formats.syntax_tree import Attr, Node, TreeReader, defined
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 # Directives with a verbatim body that pandoc would read as prose.
@@ -49,6 +50,17 @@ _DOCINFO = {
     "updated": "modified",
 }
 
+# Docutils' bibliographic fields, and Sphinx's metadata of a file.
+_FIELDS = frozenset(
+    {*_DOCINFO, "address", "contact", "copyright", "no-search", "nocomments", "nosearch"}
+    | {"organization", "orphan", "revision", "status", "tocdepth", "version"}
+)
+_LABELLED = re.compile(
+    r"^(?P<labels>(?:\.\. _[^\n]+:[ \t]*\n\s*)+)(?:([^\w\s])\2{2,}[ \t]*\n)?"
+    r"(?P<title>[^\s.][^\n]*)\n([^\w\s])\4{2,}[ \t]*$",
+    re.MULTILINE,
+)
+_LABEL = re.compile(r"\.\. _([^\n]+):")
 _DIRECTIVE = re.compile(
     r"^(?P<indent>[ \t]*)\.\. (?P<name>[A-Za-z][\w:.+-]*?)::(?P<rest>[ \t].*|)$"
 )
@@ -64,6 +76,8 @@ _DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
 _LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
 _LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
+# What follows a name in its signature: arguments, a value, a type, the names of an option's values.
+_SIGNATURE = re.compile(r"[(\[{<=].*| ->.*|(?<=\w):? .*|:$", re.DOTALL)
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 
 
@@ -77,8 +91,9 @@ class RstParser:
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
         tree = read_tree(prepared(text), "rst", source.limits)
-        blocks = _without_announcements(RstReader().blocks(tree.blocks))
-        return Extraction(blocks, _metadata(tree, _has_top_title(text)))
+        metadata = _metadata(tree, _has_top_title(text))
+        nodes = [node for at, node in enumerate(tree.blocks) if at > 1 or not _is_docinfo(node)]
+        return Extraction(_without_announcements(RstReader(_labels(text)).blocks(nodes)), metadata)
 
 
 def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
@@ -113,6 +128,8 @@ def prepared(text: str) -> str:
             end = _header_end(lines, at, len(match["indent"]))
             rewritten = _directive(match, lines[at:end])
             literal = len(match["indent"]) if _is_literal(match["name"]) else None
+            if rewritten and match["rest"].strip() and _LITERAL_FOLLOWS.search(rewritten[-1]):
+                literal = _indent(rewritten[-1])
         elif _DOCTEST.match(line) and not (at and lines[at - 1].strip()):
             end = next((n for n in range(at, len(lines)) if not lines[n].strip()), len(lines))
             rewritten = _session(lines[at:end])
@@ -167,6 +184,10 @@ def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:
         return [f"{indent}.. code-block:: {language}", *header[1:]]
     if _OBJECTS.fullmatch(name) and (name != "class" or _is_python_class(argument)):
         return _object_description(indent, name, argument, header[1:])
+    if argument and _LITERAL_FOLLOWS.search(header[-1]):
+        # pandoc reads what follows as a literal block only after a paragraph of its own.
+        body = " " * _indent(header[1]) if len(header) > 1 else f"{indent}   "
+        return [f"{indent}.. {name}::", "", f"{body}{argument}", *header[1:]]
     return list(header)
 
 
@@ -188,8 +209,9 @@ def _object_description(
             signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
         else:
             signatures.append(line.strip())
-    # pandoc reads `class` as docutils' directive, which has no text.
-    directive = "py:class" if name == "class" else name
+    # pandoc reads `class` as docutils' directive, which has no text, and none with a colon.
+    kind = name.rpartition(":")[2]
+    directive = "describe" if kind == "class" else kind
     literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
     body = indent + "   "
     opening = [f"{indent}.. {directive}::", *options, ""]
@@ -197,7 +219,14 @@ def _object_description(
 
 
 class RstReader(TreeReader):
-    """Reads Sphinx's roles and directives the way Sphinx would print them."""
+    """Reads Sphinx's roles and directives the way Sphinx would print them.
+
+    `labels` are the file's own, with the headings that they stand before.
+    """
+
+    def __init__(self, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__()
+        self._labels = labels
 
     def _block_div(self, content: Any, depth: int) -> Iterator[Block]:
         (_, classes, attributes), nodes = content
@@ -207,7 +236,10 @@ class RstReader(TreeReader):
         if name in _VERSIONS:
             yield from self._version_note(name, nodes, depth)
             return
-        yield from super()._block_div(content, depth)
+        blocks = super()._block_div(content, depth)
+        if _OBJECTS.fullmatch(name) and len(nodes) > 1 and nodes[0]["t"] == "LineBlock":
+            blocks = defined(_object_name(self.text(nodes[0]["c"][0])), blocks)
+        yield from blocks
         for attribute, value in attributes:
             if attribute == "synopsis":
                 yield Block(BlockKind.PARAGRAPH, value)
@@ -223,11 +255,25 @@ class RstReader(TreeReader):
         _, classes, attributes = attr
         if "interpreted-text" not in classes:
             return code
-        return role_text(dict(attributes).get("role", ""), code)
+        return role_text(dict(attributes).get("role", ""), code, self._labels)
+
+    def _leaf(self, kind: str, content: Any) -> str:
+        text = super()._leaf(kind, content)
+        # A name that the file does not define: Sphinx's configuration does.
+        is_unknown = kind == "Link" and content[2][0].startswith("##SUBST##")
+        return text.strip("|") if is_unknown else text
 
 
-def role_text(role: str, content: str) -> str:
-    """The visible text of an interpreted text: its label, or the name of its target."""
+def _object_name(signature: str) -> str:
+    """The name in a signature: `filter` of `filter(*args)`, `migrate` of `migrate [app_label]`."""
+    return _SIGNATURE.sub("", signature).strip() or signature.strip()
+
+
+def role_text(role: str, content: str, labels: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The visible text of an interpreted text: its label, or the name of its target.
+
+    Where Sphinx prints the title of another file, the words of the target stand for it.
+    """
     label = _TARGET.sub("", content)
     if label != content and label:
         return label
@@ -237,10 +283,34 @@ def role_text(role: str, content: str) -> str:
     target = target.removeprefix(".")
     kind = role.rpartition(":")[2]
     if kind == "doc":
-        return target.strip("/")
+        return _words(target.strip("/").removesuffix("/index").rpartition("/")[2])
+    if kind in ("ref", "numref"):
+        return labels.get(target.lower()) or _words(target.removeprefix("ref-"))
+    if kind in ("rfc", "pep"):
+        return f"{kind.upper()} {target.replace('#', ' ').replace('section-', 'section ')}"
     if kind in ("func", "meth") and not target.endswith(")"):
         return f"{target}()"
     return target
+
+
+def _words(target: str) -> str:
+    return target.replace("-", " ").replace("_", " ")
+
+
+def _labels(text: str) -> dict[str, str]:
+    """The headings of the file by the labels before them, in lower case."""
+    return {
+        label.strip("`").lower(): " ".join(match["title"].replace("`", "").split())
+        for match in _LABELLED.finditer(text)
+        for label in _LABEL.findall(match["labels"])
+    }
+
+
+def _is_docinfo(node: Node) -> bool:
+    """Whether the node is a list of fields about the file, which nobody reads in it."""
+    if node["t"] != "DefinitionList":
+        return False
+    return all(TreeReader().text(term).strip().lower() in _FIELDS for term, _ in node["c"])
 
 
 def _has_top_title(text: str) -> bool:

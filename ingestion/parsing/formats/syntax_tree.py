@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
@@ -16,6 +17,7 @@ Attr = list[Any]
 _TAG = re.compile(
     r"<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE
 )
+LONGEST_TERM = 100  # characters; a guess
 _SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 
@@ -104,9 +106,10 @@ class TreeReader:
             yield from self._item(item, depth, f"{ordinal(number, style['t'])}. ")
 
     def _block_definitionlist(self, items: Any, depth: int) -> Iterator[Block]:
-        for term, definitions in items:
+        for inlines, definitions in items:
             nodes = [node for definition in definitions for node in definition]
-            yield from self._item(nodes, depth, self.text(term), joint=": ")
+            term = self.text(inlines)
+            yield from defined(term, self._item(nodes, depth, term, joint=": "))
 
     def _item(self, nodes: list[Node], depth: int, label: str, joint: str = "") -> Iterator[Block]:
         """A list item of its label and first paragraph, then the blocks nested in it."""
@@ -221,6 +224,15 @@ class TreeReader:
 
     def _code(self, attr: Attr, code: str) -> str:
         return code
+
+
+def defined(term: str, blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks as the definition of `term`, unless that is a sentence or a line of code."""
+    # reStructuredText says after a colon what kind of thing it is.
+    name = " ".join(term.split()).partition(" : ")[0]
+    is_name = 0 < len(name) <= LONGEST_TERM and name[-1] not in ":;,=([{"
+    for block in blocks:
+        yield replace(block, terms=(name, *block.terms)) if is_name else block
 
 
 def ordinal(number: int, style: str) -> str:

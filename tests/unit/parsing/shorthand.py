@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 
@@ -25,3 +26,8 @@ def code(text: str, page: int | None = None) -> Block:
 
 def table(*rows: Sequence[str], header: bool = True, page: int | None = None) -> Block:
     return Block.table(rows, has_header=header, page=page)
+
+
+def define(term: str, *blocks: Block) -> list[Block]:
+    """The blocks as the definition of a term."""
+    return [replace(block, terms=(term, *block.terms)) for block in blocks]

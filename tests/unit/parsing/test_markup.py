@@ -8,7 +8,7 @@ from ingestion.domain import Block
 from ingestion.parsing.formats.rst import prepared, role_text
 
 from .conftest import Parse
-from .shorthand import code, h, li, p, table
+from .shorthand import code, define, h, li, p, table
 
 RST_CASES: dict[str, tuple[str, list[Block]]] = {
     "setting": (".. setting:: ALLOWED_HOSTS\n\nText.", [p("ALLOWED_HOSTS"), p("Text.")]),
@@ -18,17 +18,28 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "function": (
         ".. function:: render(request, template_name, *args, **kwargs)\n\n   Renders.\n",
-        [p("render(request, template_name, *args, **kwargs)"), p("Renders.")],
+        define("render", p("render(request, template_name, *args, **kwargs)"), p("Renders.")),
     ),
     "class": (
-        ".. class:: Model(**kwargs)\n\n   Body.\n\n   .. attribute:: Model.objects_\n",
-        [p("Model(**kwargs)"), p("Body."), p("Model.objects_")],
+        ".. class:: Model(**kwargs)\n\n   Body.\n\n"
+        "   .. attribute:: Model.objects_\n\n      All.\n\n"
+        "After.\n",
+        [
+            *define(
+                "Model",
+                p("Model(**kwargs)"),
+                p("Body."),
+                *define("Model.objects_", p("Model.objects_"), p("All.")),
+            ),
+            p("After."),
+        ],
     ),
+    "domain": (".. py:method:: run(x)\n\n   Runs.\n", define("run", p("run(x)"), p("Runs."))),
     "style-class": (".. class:: wide\n\nText.", [p("Text.")]),
     "two-signatures": (
         ".. method:: QuerySet.a()\n            QuerySet.b(x, \\\n            y)\n"
         "   :async:\n\n   Runs.",
-        [p("QuerySet.a()\nQuerySet.b(x, y)"), p("Runs.")],
+        define("QuerySet.a", p("QuerySet.a()\nQuerySet.b(x, y)"), p("Runs.")),
     ),
     "command": (
         ".. django-admin:: migrate [app_label]\n\n.. django-admin-option:: --database DB, -d\n",
@@ -60,7 +71,31 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "definitions": (
         "term\n   First.\n\n   Second.\n\nother : kind\n   Third.\n",
-        [li(0, "term: First."), p("Second."), li(0, "other : kind: Third.")],
+        [
+            *define("term", li(0, "term: First."), p("Second.")),
+            *define("other", li(0, "other : kind: Third.")),
+        ],
+    ),
+    "command-with-options": (
+        ".. django-admin-option:: --database DB\n\n   Which one.\n",
+        define("--database", p("--database DB"), p("Which one.")),
+    ),
+    "sentence-above-a-quote": (
+        "He said:\n   Never.\n",
+        [li(0, "He said:: Never.")],
+    ),
+    "labels": (
+        ".. _one:\n.. _two:\n\n``A`` heading\n=============\n\n"
+        "See :ref:`two`, :ref:`ref-elsewhere`, :doc:`/topics/db/queries` and |django-users|.\n",
+        [h(1, "A heading"), p("See A heading, elsewhere, queries and django-users.")],
+    ),
+    "file-metadata": (
+        ":orphan:\n:version: 3\n\nTitle\n=====\n\nText.\n",
+        [h(1, "Title"), p("Text.")],
+    ),
+    "literal-after-a-note": (
+        ".. note:: It is\n   this::\n\n       class A:\n           x = 1\n",
+        [p("Note: It is this:"), code("class A:\n    x = 1")],
     ),
     "silent": (".. currentmodule:: a.b\n\n.. toctree::\n\n   intro\n\nText.", [p("Text.")]),
     "includes": (
@@ -91,7 +126,7 @@ def test_restructuredtext(parse: Parse, case: str) -> None:
         ("meth", ".QuerySet.filter", "QuerySet.filter()"),
         ("func", "render() <django.shortcuts.render>", "render()"),
         ("py:func", "!len", "len()"),
-        ("doc", "/topics/http/views", "topics/http/views"),
+        ("doc", "/topics/http/views", "views"),
         ("ref", "the label <some-ref>", "the label"),
         ("setting", "DEBUG", "DEBUG"),
         ("djadmin", "migrate", "migrate"),
@@ -152,7 +187,10 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",
         [h(2, "Left"), p("Text."), p("Right.")],
     ),
-    "definition": ("<dl><dt>Term</dt><dd>Meaning.</dd></dl>", [li(0, "Term: Meaning.")]),
+    "definition": (
+        "<dl><dt>Term</dt><dd>Meaning.<p>More.</p></dd></dl><p>After.</p>",
+        [*define("Term", li(0, "Term: Meaning."), p("More.")), p("After.")],
+    ),
     "script": ("<p>a<script>x()</script>b</p><style>p{}</style>", [p("a"), p("b")]),
     # docs/answers.md: shown to readers as well, so that nothing steers an answer unseen.
     "hidden": (
