@@ -53,13 +53,12 @@ def paths(
 
 
 def moved(sections: Sequence[Sequence[Any]], text: str) -> Iterator[SectionPlace]:
-    """The sections of a text that is now `text`, without those whose heading is gone."""
+    """The sections of a text that is now `text`, with their starts as far as they can be known."""
     position = 0
     for section in map(SectionPlace._make, sections):
         start = text.find(section.heading, position) if section.start else 0
-        if start >= 0:
-            yield section._replace(start=start)
-            position = start
+        position = start if start >= 0 else min(max(position, section.start), len(text))
+        yield section._replace(start=position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ from search.api.results import (
     DocumentReferenceSerializer,
     ExplanationSerializer,
     FoldedSerializer,
+    NamedSectionSerializer,
     TermSerializer,
     legacy_fields,
+    section_of,
 )
 from search.domain import Signal, Stage, Trial
 from search.pipeline import SearchResponse
@@ -46,7 +48,10 @@ class ResultSerializer(serializers.Serializer[Result]):
     document = DocumentReferenceSerializer(source="*")
     collection = CollectionReferenceSerializer(source="*")
     chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
-    heading_path = serializers.ListField(child=serializers.CharField())
+    heading_path = serializers.ListField(
+        child=serializers.CharField(), help_text="The headings above all of the passage."
+    )
+    section = NamedSectionSerializer(allow_null=True)
     page = serializers.IntegerField(allow_null=True)
     snippet = serializers.CharField()
     text = serializers.CharField()
@@ -91,6 +96,7 @@ class ResultSerializer(serializers.Serializer[Result]):
             "collection": {"slug": instance.collection_slug, "name": instance.collection},
             "chunk": instance.chunk,
             "heading_path": list(instance.heading_path),
+            "section": section_of(instance),
             "page": instance.page,
             "snippet": str(instance.snippet),
             "text": instance.text,

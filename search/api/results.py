@@ -14,6 +14,7 @@ from rest_framework import serializers
 
 from ingestion.api.serializers import MetadataField
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
+from search.presentation.blocks import NamedSection
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import SIGNALS
 
@@ -144,7 +145,9 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, result: Result) -> str:
-        return self._address.replace(_ANY, result.document_id) + f"?chunk={result.chunk}"
+        begins = result.section is not None and result.section.begins
+        place = f"?chunk={result.chunk}" + (f"#{result.fragment}" if begins else "")
+        return self._address.replace(_ANY, result.document_id) + place
 
     @cached_property
     def _address(self) -> str:
@@ -171,6 +174,26 @@ class CollectionReferenceSerializer(serializers.Serializer[Result]):
     name = serializers.CharField(source="collection")
 
 
+class NamedSectionSerializer(serializers.Serializer[NamedSection]):
+    """The section of a passage that matched; `path` ends with its `heading`.
+
+    `anchor` is unique in the document, whose page has it as `#section-ANCHOR`. It is empty for the
+    headings above all of the passage.
+    """
+
+    heading = serializers.CharField()
+    anchor = serializers.CharField()
+    path = serializers.ListField(child=serializers.CharField())
+
+
+def section_of(result: Result) -> dict[str, Any] | None:
+    """The section that matched; None in a document without headings."""
+    section = result.section
+    if section is None:
+        return None
+    return {"heading": section.heading, "anchor": section.anchor, "path": list(section.path)}
+
+
 class FoldedSerializer(serializers.Serializer[Result]):
     """A passage folded under a better one. `snippet` is escaped HTML with <mark>, shorter."""
 
@@ -179,6 +202,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
     document = DocumentLinkSerializer(source="*")
     chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
     heading_path = serializers.ListField(child=serializers.CharField())
+    section = NamedSectionSerializer(allow_null=True)
     page = serializers.IntegerField(allow_null=True)
     snippet = serializers.CharField()
 
@@ -194,6 +218,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
             },
             "chunk": instance.chunk,
             "heading_path": list(instance.heading_path),
+            "section": section_of(instance),
             "page": instance.page,
             "snippet": str(instance.snippet),
         }

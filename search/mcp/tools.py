@@ -240,11 +240,10 @@ def _source(passage: Passage, answer: Answered, caller: Caller) -> SourceItem:
 
 
 def _title(result: Result) -> str:
-    """The document's title, and the innermost heading above the passage."""
-    path = trail(result)
-    return f"{result.title} - {path[-1]}" if path else result.title
+    """The document's title, and the heading of the section that matched."""
+    return f"{result.title} - {result.heading}" if trail(result) else result.title
 
 
 def _url(result: Result, caller: Caller) -> str:
     path = reverse("search:document", args=(result.document_id,))
-    return caller.url(f"{path}?chunk={result.chunk}#chunk-{result.chunk}")
+    return caller.url(f"{path}?chunk={result.chunk}#{result.fragment}")

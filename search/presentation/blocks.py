@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import pairwise
 from textwrap import dedent
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.domain import CELL_SEPARATOR, BlockKind
+from ingestion.chunking.sections import paths
+from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS, highlight, snippet
 
 # Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
@@ -34,7 +36,7 @@ class Part:
 
     `kind` is heading, text, code, table, item or numbered (an item that begins with its number).
     `level` is a heading's depth from 1, or an item's from 0. `rows` holds a table's cells in place
-    of `html`.
+    of `html`. `anchor` is that of the section that it begins.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Part:
     level: int = 0
     rows: tuple[tuple[SafeString, ...], ...] = ()
     plain: str = ""
+    anchor: str = ""
 
     def repeats(self, title: str) -> bool:
         """Whether it is a heading equal to the document's title."""
@@ -55,19 +58,82 @@ def parts_in(row: dict[str, Any], overlap: int) -> Iterator[Part]:
     blocks than the parsed text.
     """
     layout = () if row["original"] else row["layout"]
-    return parts_of(row["marked"], row["heading_path"], row["kind"], layout, overlap)
+    anchors = {place[0]: place[3] for place in row["sections"]}
+    return parts_of(row["marked"], row["heading_path"], row["kind"], layout, overlap, anchors)
 
 
 def parts_of(
-    marked: str, path: Sequence[str], kind: str, layout: Layout = (), overlap: int = 0
+    marked: str,
+    path: Sequence[str],
+    kind: str,
+    layout: Layout = (),
+    overlap: int = 0,
+    anchors: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[Part]:
     """The parts of a marked text with these headings and this predominant kind of block.
 
-    Guessed without a `layout`. The first `overlap` characters are left out.
+    Guessed without a `layout`. The first `overlap` characters are left out. `anchors` are those of
+    the sections by their offsets.
     """
     if layout:
-        return _known_parts(marked, path, layout, overlap)
+        return _known_parts(marked, path, layout, overlap, anchors)
     return text_parts(without(marked, overlap), path, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSection:
+    """A section of a passage: its heading, anchor and path, which ends with its heading.
+
+    `begins`: it begins within the passage, so that its anchor is there.
+    """
+
+    heading: str
+    anchor: str
+    path: tuple[str, ...]
+    begins: bool = False
+
+
+def matched_section(
+    marked: str, path: Sequence[str], sections: Sequence[Sequence[Any]], stems: Sequence[str] = ()
+) -> NamedSection | None:
+    """The section of a passage that holds most of the question's `stems`, those in its name twice.
+
+    They count where they are marked, and in names if nothing is; without `stems`, the marked words
+    count. If no section has any, it is that of the passage's headings `path`. None without a name.
+    """
+    places = [SectionPlace(*place) for place in sections]
+    named = [
+        NamedSection(each[-1], place.anchor, each, place.start > 0)
+        for place, each in zip(places, paths(path, places), strict=True)
+        if each
+    ]
+    whole = NamedSection(path[-1], "", tuple(path)) if path else None
+    if len(named) < len(places) or len(named) < 2:
+        return named[0] if len(named) == len(places) == 1 else whole
+    pieces = _divided(marked, [place.start for place in places])
+    scores = [
+        _count(_words(piece), stems) + _count(_words(piece[: len(each.heading) * 2]), stems)
+        if MARK_START in marked
+        else _count(_names(each.heading), stems) * bool(stems)
+        for piece, each in zip(pieces, named, strict=True)
+    ]
+    best = max(scores)
+    if not best:
+        return next((each for each in named if each.path == tuple(path)), whole)
+    return named[scores.index(best)]
+
+
+def _count(words: Collection[str], stems: Sequence[str]) -> int:
+    """The number of the stems that the words have; without stems, that of the words."""
+    # A stem may end in another letter than its word: happi, happy.
+    heads = [stem[: max(3, len(stem) - 1)] for stem in stems]
+    if not stems:
+        return len(words)
+    return sum(any(word.startswith(head) for word in words) for head in heads)
+
+
+def _names(text: str) -> list[str]:
+    return NAME_PARTS.findall(text.casefold())
 
 
 def unmarked(text: str) -> str:
@@ -90,7 +156,9 @@ def without(marked: str, count: int) -> str:
     return ""
 
 
-def _known_parts(marked: str, path: Sequence[str], layout: Layout, overlap: int) -> Iterator[Part]:
+def _known_parts(
+    marked: str, path: Sequence[str], layout: Layout, overlap: int, anchors: Mapping[int, str]
+) -> Iterator[Part]:
     """The passage's blocks as they were parsed, without the first `overlap` characters."""
     names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
     starts = [place[0] for place in layout]
@@ -101,20 +169,25 @@ def _known_parts(marked: str, path: Sequence[str], layout: Layout, overlap: int)
             continue
         text = without(piece, max(0, overlap - start)).strip("\n")
         plain = _squeezed(unmarked(text))
-        if not plain:
-            continue
-        if kind == BlockKind.HEADING:
-            depth = names.get(plain) or len(names) + 1
-            yield Part("heading", highlight(text.strip()), depth, plain=plain)
-        elif kind == BlockKind.CODE:
-            yield Part("code", highlight(text.rstrip()))
-        elif kind == BlockKind.TABLE and (rows := _cells(text)):
-            yield Part("table", rows=rows)
-        elif kind == BlockKind.LIST_ITEM:
-            has_number = bool(_NUMBERED.match(plain))
-            yield Part("numbered" if has_number else "item", highlight(text.strip()), level)
-        else:
-            yield Part("text", highlight(text.strip()))
+        if plain:
+            part = _known_part(text, plain, kind, level, names)
+            # One that goes on from the passage before has its anchor there.
+            yield replace(part, anchor=anchors[start]) if anchors.get(start) and start else part
+
+
+def _known_part(text: str, plain: str, kind: str, level: int, names: Mapping[str, int]) -> Part:
+    """A block of a passage, whose headings `names` have these levels."""
+    if kind == BlockKind.HEADING:
+        depth = names.get(plain) or len(names) + 1
+        return Part("heading", highlight(text.strip()), depth, plain=plain)
+    if kind == BlockKind.CODE:
+        return Part("code", highlight(text.rstrip()))
+    if kind == BlockKind.TABLE and (rows := _cells(text)):
+        return Part("table", rows=rows)
+    if kind == BlockKind.LIST_ITEM:
+        has_number = bool(_NUMBERED.match(plain))
+        return Part("numbered" if has_number else "item", highlight(text.strip()), level)
+    return Part("text", highlight(text.strip()))
 
 
 def _divided(marked: str, starts: Sequence[int]) -> list[str]:

@@ -275,11 +275,12 @@ def _by_words(result: Result) -> Iterator[str]:
 
 def _by_heading(result: Result) -> Iterator[str]:
     """A clause on the words of the passage's heading that are marked in its text."""
-    if result.is_nearest or not result.heading_path:
+    heading = result.section.heading if result.section else "".join(result.heading_path[-1:])
+    if result.is_nearest:
         return
     parts = (word for text in _MARKED.findall(result.marked) for word in NAME_PARTS.findall(text))
     marked = {word.casefold() for word in parts}
-    words = dict.fromkeys(re.findall(r"\w+", result.heading_path[-1]))
+    words = dict.fromkeys(re.findall(r"\w+", heading))
     matches = [word for word in words if marked >= set(NAME_PARTS.findall(word.casefold()))]
     matches = [word for word in matches if word.strip("_")][:MOST_NAMED]
     if matches:

@@ -25,6 +25,7 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces import vectors
 from ingestion.spaces.vectors import Span
 from search.domain import Query, Signal
+from search.presentation.blocks import matched_section
 from search.presentation.results import Result
 from search.presentation.snippets import (
     MARK_END,
@@ -91,7 +92,8 @@ def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
     if end - start > MARKED_CHARS:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
-    return replace(result, marked=marked, is_nearest=True)
+    section = matched_section(marked, result.heading_path, result.sections)
+    return replace(result, marked=marked, section=section, is_nearest=True)
 
 
 def with_exact_words(results: Sequence[Result], query: Query) -> tuple[Result, ...]:

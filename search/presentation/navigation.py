@@ -6,11 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from django.db.models import F, Q, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lag
 
+from ingestion.chunking.sections import paths
+from ingestion.domain import SectionPlace
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
@@ -32,9 +35,17 @@ MOST_SHEETS = 4
 Path = tuple[str, ...]
 
 
+class SectionStart(NamedTuple):
+    """A passage's section by its path; with an anchor unless the passage begins with it."""
+
+    ordinal: int
+    path: Path
+    anchor: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A heading of the contents: its `level` from 1, and its first passage.
+    """A heading of the contents: its `level` from 1, its first passage and its anchor there.
 
     `is_shown`: that passage is on this page of the document. `is_here`: it heads the passage asked
     for, or the first one shown.
@@ -43,8 +54,14 @@ class Entry:
     title: str
     level: int
     ordinal: int
+    anchor: str = ""
     is_shown: bool = False
     is_here: bool = False
+
+    @property
+    def fragment(self) -> str:
+        """The end of an address: the section, or the passage if that begins with it."""
+        return f"section-{self.anchor}" if self.anchor else f"chunk-{self.ordinal}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +75,20 @@ class Contents:
 def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -> Contents:
     """The contents of the current version, whose passages `reading` are shown. One query.
 
-    Sections that were too small for a passage of their own have no entry.
+    Of chunks of the old shape, sections that were too small for a passage have no entry.
     """
     if not reading.passages:
         return Contents()
     first, last = reading.passages[0].ordinal, reading.passages[-1].ordinal
-    rows = (
+    rows = list(
         Chunk.objects.visible_to(viewer)
         .filter(version=document.current_id, document=document)
         .annotate(before=Window(Lag("heading_path"), order_by=F("ordinal").asc()))
-        .filter(Q(before=None) | ~Q(heading_path=F("before")))
+        .filter(Q(before=None) | ~Q(heading_path=F("before")) | Q(sections__1__isnull=False))
         .order_by("ordinal")
-        .values_list("ordinal", "heading_path")
+        .values_list("ordinal", "heading_path", "sections")[:MOST_CHANGES]
     )
-    changes = [(ordinal, tuple(path)) for ordinal, path in rows[:MOST_CHANGES]]
+    changes = [change for row in rows for change in _changes(*row)]
     outline = entries_of(changes, document.title)
     here = first if reading.asked is None else reading.asked
     at = bisect_right(outline, here, key=lambda entry: entry.ordinal) - 1
@@ -79,16 +96,25 @@ def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -
         replace(entry, is_shown=first <= entry.ordinal <= last, is_here=number == at)
         for number, entry in enumerate(outline[:MOST_ENTRIES])
     )
-    return Contents(tuple(entries), len(outline) > MOST_ENTRIES or len(changes) == MOST_CHANGES)
+    return Contents(tuple(entries), len(outline) > MOST_ENTRIES or len(rows) >= MOST_CHANGES)
 
 
-def entries_of(changes: Sequence[tuple[int, Path]], title: str) -> list[Entry]:
-    """The headings of passages whose path differs from the one before, as entries.
+def _changes(ordinal: int, path: Sequence[str], sections: Sequence[Any]) -> Iterator[SectionStart]:
+    """The sections of a passage; of the old shape, its headings alone."""
+    places = [SectionPlace(*place) for place in sections]
+    for place, names in zip(places, paths(path, places), strict=True):
+        yield SectionStart(ordinal, names, place.anchor if place.start else "")
+    if not places:
+        yield SectionStart(ordinal, tuple(path))
+
+
+def entries_of(changes: Sequence[SectionStart], title: str) -> list[Entry]:
+    """The headings of sections whose path differs from the one before, as entries.
 
     The title as the outermost heading of all is left out; of too many, the deepest levels are.
     """
     words = title.casefold().split()
-    is_titled = all(not path or path[0].casefold().split() == words for _, path in changes)
+    is_titled = all(not path or path[0].casefold().split() == words for _, path, _ in changes)
     entries = list(_entries(changes, 1 if is_titled else 0))
     for deepest in range(DEEPEST, 0, -1):
         outline = [entry for entry in entries if entry.level <= deepest]
@@ -97,14 +123,14 @@ def entries_of(changes: Sequence[tuple[int, Path]], title: str) -> list[Entry]:
     return outline
 
 
-def _entries(changes: Iterable[tuple[int, Path]], skipped: int) -> Iterator[Entry]:
+def _entries(changes: Iterable[SectionStart], skipped: int) -> Iterator[Entry]:
     before: Path = ()
-    for ordinal, path in changes:
+    for ordinal, path, anchor in changes:
         same = 0
         while same < min(len(before), len(path)) and before[same] == path[same]:
             same += 1
         for level in range(max(same, skipped), min(len(path), skipped + DEEPEST)):
-            yield Entry(path[level], level - skipped + 1, ordinal)
+            yield Entry(path[level], level - skipped + 1, ordinal, anchor)
         before = path
 
 

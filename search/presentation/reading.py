@@ -126,7 +126,7 @@ def _rows(document: Document, viewer: Viewer, words: str, first: int, end: int) 
         .annotate(marked=marked_text(words))
         .values(
             "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
-            "original", "layout",
+            "original", "layout", "sections",
         )
     )  # fmt: skip
 

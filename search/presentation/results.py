@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,16 +13,25 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
-from search.presentation.blocks import Layout, Part, excerpt, with_class
+from search.presentation.blocks import (
+    Layout,
+    NamedSection,
+    Part,
+    excerpt,
+    matched_section,
+    with_class,
+)
 from search.presentation.rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 
+_WORDS = re.compile(r"[^\W\d_]+")
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.
 SHOWN_FOLDED = 3
 SHOWN_SIBLINGS = 2
 RELEVANT = 0.5  # of the best score; a guess
 FOLDED_CHARS = 160
+BETWEEN = " › "
 NEAREST = '<mark class="nearest">'
 
 
@@ -36,7 +46,8 @@ class Result:
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
     the `asked` different words of the question, stop words of its language not counted.
-    `told_apart` is the file's name if another result's document has the same title.
+    `told_apart` is the file's name if another result's document has the same title. `section` is
+    the one of the passage's `sections` that matched, None without headings.
     """
 
     group: Group[Hit]
@@ -61,6 +72,8 @@ class Result:
     held: int = 0
     asked: int = 0
     told_apart: str = ""
+    sections: Sequence[Sequence[Any]] = ()
+    section: NamedSection | None = None
     part_path: str = ""
     is_edited: bool = False
     note: str = ""
@@ -83,15 +96,25 @@ class Result:
 
     @property
     def heading(self) -> str:
-        """The deepest heading above the passage; the document's title if there is none."""
-        path = trail(self)
-        return path[-1] if path else self.title
+        """The heading of the section that matched; the document's title if there is none.
+
+        With the heading above it if it says nothing by itself.
+        """
+        path = (self.title, *trail(self))
+        return BETWEEN.join(path[-2:]) if is_generic(path[-1]) else path[-1]
 
     @property
     def path(self) -> tuple[str, ...]:
         """The document's title and the headings above `heading`; empty if that is the title."""
         path = trail(self)
         return (self.title, *path[:-1]) if path else ()
+
+    @property
+    def fragment(self) -> str:
+        """The end of an address: the section that matched, or the passage if it begins earlier."""
+        if self.section is not None and self.section.begins:
+            return f"section-{self.section.anchor}"
+        return f"chunk-{self.chunk}"
 
     @property
     def excerpt(self) -> tuple[Part, ...]:
@@ -145,6 +168,7 @@ def results_for(
     """
     if not groups:
         return ()
+    stems = [term.lexeme for term in terms]
     passages = [_shown(group) for group in groups]
     hits = [hit for parts in passages for hit in (parts.best, *parts.folded, *parts.copies)]
     by_id = {} if cached is None else cached
@@ -161,8 +185,9 @@ def results_for(
             group,
             by_id[group.best.chunk_id],
             SNIPPET_CHARS,
-            folded=_folded(parts.folded, by_id),
-            copies=_folded(parts.copies, by_id),
+            stems,
+            folded=_folded(parts.folded, by_id, stems),
+            copies=_folded(parts.copies, by_id, stems),
         )
         for group, parts in zip(groups, passages, strict=True)
         if group.best.chunk_id in by_id
@@ -209,10 +234,10 @@ def _shown(group: Group[Hit]) -> Group[Hit]:
     return Group(group.best, group.folded[:SHOWN_FOLDED], tuple(copies[:SHOWN_FOLDED]))
 
 
-def _folded(hits: Sequence[Hit], rows: Rows) -> tuple[Result, ...]:
+def _folded(hits: Sequence[Hit], rows: Rows, stems: Sequence[str]) -> tuple[Result, ...]:
     """The results of folded passages, without those deleted since they were ranked."""
     return tuple(
-        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS)
+        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS, stems)
         for hit in hits
         if hit.chunk_id in rows
     )
@@ -222,6 +247,7 @@ def _result(
     group: Group[Hit],
     row: Mapping[str, Any],
     chars: int,
+    stems: Sequence[str],
     *,
     folded: tuple[Result, ...] = (),
     copies: tuple[Result, ...] = (),
@@ -245,6 +271,8 @@ def _result(
         # A hand edit has other blocks than the parsed text.
         layout=() if row["original"] else row["layout"],
         marked=str(row["marked"]),
+        sections=row["sections"],
+        section=matched_section(str(row["marked"]), row["heading_path"], row["sections"], stems),
         chars=chars,
         held=row["words"][0],
         asked=row["words"][1],
@@ -257,8 +285,27 @@ def _result(
     )
 
 
+# Headings that say what kind of text follows, and not of what.
+_GENERIC = frozenset(
+    """
+    api arguments attributes background basics caveats configuration default description details
+    example examples faq functions general installation introduction limitations methods
+    miscellaneous note notes options other overview parameters properties reference returns setup
+    summary syntax usage warning warnings
+    allgemeines beispiel beispiele beschreibung einleitung hinweis hinweise methoden parameter
+    zusammenfassung überblick
+    """.split()  # noqa: SIM905
+)
+
+
+def is_generic(heading: str) -> bool:
+    """Whether a heading says nothing without the one above it: Examples, 2. Notes."""
+    words = _WORDS.findall(heading.casefold())
+    return len(words) == 1 and words[0] in _GENERIC
+
+
 def trail(result: Result) -> tuple[str, ...]:
-    """The headings above a passage, without one that repeats the document's title."""
-    path = result.heading_path
+    """The path of the section that matched, without a heading that repeats the document's title."""
+    path = result.section.path if result.section else result.heading_path
     repeats = bool(path) and path[0].casefold() == result.title.casefold()
     return path[1:] if repeats else path

@@ -30,7 +30,7 @@ _COLUMNS = (
     "document__language", "document__public_id", "document__part_path", "document__title",
     "document__created", "document__metadata",
     "collection_id", "collection__name", "collection__slug",
-    "version__media_type", "version__file_name", "original", "layout",
+    "version__media_type", "version__file_name", "original", "layout", "sections",
 )  # fmt: skip
 _FOR_STAFF = ("edit__note",)
 _shapes = Shapes()
@@ -75,9 +75,9 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
         values |= {"marked": values["text"], "layout": ()}
     elif question:
         values["marked"] = completed(values["marked"], question)
-    layout = values["layout"]
-    if isinstance(layout, str):
-        values["layout"] = json.loads(layout)
+    for name in ("layout", "sections"):
+        if isinstance(values[name], str):
+            values[name] = json.loads(values[name])
     metadata = values["document__metadata"]
     if isinstance(metadata, str):
         values["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)

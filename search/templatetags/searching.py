@@ -111,7 +111,7 @@ def passage_url(result: Result, response: SearchResponse) -> str:
     """The address of a result's document at its passage, with the question to mark there."""
     path = _address("search:document", get_script_prefix()).replace(_ANY, result.document_id)
     asked = _asked(response.query.original)
-    return f"{path}?chunk={result.chunk}&{asked}#chunk-{result.chunk}"
+    return f"{path}?chunk={result.chunk}&{asked}#{result.fragment}"
 
 
 @register.simple_tag

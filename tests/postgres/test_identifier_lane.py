@@ -82,7 +82,7 @@ def test_the_heading_of_a_small_section_is_a_heading() -> None:
     make_document(collection, index, file_name="c.md")
     hits = search("E-77", viewer=None, group=False).results
     reasons = {(hit.title, hit.chunk): hit.hit.explanation.tier.reason for hit in hits}
-    assert "heading" in reasons["Codes", 0]
+    assert "defines" in reasons["Codes", 0]
     assert "text" in reasons["Log", 0]
     assert "text" in reasons["Index", 0]
     assert hits[0].title in {"Codes", "Index"}

@@ -56,7 +56,9 @@ def as_before(chunk: Chunk) -> None:
 
 def raw_title(question: str) -> float:
     """The raw title score of the only candidate."""
-    found = retrieve(Query(question), Scope.of(NOBODY, Filters()), configuration.current().profile())
+    found = retrieve(
+        Query(question), Scope.of(NOBODY, Filters()), configuration.current().profile()
+    )
     (candidate,) = objects(found)
     return candidate.raw[Signal.TITLE]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks
 from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind, ChunkDraft
-from search.presentation.blocks import parts_in
+from search.presentation.blocks import NamedSection, matched_section, parts_in
 from search.presentation.snippets import MARK_END, MARK_START
 from tests.unit.test_chunking import Words
 
@@ -41,6 +41,7 @@ def row(draft: ChunkDraft, **fields: Any) -> dict[str, Any]:
         "heading_path": list(draft.heading_path),
         "kind": draft.kind,
         "layout": [list(place) for place in draft.layout],
+        "sections": [list(place) for place in draft.sections],
         "original": "",
         **fields,
     }
@@ -93,3 +94,51 @@ def test_each_passage_of_a_cut_document_knows_its_blocks() -> None:
         assert all("line_" not in text for kind, text in parts if kind == "text")
         assert all("Sentence" not in text for kind, text in parts if kind == "code")
         assert draft.layout[0].start == 0
+
+
+SETTINGS = [
+    Block(BlockKind.HEADING, "Sessions", level=2),
+    Block(BlockKind.HEADING, "AGE", level=3),
+    Block(P, "Seconds of a cookie."),
+    Block(BlockKind.HEADING, "DOMAIN", level=3),
+    Block(P, "Where a cookie goes."),
+    Block(BlockKind.LIST_ITEM, "path: Under it.", terms=("path",)),
+]
+
+
+def test_the_part_that_begins_a_section_has_its_anchor() -> None:
+    (draft,) = drafts(SETTINGS)
+    anchors = [part.anchor for part in parts_in(row(draft), 0)]
+    assert anchors == ["", "age", "", "domain", "", "path"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "stems", "heading", "fragment"),
+    [
+        (("Seconds",), (), "AGE", "age"),
+        (("cookie", "Where"), (), "DOMAIN", "domain"),
+        (("cookie",), (), "AGE", "age"),
+        (("DOMAIN", "Seconds", "cookie"), (), "DOMAIN", "domain"),
+        (("path",), (), "path", "path"),
+        ((), (), "Sessions", "sessions"),
+        ((), ("domain",), "DOMAIN", "domain"),
+    ],
+)
+def test_the_section_with_most_marked_words_matched(
+    marks: tuple[str, ...], stems: tuple[str, ...], heading: str, fragment: str
+) -> None:
+    (draft,) = drafts(SETTINGS)
+    text = draft.text
+    for mark in marks:
+        text = text.replace(mark, f"{MARK_START}{mark}{MARK_END}")
+    found = matched_section(text, draft.heading_path, draft.sections, stems)
+    assert found is not None
+    assert (found.heading, found.anchor) == (heading, fragment)
+    assert found.path[-1] == heading
+    assert found.path[0] == "Sessions"
+
+
+def test_a_passage_of_the_old_shape_has_the_headings_above_it() -> None:
+    found = matched_section(f"{MARK_START}x{MARK_END}", ("A", "B"), ())
+    assert found == NamedSection("B", "", ("A", "B"))
+    assert matched_section("x", (), ()) is None

@@ -194,6 +194,12 @@ def test_where_no_word_matched_meaning_is_the_reason() -> None:
     assert reason(result(far), FOUND) == "Related in meaning."
 
 
+def test_a_heading_that_says_nothing_by_itself_has_the_one_above() -> None:
+    examples = result(HITS[0], heading_path=("Guide", "Pools", "2. Examples"))
+    assert examples.heading == "Pools › 2. Examples"
+    assert result(HITS[0], heading_path=("Methods",)).heading.endswith(" › Methods")
+
+
 def test_a_heading_is_the_title_and_the_document_its_path() -> None:
     deep = result(HITS[0], heading_path=("Guide", "Pools", "Size"))
     assert (deep.heading, deep.path) == ("Size", ("Guide", "Pools"))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from search.presentation.navigation import MOST_ENTRIES, Hits, chosen_hits, entries_of
+from search.presentation.navigation import MOST_ENTRIES, Hits, SectionStart, chosen_hits, entries_of
 
 
 def shown(changes: list[tuple[int, tuple[str, ...]]], title: str = "Book") -> list[str]:
-    return [f"{e.level} {e.title} @{e.ordinal}" for e in entries_of(changes, title)]
+    return [
+        f"{e.level} {e.title} @{e.ordinal}"
+        for e in entries_of([SectionStart(*c) for c in changes], title)
+    ]
 
 
 def test_each_new_heading_is_one_entry_at_its_first_passage() -> None:
@@ -33,7 +36,7 @@ def test_the_title_is_no_heading_of_its_own_contents() -> None:
 
 
 def test_of_too_many_headings_the_deepest_are_left_out() -> None:
-    changes = [(n, (f"chapter {n // 10}", f"section {n}")) for n in range(MOST_ENTRIES)]
+    changes = [SectionStart(n, (f"chapter {n // 10}", f"section {n}")) for n in range(MOST_ENTRIES)]
     entries = entries_of(changes, "")
     assert len(entries) == MOST_ENTRIES / 10
     assert {entry.level for entry in entries} == {1}

@@ -146,7 +146,7 @@ def test_the_api_folds_and_counts(api: APIClient, repeats: SimpleNamespace) -> N
     assert len(manual["folded"]) == 3
     for passage in manual["folded"]:
         assert set(passage) == {
-            "rank", "score", "document", "chunk", "heading_path", "page", "snippet",
+            "rank", "score", "document", "chunk", "heading_path", "section", "page", "snippet",
         }  # fmt: skip
         assert passage["document"]["id"] == manual["document"]["id"]
         assert passage["document"]["url"].endswith(f"?chunk={passage['chunk']}")

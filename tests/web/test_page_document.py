@@ -125,7 +125,7 @@ def test_the_contents_say_where_the_passage_stands(
     html = read(client, library.logbook, chunk=50, q="noon")
     chunk = library.logbook.current.chunks.get(ordinal=50)
     assert here(html) == [chunk.heading_path[-1]]
-    assert 'href="?chunk=0&amp;q=noon#chunk-0"' in html
+    assert 'href="?chunk=0&amp;q=noon#section-' in html
 
 
 def test_hits_lead_from_one_to_the_next(client: Client, library: SimpleNamespace) -> None:

@@ -2,7 +2,7 @@
 
 markdown-it-py reads CommonMark as pandoc does, nine times as fast. Paragraphs with markup beyond it
 (math, emoji, strikeout, odd addresses) go to pandoc, all in one run, and so does a whole file with
-tables, notes, alerts, tasks, metadata or addresses at another place.
+tables, definitions, notes, alerts, tasks, metadata or addresses at another place.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _BEYOND = re.compile(
     | ^(?=[^\n]*\|)(?=[^\n]*-)[-|:> +*]+$            # the line below a table's head
     | \A\s*---                                      # metadata
     | \]:                                           # addresses at another place
+    | ^[ ]{0,3}:[ ]                                 # definitions
     | ^[ >]*(?:[-+*]|\d+[.)])[ ]+\xa0                # no space of Markdown
     | ^(?:[ ]*(?:[-+*>]|\d+[.)])[ ]*){8} | [`\[(]{40}     # deep nesting
     """,

@@ -187,10 +187,10 @@ def _nesting(text: str) -> int:
 HTML = HtmlParser()
 
 
-READER = "gfm+yaml_metadata_block"
+READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100
 """Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
-READER_WITHOUT_METADATA = "gfm-yaml_metadata_block"
+READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 

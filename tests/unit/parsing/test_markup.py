@@ -148,6 +148,10 @@ def test_top_title_wins_over_several_top_headings(parse: Parse) -> None:
 
 MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
     "alert": ("> [!NOTE]\n> Read on.\n", [p("Note: Read on.")]),
+    "definitions": (
+        "One\n: First.\n\n: Second.\n\nTwo\n: Third.\n",
+        [*define("One", li(0, "One: First."), p("Second.")), *define("Two", li(0, "Two: Third."))],
+    ),
     "ordered": ("3. three\n4. four\n", [li(0, "3. three"), li(0, "4. four")]),
     "item-with-code": (
         "- item\n\n  ```\n  x\n  ```\n\n- next\n",
