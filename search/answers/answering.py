@@ -162,6 +162,8 @@ def _recorded(work: Work, started: bool) -> Answered:
     A model may write for minutes: what became unreadable meanwhile is withheld.
     """
     now, request = work.now, work.request
+    citations = [each for sentence in now.sentences for each in sentence.citations]
+    now = work.now = replace(now, context=now.context.named_by(citations))
     if request.is_recorded:
         recording.finish(now, request, started=started)
     if work.model is not None and not recording.are_readable(now.context, request.viewer):

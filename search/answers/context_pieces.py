@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from ingestion.chunking.pieces import sentence_spans
-from ingestion.chunking.sections import lead, repeated
-from ingestion.domain import BlockKind
+from ingestion.chunking.sections import lead, paths, repeated
+from ingestion.domain import BlockKind, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import signatures
 from search.answers.domain import Passage
@@ -54,6 +54,7 @@ class Piece:
     signature: int | None = None
     form: str = ""
     is_pinned: bool = False
+    sections: tuple[SectionPlace, ...] = ()
 
     @property
     def place(self) -> tuple[int, int]:
@@ -148,6 +149,19 @@ class Run:
                 usual = lead(before.end, piece.start, before.kind, piece.kind)
                 yield (between or usual) + rest
 
+    def _sections(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The offset in the text and the path of each section whose heading it has."""
+        position = 0
+        for piece in self.pieces:
+            for place, path in zip(
+                piece.sections, paths(piece.heading_path, piece.sections), strict=True
+            ):
+                is_here = path and piece.text.startswith(place.heading, place.start)
+                start = self.text.find(place.heading, position) if is_here else -1
+                if start >= 0:
+                    yield start, path
+                    position = start
+
     def cut(self, budget: int) -> Run | None:
         """Its first chunk, cut to the budget at the end of a sentence, else between words, else
         anywhere; None if its headings alone exceed the budget.
@@ -186,6 +200,7 @@ class Run:
             tokens=self.tokens,
             score=best.score,
             rank=best.rank,
+            sections=tuple(self._sections()),
         )
 
 

@@ -5,7 +5,8 @@ Plain frozen values. No Django, no I/O.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -62,7 +63,8 @@ class Passage:
     `number` counts from 1 within the context; citations name it. It consists of one or more chunks
     (`chunk_ids`, in document order); `ordinal` is the number of the first in its version.
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
-    a chunk was edited by hand. `score` and `rank` are those of its best chunk.
+    a chunk was edited by hand. `score` and `rank` are those of its best chunk. `sections` are the
+    offsets in `text` and the paths of the sections in it; they are not stored.
     """
 
     number: int
@@ -83,6 +85,12 @@ class Passage:
     tokens: int
     score: float
     rank: int
+    sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+    def named_at(self, offset: int) -> Passage:
+        """The passage under the headings of its section at `offset`."""
+        above = [path for start, path in self.sections if start <= offset]
+        return replace(self, heading_path=above[-1]) if above else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,18 @@ class Context:
         """The passage of that number; None if the context has none."""
         matches = (each for each in self.passages if each.number == number)
         return next(matches, None)
+
+    def named_by(self, citations: Iterable[Citation]) -> Context:
+        """The context, each passage under the section of the first words that are quoted of it."""
+        quoted: dict[int, int] = {}
+        for each in citations:
+            if each.end:
+                quoted.setdefault(each.passage, each.start)
+        passages = (
+            each.named_at(quoted[each.number]) if each.number in quoted else each
+            for each in self.passages
+        )
+        return replace(self, passages=tuple(passages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ def search(query: str, caller: Caller) -> Found:
 def fetch(item: str, caller: Caller) -> Fetched:
     """The section around a passage, or a whole document. Raises NotFound."""
     document, ordinal = _document(item, caller)
-    return _whole(document, caller) if ordinal is None else _section(document, ordinal, caller)
+    if ordinal is None:
+        return _whole(document, caller)
+    return _section(document, ordinal, item.strip().partition("#")[2], caller)
 
 
 def list_collections(caller: Caller) -> Collections:
@@ -164,13 +166,17 @@ def answered(answer: Answered, caller: Caller) -> AnswerItem:
 
 
 def item_id(result: Result) -> str:
-    """The id of a result: its document's public id and its passage's ordinal."""
-    return f"{result.document_id}:{result.chunk}"
+    """The id of a result: its document's public id, its passage's ordinal, and the anchor of the
+    section that matched if that begins within the passage.
+    """
+    section = result.section
+    anchor = f"#{section.anchor}" if section is not None and section.begins else ""
+    return f"{result.document_id}:{result.chunk}{anchor}"
 
 
 def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
     """The document that an id names, and the passage's ordinal if it names one."""
-    public_id, _colon, ordinal = item.strip().partition(":")
+    public_id, _colon, ordinal = item.strip().partition("#")[0].partition(":")
     missing = NotFound(
         _("There is no document with the id %(id)s. Use an id that `search` returned.")
         % {"id": repr(item[:80])}
@@ -188,7 +194,7 @@ def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
     return document, number
 
 
-def _section(document: Document, ordinal: int, caller: Caller) -> Fetched:
+def _section(document: Document, ordinal: int, anchor: str, caller: Caller) -> Fetched:
     around = section_around(document, ordinal, viewer=caller.viewer)
     if around is None:
         raise NotFound(
@@ -201,8 +207,12 @@ def _section(document: Document, ordinal: int, caller: Caller) -> Fetched:
         "passages": f"{around.section.first}-{around.section.last}",
         "whole_section": "yes" if around.section.is_whole else "no",
     }
-    url = f"{document.get_absolute_url()}?chunk={ordinal}#chunk-{ordinal}"
-    return _fetched(f"{document.public_id}:{ordinal}", document, around.text, url, metadata, caller)
+    item, fragment = f"{document.public_id}:{ordinal}", f"chunk-{ordinal}"
+    if matched := next((each for each in around.names if each.anchor == anchor != ""), None):
+        metadata["section"] = " > ".join(matched.path)
+        item, fragment = f"{item}#{anchor}", f"section-{anchor}"
+    url = f"{document.get_absolute_url()}?chunk={ordinal}#{fragment}"
+    return _fetched(item, document, around.text, url, metadata, caller)
 
 
 def _whole(document: Document, caller: Caller) -> Fetched:

@@ -101,16 +101,11 @@ def matched_section(
     They count where they are marked, and in names if nothing is; without `stems`, the marked words
     count. If no section has any, it is that of the passage's headings `path`. None without a name.
     """
-    places = [SectionPlace(*place) for place in sections]
-    named = [
-        NamedSection(each[-1], place.anchor, each, place.start > 0)
-        for place, each in zip(places, paths(path, places), strict=True)
-        if each
-    ]
+    named = named_sections(path, sections)
     whole = NamedSection(path[-1], "", tuple(path)) if path else None
-    if len(named) < len(places) or len(named) < 2:
-        return named[0] if len(named) == len(places) == 1 else whole
-    pieces = _divided(marked, [place.start for place in places])
+    if len(named) < len(sections) or len(named) < 2:
+        return named[0] if len(named) == len(sections) == 1 else whole
+    pieces = _divided(marked, [place[0] for place in sections])
     scores = [
         _count(_words(piece), stems) + _count(_words(piece[: len(each.heading) * 2]), stems)
         if MARK_START in marked
@@ -121,6 +116,18 @@ def matched_section(
     if not best:
         return next((each for each in named if each.path == tuple(path)), whole)
     return named[scores.index(best)]
+
+
+def named_sections(
+    path: Sequence[str], sections: Sequence[Sequence[Any]]
+) -> tuple[NamedSection, ...]:
+    """The sections of a passage that have a name, in order."""
+    places = [SectionPlace(*place) for place in sections]
+    return tuple(
+        NamedSection(each[-1], place.anchor, each, place.start > 0)
+        for place, each in zip(places, paths(path, places), strict=True)
+        if each
+    )
 
 
 def _count(words: Collection[str], stems: Sequence[str]) -> int:

@@ -14,7 +14,14 @@ from ingestion.chunking.sections import Neighbour, Section, lead, repeated, sect
 from ingestion.lexical.languages import joined_sql, spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
-from search.presentation.blocks import Part, parts_in, unmarked, without
+from search.presentation.blocks import (
+    NamedSection,
+    Part,
+    named_sections,
+    parts_in,
+    unmarked,
+    without,
+)
 from search.presentation.snippets import marked
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.
@@ -173,9 +180,13 @@ MAX_ORDINAL = 2**31 - 1 - REACH
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The section around passage `asked` of a document: its extent, its text, its passages."""
+    """The section around passage `asked` of a document: its extent, its text, its passages.
+
+    `names` are the sections of that passage alone.
+    """
 
     asked: int
+    names: tuple[NamedSection, ...]
     section: Section
     text: str
     passages: tuple[DocumentPassage, ...]
@@ -201,6 +212,11 @@ def section_around(
     inside = [row for row in rows if section.first <= row["ordinal"] <= section.last]
     return Around(
         asked=ordinal,
+        names=next(
+            named_sections(row["heading_path"], row["sections"])
+            for row in rows
+            if row["ordinal"] == ordinal
+        ),
         section=section,
         text=_text(inside),
         passages=tuple(_passages(inside, 0, ordinal, document.title)),

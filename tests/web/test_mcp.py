@@ -85,6 +85,18 @@ def test_search_and_fetch_have_the_form_of_chatgpts_connectors(shown: Document, 
     assert fetched["metadata"]["document"] == str(shown.public_id)
 
 
+def test_fetch_names_the_section_that_search_found() -> None:
+    text = "# Settings\n\n## AGE_OF_LAMPS\n\nIn days.\n\n## HEIGHT_OF_LAMPS\n\nIn metres."
+    document = make_document(make_collection(), text)
+    (first,) = call("search", query="HEIGHT_OF_LAMPS")["results"]
+    assert first["title"] == "Settings - HEIGHT_OF_LAMPS"
+    assert first["id"] == f"{document.public_id}:0#height_of_lamps"
+    fetched = call("fetch", id=first["id"])
+    assert fetched["metadata"]["section"] == "Settings > HEIGHT_OF_LAMPS"
+    assert fetched["url"] == first["url"]
+    assert first["url"].endswith("?chunk=0#section-height_of_lamps")
+
+
 def test_every_tool_only_reads() -> None:
     tools = {tool.name: tool for tool in ask(lambda client: client.list_tools()).tools}
     assert tools.keys() == {"search", "fetch", "list_collections", "answer"}

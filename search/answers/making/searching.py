@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from common.database import in_thread, together
+from ingestion.domain import SectionPlace
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search import pipeline
@@ -188,8 +189,8 @@ def distinct(questions: Sequence[str]) -> tuple[str, ...]:
 REACH = 8
 _FIELDS = (
     "pk", "document_id", "version_id", "ordinal", "text", "original", "kind", "heading_path",
-    "page", "start", "end", "content_hash", "signature", "collection_id", "collection__name",
-    "document__public_id", "document__title", "document__language",
+    "page", "start", "end", "sections", "content_hash", "signature", "collection_id",
+    "collection__name", "document__public_id", "document__title", "document__language",
 )  # fmt: skip
 
 
@@ -287,4 +288,5 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         signature=row["signature"],
         form=match.form if match else "",
         is_pinned=candidate is not None and candidate.pin is not None,
+        sections=tuple(SectionPlace(*place) for place in row["sections"]),
     )

@@ -6,10 +6,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from ingestion.domain import BlockKind
+from ingestion.domain import BlockKind, SectionPlace
 from search.answers.context import assemble
-from search.answers.context_pieces import Piece, estimated_tokens, passage_tokens
-from search.answers.domain import AnswerParameters, Context
+from search.answers.context_pieces import Piece, Run, estimated_tokens, passage_tokens
+from search.answers.domain import AnswerParameters, Citation, Context
 from search.answers.making.searching import merged
 from search.domain import Hit
 from tests.support.pieces import piece, pieces_of
@@ -280,3 +280,14 @@ def test_several_rankings_are_merged_by_the_best_rank(
 )
 def test_the_estimate_of_tokens(text: str, expected: int) -> None:
     assert estimated_tokens(text) == expected
+
+
+def test_a_citation_names_the_section_that_it_quotes() -> None:
+    text = "Sessions\n\nAGE\n\nSeconds.\n\nDOMAIN\n\nWhere to."
+    places = (SectionPlace(0, 1, "Sessions", "sessions"), SectionPlace(10, 2, "AGE", "age"))
+    places = (*places, SectionPlace(25, 2, "DOMAIN", "domain"))
+    run = Run((piece(1, text, heading_path=("Sessions",), sections=places),))
+    context = Context((run.passage(1), run.passage(2)))
+    start = text.index("Where")
+    named = context.named_by([Citation(1), Citation(1, start, start + 5), Citation(1, 0, 3)])
+    assert [each.heading_path for each in named.passages] == [("Sessions", "DOMAIN"), ("Sessions",)]
