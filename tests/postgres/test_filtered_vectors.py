@@ -12,16 +12,7 @@ from django.db import connection
 
 from common.accounts.models import User
 from ingestion import spaces
-from ingestion.lexical import terms
-from ingestion.models import (
-    Chunk,
-    ChunkEmbedding,
-    Collection,
-    Document,
-    DocumentVersion,
-    EmbeddingSpace,
-    Visibility,
-)
+from ingestion.models import ChunkEmbedding, Collection, EmbeddingSpace, Visibility
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval.prepared import Shapes, sent_as_text
@@ -29,6 +20,7 @@ from search.signals import vector as vector_module
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
+from tests.support.shelf import shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -53,36 +45,15 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
-def shelve(
+def shelve_near(
     collection: Collection, language: str, space: EmbeddingSpace, vectors: np.ndarray
 ) -> None:
     """A searchable document in `language` with a chunk for each vector."""
-    document = Document.objects.create(
-        collection=collection, title=language, language=language, content_hash=language
-    )
-    version = DocumentVersion.objects.create(
-        document=document, number=1, file_name="a.txt", size=1, sha256=language
-    )
-    rows = Chunk.objects.bulk_create(
-        Chunk(
-            collection=collection,
-            document=document,
-            version=version,
-            ordinal=i,
-            searchable=True,
-            text="Nothing of note.",
-            kind="paragraph",
-            start=0,
-            end=1,
-            tokens=3,
-            content_hash=f"{language}-{i}",
-        )
-        for i in range(len(vectors))
-    )
-    terms.count_in(version.pk)
+    texts = ["Nothing of note."] * len(vectors)
+    chunks = shelve(collection, "simple", texts, language=language)
     ChunkEmbedding.objects.bulk_create(
-        ChunkEmbedding(chunk=row, space=space, vector=vector)
-        for row, vector in zip(rows, vectors, strict=True)
+        ChunkEmbedding(chunk_id=chunk, space=space, vector=vector)
+        for chunk, vector in zip(chunks, vectors, strict=True)
     )
 
 
@@ -98,11 +69,11 @@ def space(django_db_setup: None, django_db_blocker: Any) -> Iterator[EmbeddingSp
         vectors = clustered(chance, BROAD - FEW)
         near = unit(question() + 0.2 * chance.standard_normal((2 * FEW, DIMENSIONS)))
         shelf = make_collection("Shelf")
-        shelve(shelf, "en", space, np.concatenate([vectors[FEW:], near]))
-        shelve(shelf, "de", space, vectors[:FEW])
-        shelve(shelf, "fr", space, unit(clustered(chance, FEW) - 3 * question()))
+        shelve_near(shelf, "en", space, np.concatenate([vectors[FEW:], near]))
+        shelve_near(shelf, "de", space, vectors[:FEW])
+        shelve_near(shelf, "fr", space, unit(clustered(chance, FEW) - 3 * question()))
         back = make_collection("Back room", visibility=Visibility.SIGNED_IN)
-        shelve(back, "it", space, clustered(chance, FEW))
+        shelve_near(back, "it", space, clustered(chance, FEW))
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # no index is built over open checks
             spaces.create_index(space)

@@ -13,12 +13,17 @@ from tests.support.ranking import objects
 
 
 def shelve(
-    collection: Collection, config: str, texts: Iterable[str], *, title: str = ""
+    collection: Collection,
+    config: str,
+    texts: Iterable[str],
+    *,
+    title: str = "",
+    language: str = "",
 ) -> list[int]:
     """Add a document with a chunk for each text, read under `config`; the chunks' ids."""
     number = Document.objects.count()
     document = Document.objects.create(
-        collection=collection, title=title, content_hash=f"{config}{number}"
+        collection=collection, title=title, language=language, content_hash=f"{config}{number}"
     )
     version = DocumentVersion.objects.create(document=document, number=1, size=1)
     Chunk.objects.bulk_create(
