@@ -7,7 +7,8 @@ another noun, who did what to whom, a negation, a number of something else.
 
 from __future__ import annotations
 
-from search.answers.domain import Context, Passage
+from search.answers.domain import Context
+from tests.support.pieces import passage
 
 POOL = (
     "Each process keeps its own pool of connections. Set the timeout to five seconds and turn "
@@ -163,14 +164,7 @@ OTHER: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def passage(number: int, title: str, text: str) -> Passage:
-    return Passage(
-        number, (number,), number, str(number), number, 0, title, (), None, 1, "Own", "", 0,
-        len(text), text, len(text) // 4, 1.0, number,
-    )  # fmt: skip
-
-
 def context_of(source: str) -> Context:
     """All passages, of which `source` is the first."""
     texts = [source, *(each for each in RIGHT if each != source)]
-    return Context(tuple(passage(n, f"Text {n}", each) for n, each in enumerate(texts, start=1)))
+    return Context(tuple(passage(n, each, f"Text {n}") for n, each in enumerate(texts, start=1)))

@@ -1,4 +1,4 @@
-"""Chunks of documents for the tests of contexts, without a database."""
+"""Chunks of documents and passages of contexts, without a database."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ingestion.lexical.signatures import signature
 from search.answers.context_pieces import Piece
+from search.answers.domain import Passage
 
 
 def piece(chunk_id: int, text: str = "", **fields: object) -> Piece:
@@ -35,6 +36,15 @@ def piece(chunk_id: int, text: str = "", **fields: object) -> Piece:
         content_hash=text,
         signature=signature(text),
     )
+    return replace(plain, **fields)  # type: ignore[arg-type]
+
+
+def passage(number: int, text: str, title: str = "", **fields: object) -> Passage:
+    """Passage `number` of a context, of a document of its own, if `fields` do not say otherwise."""
+    plain = Passage(
+        number, (number,), number, str(number), number, 0, title, (), None, 1, "Handbook", "en", 0,
+        len(text), text, len(text) // 4, 1.0, number,
+    )  # fmt: skip
     return replace(plain, **fields)  # type: ignore[arg-type]
 
 

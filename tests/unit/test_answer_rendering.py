@@ -12,31 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from search.answers.domain import Answered, Citation, Context, Mode, Passage, Sentence, Verdict
+from search.answers.domain import Answered, Citation, Context, Mode, Sentence, Verdict
 from search.answers.extracting.quotes import Quote
 from search.answers.making.writing import quoted
 from search.answers.rendering import answer_html, linked_markdown, passage_html
+from tests.support.pieces import passage
 
 DOCUMENT = "0f9f2a52-7a4f-4c6a-9a41-0d7a6b1c2d3e"
-PASSAGE = Passage(
-    number=1,
-    chunk_ids=(11,),
+PASSAGE = passage(
+    1,
+    "Set the timeout to <i>five</i> seconds & wait.",
+    'Timeouts <b>"of" [all]</b>',
     document=5,
     document_id=DOCUMENT,
     version=7,
     ordinal=3,
-    title='Timeouts <b>"of" [all]</b>',
     heading_path=("Database", "Timeouts"),
     page=4,
-    collection_id=2,
-    collection="Handbook",
-    language="en",
-    start=0,
-    end=40,
-    text="Set the timeout to <i>five</i> seconds & wait.",
-    tokens=10,
-    score=0.8,
-    rank=1,
 )
 ANSWERED = Answered(
     id="11111111-2222-4333-8444-555555555555",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,12 +19,12 @@ from tests.support.claims import (
     TABLE,
     WRONG,
     context_of,
-    passage,
 )
+from tests.support.pieces import passage
 
 CODE = "```py\ndef pool_size():\n    return 10\n```"
 CONTEXT = Context(
-    tuple(passage(n, f"Text {n}", t) for n, t in enumerate((POOL, SITE, TABLE, GERMAN, CODE), 1))
+    tuple(passage(n, t, f"Text {n}") for n, t in enumerate((POOL, SITE, TABLE, GERMAN, CODE), 1))
 )
 SUPPORTED, UNSUPPORTED, UNCHECKED = Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNCHECKED
 UNVERIFIED = Verdict.UNVERIFIED
@@ -171,7 +169,7 @@ def test_a_citation_has_the_offsets_of_the_nearest_sentence() -> None:
 
 
 def test_a_name_may_stand_in_the_title_or_the_headings() -> None:
-    own = replace(passage(1, "Register of Velm", "It was closed."), heading_path=("PII-2024-0042",))
+    own = passage(1, "It was closed.", "Register of Velm", heading_path=("PII-2024-0042",))
     context = Context((own,))
     assert [each.verdict for each in checked("PII-2024-0042 was closed. [1]", context)] == [
         SUPPORTED
@@ -182,7 +180,7 @@ def test_a_name_may_stand_in_the_title_or_the_headings() -> None:
 
 
 def test_identifiers_match_in_their_canonical_form() -> None:
-    context = Context((passage(1, "Own", "Region D-40 is dry. See 30 CFR 75.1725(a)."),))
+    context = Context((passage(1, "Region D-40 is dry. See 30 CFR 75.1725(a)."),))
     good = ("Region D40 is dry. [1]", "Region D 40 is dry. [1]", "See 30 CFR 75.1725. [1]")
     assert [checked(text, context)[0].verdict for text in good] == [SUPPORTED] * 3
     bad = ("Region D41 is dry. [1]", "See 30 CFR 75.1725(b). [1]", "See 30 CFR 75.1722. [1]")
@@ -222,7 +220,7 @@ def test_any_text_has_a_verdict(text: str) -> None:
 
 
 # Answers of any length: the check takes time linear in it.
-LONG_CONTEXT = Context((passage(1, "Own", POOL),))
+LONG_CONTEXT = Context((passage(1, POOL),))
 
 
 def test_an_answer_of_a_hundred_thousand_tokens_is_split() -> None:

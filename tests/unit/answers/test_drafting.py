@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.answers.domain import Checked, Cited, Context, Passage, Sentence, Token, Verdict
+from search.answers.domain import Checked, Cited, Context, Sentence, Token, Verdict
 from search.answers.making.drafting import Draft, without_unsupported
 from search.answers.making.writing import LONG, off_loop
+from tests.support.pieces import passage
 
-PASSAGE = Passage(
-    1, (1,), 1, "d", 1, 0, "Title", (), None, 1, "C", "en", 0, 40, "The timeout is 5 s.", 9, 1.0, 1
-)
+PASSAGE = passage(1, "The timeout is 5 s.")
 CONTEXT = Context((PASSAGE,), 9, 100)
 ANSWER = "The timeout is 5 s [1]. It is 47 hours [1].\n\n- A list [1].\n"
 

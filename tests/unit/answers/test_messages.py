@@ -18,6 +18,7 @@ from search.answers.generating.messages import (
     repair_messages,
 )
 from search.answers.prompts import REFUSAL, SYSTEM_PROMPT, VARIABLES, check_prompt
+from tests.support import pieces
 
 PARAMETERS = AnswerParameters(system_prompt=SYSTEM_PROMPT, refusal=REFUSAL)
 TODAY = date(2026, 11, 23)
@@ -25,26 +26,7 @@ HEADER = re.compile(r"\[\d+\] title: ")
 
 
 def passage(number: int, text: str, *, title: str = "Pools", page: int | None = 3) -> Passage:
-    return Passage(
-        number=number,
-        chunk_ids=(number,),
-        document=number,
-        document_id=f"d{number}",
-        version=1,
-        ordinal=0,
-        title=title,
-        heading_path=("Timeouts", "Idle"),
-        page=page,
-        collection_id=1,
-        collection="c",
-        language="en",
-        start=0,
-        end=len(text),
-        text=text,
-        tokens=10,
-        score=1.0,
-        rank=number,
-    )
+    return pieces.passage(number, text, title, heading_path=("Timeouts", "Idle"), page=page)
 
 
 def prompt(*passages: Passage, question: str = "When?", language: str = "") -> tuple[str, str]:

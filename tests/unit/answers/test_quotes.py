@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
-from search.answers.domain import Context, Passage
+from search.answers.domain import Context
 from search.answers.extracting.answer_types import AnswerType
 from search.answers.extracting.quotes import (
     USUAL_CONFIDENCE,
@@ -29,6 +29,7 @@ from search.answers.extracting.scoring import (
     scores,
 )
 from search.domain import Query, TermStatistic
+from tests.support.pieces import passage
 
 TIMEOUTS = (
     "Connections\n\nA connection is opened on first use. Its timeout is 30 seconds by default. "
@@ -55,14 +56,6 @@ class Alike:
 class Broken(Alike):
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         raise EmbeddingUnavailable("away")
-
-
-def passage(number: int, text: str, *, title: str = "", language: str = "en") -> Passage:
-    return Passage(
-        number=number, chunk_ids=(number,), document=number, document_id=str(number), version=1,
-        ordinal=0, title=title, heading_path=(), page=None, collection_id=1, collection="c",
-        language=language, start=0, end=len(text), text=text, tokens=1, score=1.0, rank=number,
-    )  # fmt: skip
 
 
 def context(*texts: str, language: str = "en") -> Context:
@@ -97,7 +90,7 @@ def test_meaning_decides_between_equal_words() -> None:
 
 def test_a_sentence_is_embedded_after_the_title() -> None:
     embedder = Alike("x")
-    held = Context((passage(1, "He was born there.", title="Kant"),))
+    held = Context((passage(1, "He was born there.", "Kant"),))
     extract(Query("Where was Kant born?"), held, embedder=embedder, most=1)
     assert embedder.embedded == ["Kant: He was born there."]
 
