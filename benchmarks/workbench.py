@@ -110,7 +110,7 @@ def synthetic(queries: int, candidates: int) -> None:
 
 def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
     """Prints how long the search for better weights takes, five folds and all scales."""
-    from search.tuning.optimiser.weight_search import optimise
+    from search.tuning.weight_search import optimise
 
     seconds = timed(partial(optimise, whatif, profile)) / 1000
     print(f"  {name}: better weights looked for in {seconds:.0f} s")

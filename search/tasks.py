@@ -19,9 +19,9 @@ from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.readers import news, personal
+from search.tuning import optimisations
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
-from search.tuning.optimiser import optimisations
 from search.tuning.publishing import publications
 from search.tuning.workbench import pool_building
 

@@ -15,8 +15,8 @@ from search import tasks
 from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
+from search.tuning import optimisations, weight_search
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, Optimisation, ProfileChange
-from search.tuning.optimiser import optimisations, weight_search
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pools
 from tests.support.database import lasting

@@ -21,8 +21,8 @@ from search.domain import (
 )
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
-from search.tuning.optimiser.optimisations import more_queries, verdict
-from search.tuning.optimiser.weight_search import (
+from search.tuning.optimisations import more_queries, verdict
+from search.tuning.weight_search import (
     LEANS,
     NothingToLearn,
     Optimised,

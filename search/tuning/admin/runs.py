@@ -28,13 +28,13 @@ from search.models import SearchProfile
 from search.models.rules import NORMALISERS
 from search.presentation.labels import CLASS_LABELS, measure_label
 from search.signals import registry
+from search.tuning import optimisations
 from search.tuning.admin.forms import template_profile
 from search.tuning.admin.publications import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
 from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation
-from search.tuning.optimiser import optimisations
 
 State = JobState
 Run = TypeVar("Run", EvaluationRun, Optimisation)

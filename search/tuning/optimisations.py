@@ -29,8 +29,8 @@ from search.models import SearchProfile
 from search.tuning.evaluation.golden import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
-from search.tuning.optimiser.weight_search import NothingToLearn, Optimised, optimise
 from search.tuning.publishing import activation, drafts
+from search.tuning.weight_search import NothingToLearn, Optimised, optimise
 from search.tuning.workbench.pool_building import fresh_pools
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Find better weights on the candidate pools."""
