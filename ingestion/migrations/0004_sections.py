@@ -21,6 +21,11 @@ class Migration(migrations.Migration):
             name='sections',
             field=models.JSONField(default=list, editable=False),
         ),
+        # In the row: each candidate of a search reads it, and a look into TOAST takes longer.
+        migrations.RunSQL(
+            "ALTER TABLE ingestion_chunk ALTER COLUMN section_terms SET STORAGE MAIN",
+            migrations.RunSQL.noop,
+        ),
         migrations.AddField(
             model_name='documentversion',
             name='chunk_layout',

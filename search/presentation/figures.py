@@ -289,4 +289,4 @@ def _by_heading(result: Result) -> Iterator[str]:
 
 def _by_title(hit: Hit) -> Iterator[str]:
     if hit.candidate.raw.get(Signal.TITLE, 0) > 0:
-        yield gettext("its document's title matches")
+        yield gettext("its title or heading matches")

@@ -78,8 +78,8 @@ class TitleSignal(SignalPart):
     signal = Signal.TITLE
     label = _("Title")
     advice = _(
-        "Prefers documents with a matching title. Raising it hides good passages "
-        "in documents with an uninformative title."
+        "Prefers passages whose document's title or section's heading matches. Raising it hides "
+        "good passages under uninformative ones."
     )
     unavailable = _("Title matching is unavailable; showing other matches.")
 
