@@ -165,11 +165,11 @@ def test_the_page_quotes_by_itself_and_writes_when_asked_to(client: Client, chat
 
 def test_an_unsupported_sentence_is_marked(client: Client, chat: FakeChat) -> None:
     """S4-21. The rules of the check have tests of their own."""
-    chat.then(says("The moon is made of 47 cheeses [1]."))
+    chat.then(says("Set the timeout to five seconds [3]. The moon is made of 47 cheeses [1]."))
     html = stream(client, mode="instant")["html"]
     assert 'class="doubted"' in html
     assert "Not supported:</b>" in html
-    assert "0 of 1 sentence supported" in html
+    assert "1 of 2 sentences supported" in html
 
 
 def test_a_model_that_is_away_is_named(client: Client, chat: FakeChat) -> None:

@@ -199,7 +199,7 @@ async def _drop_unsupported(work: Work) -> AsyncIterator[Event]:
     yield Sources(now.context)
     for event in await write_quotes(work):
         yield event
-    work.note(gettext("No sentence of the model is supported by the sources."))
+    work.note(gettext("The sources bear out too little of what the model wrote."))
     if work.now.state is State.DONE:
         work.note(gettext("The sentences below are quoted from them instead."))
 
