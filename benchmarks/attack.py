@@ -31,9 +31,7 @@ SUITE = {
     ),
     "requests that no browser sends": (
         "tests/web/test_api_fuzz.py",
-        "tests/web/test_hostile_addresses.py",
-        "tests/web/test_hostile_pages.py",
-        "tests/web/test_policy.py",
+        "tests/web/test_page_frame.py",
     ),
     "files": (
         "tests/postgres/test_hostile_files.py",
@@ -46,7 +44,7 @@ SUITE = {
     "people and keys": (
         "tests/web/test_sign_in_guard.py",
         "tests/web/test_admin_people.py",
-        "tests/web/test_quotas.py",
+        "tests/web/test_token_scopes.py",
         "tests/postgres/test_space_addresses.py",
     ),
     "slow, large and many": (

@@ -58,7 +58,7 @@ SLOW = (
     "tests/faults/test_killed.py",
     "tests/faults/test_demo.py",
     "tests/faults/test_space_change.py",
-    "tests/web/test_hostile_addresses.py",
+    "tests/web/test_api_fuzz.py",
     "tests/faults",
     "tests/relevance",
     "tests/web/test_watching_visibility.py",
@@ -68,7 +68,6 @@ SLOW = (
     "tests/web/browser/test_axe_browser.py",
     "tests/web/browser/test_search_browser.py",
     "tests/web/browser/test_whole_way_browser.py",
-    "tests/web/browser/test_progress_browser.py",
 )
 
 

@@ -7,11 +7,9 @@ there, and a question of Cranfield's. The figures of whole collections are in do
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from search.engine import configuration
 from search.ranking.confidence import SHIPPED
@@ -21,12 +19,11 @@ from search.tuning.evaluation.collections import (
     DocumentCorpus,
     JudgedCollection,
     corpus_collection,
-    read,
 )
 from search.tuning.evaluation.reliability import QuestionKind, Sample, measure
+from tests.relevance.parts import SOURCE, cut, whole, write
 from tests.support.factories import make_document
 
-SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"
 EVERY = 48
 # As measured here, less .06 to .08 (AUROC) or with .07 more (ECE): 53 questions are for breakage,
 # not for tuning. Those that only seem to be answered are near to chance, and held to no floor.
@@ -39,11 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def parts(tmp_path: Path) -> list[JudgedCollection]:
-    if not SOURCE.is_dir():
-        if os.environ.get("CI"):
-            pytest.fail("the judged collections are missing beside the project (../shared)")
-        pytest.skip("no judged collections beside the project (../shared)")
-    squad, cranfield = read(SOURCE / "squad20_dev"), read(SOURCE / "cranfield")
+    squad, cranfield = whole("squad20_dev"), whole("cranfield")
     chosen = [passage.id for passage in list(squad.passages())[::EVERY]]
     asked = {next(iter(squad.qrels[query])): query for query in squad.queries}
     queries = [asked[passage] for passage in chosen if passage in asked]
@@ -54,22 +47,6 @@ def parts(tmp_path: Path) -> list[JudgedCollection]:
     # Cranfield lends its questions; its corpus is not searched.
     lender = cut(tmp_path / "cranfield-part", cranfield, list(cranfield.queries)[::9], set())
     return [part, lender]
-
-
-def cut(
-    folder: Path, whole: JudgedCollection, queries: list[str], passages: set[str]
-) -> JudgedCollection:
-    folder.mkdir()
-    kept = [passage for passage in whole.passages() if passage.id in passages]
-    write(folder / "corpus.jsonl", [{"_id": p.id, "title": p.title, "text": p.text} for p in kept])
-    write(folder / "queries.jsonl", [{"_id": q, "text": whole.queries[q]} for q in queries])
-    grades = [f"{q}\t{p}\t{grade}" for q in queries for p, grade in whole.qrels[q].items()]
-    (folder / "qrels.tsv").write_text("\n".join(grades))
-    return read(folder)
-
-
-def write(path: Path, rows: list[dict[str, str]]) -> None:
-    path.write_text("\n".join(map(json.dumps, rows)))
 
 
 @pytest.fixture

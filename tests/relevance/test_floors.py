@@ -6,18 +6,15 @@ of whole collections are in docs/relevance.md; `make relevance` measures them an
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
-from search.tuning.evaluation.collections import DocumentCorpus, JudgedCollection, read
+from search.tuning.evaluation.collections import DocumentCorpus, JudgedCollection
 from search.tuning.evaluation.runner import MeasuredCollection, evaluate
 from search.tuning.management.judged import load
+from tests.relevance.parts import cut, whole
 
-SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance" / "cranfield"
 QUERIES, OTHERS = 8, 60
 # nDCG@10 as measured here, less .03: eight queries are for breakage, not for tuning.
 FLOORS = {"default": 0.64, "keyword-only": 0.61, "vector-only": 0.60, "rrf": 0.64}
@@ -27,30 +24,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def part(tmp_path: Path) -> JudgedCollection:
-    if not SOURCE.is_dir():
-        if os.environ.get("CI"):
-            pytest.fail("the judged collections are missing beside the project (../shared)")
-        pytest.skip("no judged collections beside the project (../shared)")
-    whole = read(SOURCE)
-    folder = tmp_path / "cranfield-part"
-    folder.mkdir()
-    queries = list(whole.queries)[:: len(whole.queries) // QUERIES][:QUERIES]
-    relevant = {passage for query in queries for passage in whole.qrels[query]}
-    kept = [
-        {"_id": passage.id, "title": passage.title, "text": passage.text}
-        for number, passage in enumerate(whole.passages())
-        if passage.id in relevant or number % OTHERS == 0
-    ]
-    texts = [{"_id": query, "text": whole.queries[query]} for query in queries]
-    grades = [
-        f"{query}\t{passage}\t{grade}"
-        for query in queries
-        for passage, grade in whole.qrels[query].items()
-    ]
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, kept)))
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, texts)))
-    (folder / "qrels.tsv").write_text("\n".join(grades))
-    return read(folder)
+    cranfield = whole("cranfield")
+    queries = list(cranfield.queries)[:: len(cranfield.queries) // QUERIES][:QUERIES]
+    kept = {passage for query in queries for passage in cranfield.qrels[query]}
+    kept |= {passage.id for passage in list(cranfield.passages())[::OTHERS]}
+    return cut(tmp_path / "cranfield-part", cranfield, queries, kept)
 
 
 def test_shipped_profiles_hold_their_floors(part: JudgedCollection, no_worker: None) -> None:

@@ -1,6 +1,6 @@
-"""Outlook messages made by code: an OLE container with folders in it, and MAPI properties.
+"""Outlook messages and PowerPoint 97-2003 decks made by code, in OLE containers.
 
-No library of the project writes this format.
+No library of the project writes these formats.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Letter:
 
 def make_msg(letter: Letter | None = None) -> bytes:
     """The message in a compound file ([MS-OXMSG] in [MS-CFB])."""
-    return _container(_message(letter or Letter(), header=32))
+    return make_ole(_message(letter or Letter(), header=32))
 
 
 def _message(letter: Letter, header: int) -> Folder:
@@ -92,8 +92,8 @@ def _properties(
     return streams
 
 
-def _container(root: Folder) -> bytes:
-    """A compound file, version 3; short streams in the container within the container."""
+def make_ole(root: Folder) -> bytes:
+    """A compound file ([MS-CFB], version 3); short streams in a container within the container."""
     entries: list[list[object]] = []  # name, kind, content, right, child
     _enter("Root Entry", root, _ROOT, entries)
     small, mini_fat = b"", []
@@ -165,3 +165,35 @@ def _entry(name: str, kind: int, start: int, size: int, right: int, child: int) 
     encoded = name.encode("utf-16-le")
     tree = struct.pack("<HBB3I", len(encoded) + 2, kind, 1, _FREE, right, child)
     return encoded.ljust(64, b"\0") + tree + bytes(36) + struct.pack("<IQ", start, size)
+
+
+def make_ppt(slides: Sequence[tuple[str, str]]) -> bytes:
+    """A deck of (title, text), by [MS-PPT]."""
+    outline, drawn = b"", b""
+    offsets = []
+    for number, (title, text) in enumerate(slides):
+        outline += _record(0x3F3, struct.pack("<5I", number + 2, 4, 2, 256 + number, 0))
+        for kind, part in enumerate((title, text)):
+            outline += _record(0xF9F, struct.pack("<I", kind))
+            outline += _record(0xFA0, part.encode("utf-16-le"))
+    atom = _record(0x3E9, struct.pack("<4i2i2I2H4B", 5760, 4320, *[0] * 4, 0, 0, 1, 0, *[0] * 4), 1)
+    document = _record(0x3E8, atom + _record(0xFF0, outline, 15) + _record(0x3EA, b""), 15)
+    for _ in slides:
+        offsets.append(len(document) + len(drawn))
+        drawn += _record(0x3EE, _record(0x3EF, bytes(24), 2), 15)
+    start = len(document) + len(drawn)
+    count = 1 + len(slides)
+    persist = _record(0x1772, struct.pack(f"<I{count}I", 1 | count << 20, 0, *offsets))
+    edit = _record(0xFF5, struct.pack("<IHBB4IHH", 256, 0, 0, 3, 0, start, 1, count, 1, 0))
+    place = start + len(persist)
+    user = struct.pack("<3I2H4BI", 20, 0xE391C05F, place, 0, 1012, 3, 0, 0, 0, 8)
+    return make_ole(
+        {
+            "Current User": _record(0xFF6, user),
+            "PowerPoint Document": document + drawn + persist + edit,
+        }
+    )
+
+
+def _record(kind: int, content: bytes, version: int = 0) -> bytes:
+    return struct.pack("<HHI", version, kind, len(content)) + content

@@ -13,9 +13,11 @@ from django.test import Client
 from common.accounts.models import User
 
 
-def staff(name: str, *permissions: str, groups: tuple[str, ...] = ()) -> User:
+def staff(
+    name: str, *permissions: str, groups: tuple[str, ...] = (), is_staff: bool = True
+) -> User:
     """A staff user with these permissions (`change_document`) and groups, not a superuser."""
-    user = User.objects.create_user(name, password=f"pw-{name}", is_staff=True)
+    user = User.objects.create_user(name, password=f"pw-{name}", is_staff=is_staff)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     assert user.user_permissions.count() == len(permissions)
     for group in groups:

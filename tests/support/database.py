@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 from django.db import OperationalError, connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
 
 RESTORES = 3
 DEADLOCK = "40P01"  # PostgreSQL's code
@@ -73,6 +74,13 @@ def lasting(blocker: Any) -> Iterator[None]:
         transaction.set_rollback(True)
     with blocker.unblock():
         connections.close_all()
+
+
+def statements(call: Callable[[], object]) -> int:
+    """The number of statements that a call sends to the database."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return len(captured)
 
 
 def _filled(cursor: Any, tables: Any) -> list[str]:

@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import QuerySet
+from django.test import Client
 from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
-from ingestion.models import Collection, Document, Visibility
+from ingestion.documents import purging, steps
+from ingestion.errors import StateConflict
+from ingestion.lexical import terms
+from ingestion.models import Chunk, ChunkEdit, Collection, Document, Purge, Visibility
 from search.pipeline import search
-from tests.support.admin_client import said, signed_in, staff
+from tests.faults.harness import assert_statistics_equal_a_recount
+from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
+from tests.support.long_documents import make_long_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 
@@ -43,7 +49,9 @@ class TestDeletion:
         assert "Move to the bin?" in client.get(page).content.decode()
         return client.post(page, {"post": "yes"}, follow=True)
 
-    def test_says_that_it_goes_to_the_bin_and_undoes_it(self, administrator: User) -> None:
+    def test_says_that_it_goes_to_the_bin_and_undoes_it(
+        self, administrator: User, desk: Client
+    ) -> None:
         document = make_document(make_collection("Handbook"), TIDES)
         page = self.delete(administrator, document).content.decode()
         assert "“Tides” moved to the bin, restorable for 30 days." in page
@@ -52,29 +60,28 @@ class TestDeletion:
         assert f'action="{undo}"' in page
         assert f'name="id" value="{document.pk}"' in page
 
-        back = signed_in(administrator).post(undo, {"id": [document.pk, "x"]})
+        back = desk.post(undo, {"id": [document.pk, "x"]})
         assert said(back) == "1 restored."
         assert search("high water", viewer=None).results[0].title == "Tides"
-        again = signed_in(administrator).post(undo, {"id": [document.pk]})
-        assert said(again) == "Nothing was restored: it is no longer in the bin."
+        again = desk.post(undo, {"id": [document.pk]})
+        assert "Nothing was restored: it is no longer in the bin." in said(again)
 
-    def test_several_at_once_and_a_collection(self, administrator: User) -> None:
+    def test_several_at_once_and_a_collection(self, desk: Client) -> None:
         shelf = make_collection("Handbook")
         both = [make_document(shelf, TIDES), make_document(shelf, EBB)]
-        client = signed_in(administrator)
         chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in both]}
-        asked = client.post(DOCUMENTS, chosen).content.decode()
+        asked = desk.post(DOCUMENTS, chosen).content.decode()
         assert "Move to the bin?" in asked
         assert "restores it as it was" in asked
-        done = client.post(DOCUMENTS, chosen | {"post": "yes"}, follow=True).content.decode()
+        done = desk.post(DOCUMENTS, chosen | {"post": "yes"}, follow=True).content.decode()
         assert "2 documents moved to the bin" in done
-        client.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})
+        desk.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})
         assert Document.objects.kept().count() == 2
 
         collections = "/admin/ingestion/collection/"
-        gone = client.post(f"{collections}{shelf.pk}/delete/", {"post": "yes"}, follow=True)
+        gone = desk.post(f"{collections}{shelf.pk}/delete/", {"post": "yes"}, follow=True)
         assert "“Handbook” moved to the bin" in gone.content.decode()
-        assert said(client.post(f"{collections}put-back/", {"id": shelf.pk})) == "1 restored."
+        assert said(desk.post(f"{collections}put-back/", {"id": shelf.pk})) == "1 restored."
         assert search("high water", viewer=None).results
 
     def test_undo_is_for_who_may_change_and_restores_nothing_hidden(
@@ -95,10 +102,10 @@ class TestDeletion:
         assert "Nothing was restored" in said(signed_in(editor).post(undo, {"id": hidden.pk}))
         assert signed_in(editor).get(undo).status_code == 405
 
-    def test_without_a_bin_says_that_it_is_final(self, administrator: User, settings: Any) -> None:
+    def test_without_a_bin_says_that_it_is_final(self, desk: Client, settings: Any) -> None:
         settings.DELETION_GRACE_DAYS = 0
         document = make_document(make_collection("Handbook"), TIDES)
-        client, page = signed_in(administrator), f"{DOCUMENTS}{document.pk}/delete/"
+        client, page = desk, f"{DOCUMENTS}{document.pk}/delete/"
         assert "Delete permanently?" in client.get(page).content.decode()
         done = client.post(page, {"post": "yes"}, follow=True).content.decode()
         assert "“Tides” deleted." in done
@@ -107,25 +114,18 @@ class TestDeletion:
 
 class TestBin:
     def test_says_what_was_deleted_by_whom_and_for_how_long(
-        self, administrator: User, deleted: Document
+        self, desk: Client, deleted: Document, administrator: User
     ) -> None:
-        page = signed_in(administrator).get(BIN).content.decode()
+        page = desk.get(BIN).content.decode()
         assert "Tides" in page
         assert "administrator" in page
         assert "30 days" in page
-        assert "Tides" not in signed_in(administrator).get(DOCUMENTS).content.decode()
+        assert "Tides" not in desk.get(DOCUMENTS).content.decode()
 
-    @pytest.mark.parametrize(("others", "counted"), [(0, "1 document"), (1, "2 documents")])
-    def test_counts_documents(
-        self, administrator: User, deleted: Document, others: int, counted: str
-    ) -> None:
-        for _ in range(others):
-            services.delete([make_document(make_collection("Log"), EBB)], acting_user=administrator)
-        page = signed_in(administrator).get(BIN).content.decode()
-        assert f" {counted} " in " ".join(page.split())
-        assert "0 documents" in " ".join(
-            signed_in(administrator).get(f"{BIN}?q=zzz").content.decode().split()
-        )
+        assert " 1 document " in " ".join(desk.get(BIN).content.decode().split())
+        services.delete([make_document(make_collection("Log"), EBB)], acting_user=administrator)
+        assert " 2 documents " in " ".join(desk.get(BIN).content.decode().split())
+        assert "0 documents" in " ".join(desk.get(f"{BIN}?q=zzz").content.decode().split())
 
     def test_restores(self, administrator: User, deleted: Document) -> None:
         response = act(administrator, "restore_selected", deleted)
@@ -154,30 +154,34 @@ class TestBin:
         assert "Tides" not in signed_in(editor).get(BIN).content.decode()
 
     def test_costs_no_query_a_document(
-        self, administrator: User, deleted: Document, django_assert_max_num_queries: Any
+        self,
+        administrator: User,
+        desk: Client,
+        deleted: Document,
+        django_assert_max_num_queries: Any,
     ) -> None:
         for number in range(4):
             more = make_document(deleted.collection, TIDES + str(number))
             services.delete([more], acting_user=administrator)
-        client = signed_in(administrator)
         with django_assert_max_num_queries(11):
-            client.get(BIN)
+            desk.get(BIN)
 
-    def test_collections_come_back_and_go(self, administrator: User, deleted: Document) -> None:
+    def test_collections_come_back_and_go(
+        self, administrator: User, desk: Client, deleted: Document
+    ) -> None:
         collection = deleted.collection
-        client = signed_in(administrator)
-        client.post(f"/admin/ingestion/collection/{collection.pk}/delete/", {"post": "yes"})
+        desk.post(f"/admin/ingestion/collection/{collection.pk}/delete/", {"post": "yes"})
         assert not Collection.objects.kept().exists()
-        assert "Handbook" in client.get(BIN).content.decode()
-        assert "Handbook" not in client.get("/admin/ingestion/collection/").content.decode()
-        client.post(reverse("admin:ingestion_bin_restore", args=(collection.pk,)))
+        assert "Handbook" in desk.get(BIN).content.decode()
+        assert "Handbook" not in desk.get("/admin/ingestion/collection/").content.decode()
+        desk.post(reverse("admin:ingestion_bin_restore", args=(collection.pk,)))
         assert Collection.objects.kept().exists()
 
         services.delete_collection(collection, acting_user=administrator)
         editor = signed_in(staff("editor", "change_document"))
         purge = reverse("admin:ingestion_bin_purge", args=(collection.pk,))
         assert editor.post(purge).status_code == 403
-        assert "being deleted permanently" in said(client.post(purge))
+        assert "being deleted permanently" in said(desk.post(purge))
         services.purge_bin()
         assert not Collection.objects.exists()
 
@@ -193,31 +197,29 @@ class TestVersions:
         return signed_in(user).get(f"{DOCUMENTS}{document.pk}/change/").content.decode()
 
     def test_an_older_one_is_downloaded_and_made_current(
-        self, administrator: User, document: Document
+        self, administrator: User, desk: Client, document: Document
     ) -> None:
-        client = signed_in(administrator)
-        file = client.get(reverse("admin:ingestion_document_version_file", args=(document.pk, 1)))
+        file = desk.get(reverse("admin:ingestion_document_version_file", args=(document.pk, 1)))
         assert b"".join(file.streaming_content) == TIDES.encode()  # type: ignore[attr-defined]
         where = reverse("admin:ingestion_document_make_current", args=(document.pk, 1))
         assert where in self.page(administrator, document)
-        assert "queued as version 3" in said(client.post(where))
+        assert "queued as version 3" in said(desk.post(where))
         document.refresh_from_db()
         steps.advance(document.latest_id or 0)
         assert "from 1" in self.page(administrator, document)
         assert search("high water", viewer=None).results[0].title == "Tides"
 
-    def test_a_new_one_is_uploaded(self, administrator: User, document: Document) -> None:
-        client = signed_in(administrator)
+    def test_a_new_one_is_uploaded(self, desk: Client, document: Document) -> None:
         where = reverse("admin:ingestion_document_new_version", args=(document.pk,))
 
         def upload(content: bytes) -> str:
             file = SimpleUploadedFile("new.md", content)
-            return said(client.post(where, {"file": file}))
+            return said(desk.post(where, {"file": file}))
 
         assert "Version 3 is queued" in upload(b"# Neap\n\nThe neap tide is small.\n")
         assert "already has this file" in upload(b"# Neap\n\nThe neap tide is small.\n")
         assert "empty" in upload(b"")
-        assert "Choose a file first" in said(client.post(where))
+        assert "Choose a file first" in said(desk.post(where))
 
     def test_who_may_only_view_does_nothing(self, document: Document) -> None:
         viewer = staff("viewer", "view_document")
@@ -228,3 +230,246 @@ class TestVersions:
             assert where not in self.page(viewer, document)
         file = reverse("admin:ingestion_document_version_file", args=(document.pk, 1))
         assert client.get(file).status_code == 403
+
+
+# --- Passages and hand edits in the admin --------------------------------------------------------
+
+EDITS = "/admin/ingestion/chunkedit/"
+
+
+@pytest.fixture
+def document(db: None) -> Document:
+    return make_document(make_collection("Handbook"), TIDES, source="tides.md")
+
+
+def passage(chunk: Chunk, name: str = "passage") -> str:
+    return reverse(f"admin:ingestion_document_{name}", args=(chunk.document_id, chunk.pk))
+
+
+class TestPassages:
+    def test_are_listed_and_edited(
+        self, administrator: User, desk: Client, document: Document
+    ) -> None:
+        chunk = Chunk.objects.get()
+        counted = desk.post(passage(chunk, "tokens"), {"text": "one two three"}).json()
+        assert (counted["tokens"], 200 < counted["most"] < 256) == (3, True)
+        listed = desk.get(reverse("admin:ingestion_document_passages", args=(document.pk,)))
+        assert passage(chunk) in listed.content.decode()
+
+        data = form_data(desk.get(passage(chunk)), "passage")
+        data |= {"text": "High water comes thrice.", "questions": "flood\nebb", "note": "Seen"}
+        assert "saved" in said(desk.post(passage(chunk), data))
+        edit = ChunkEdit.objects.get()
+        assert (edit.text, edit.questions, edit.note) == (data["text"], ["flood", "ebb"], "Seen")
+        assert edit.added_by == administrator
+        page = desk.get(passage(chunk)).content.decode()
+        assert "High water comes twice a day." in page
+        edited = desk.get(f"{listed.request['PATH_INFO']}?edited=1").content.decode()
+        assert "Note: Seen" in edited
+
+        assert "parsed text was restored" in said(desk.post(passage(chunk, "passage_undo")))
+        assert not ChunkEdit.objects.exists()
+
+    def test_what_somebody_else_changed_meanwhile_is_not_lost(
+        self, desk: Client, document: Document
+    ) -> None:
+        chunk = Chunk.objects.get()
+        data = form_data(desk.get(passage(chunk)), "passage") | {"text": "Mine."}
+        services.edit_chunk(chunk, services.Wish("Theirs."), acting_user=None)
+        page = desk.post(passage(chunk), data).content.decode()
+        assert "meanwhile" in page
+        assert "Mine." in page
+        assert Chunk.objects.get().text == "Theirs."
+
+    def test_cost_no_query_each(
+        self, administrator: User, desk: Client, django_assert_max_num_queries: Any
+    ) -> None:
+        text = "\n\n".join(
+            f"## Day {n}\n\n{'The pump is greased at noon. ' * 30}" for n in range(9)
+        )
+        document = make_document(make_collection("Log"), f"# Log\n\n{text}")
+        for chunk in document.chunks.all()[:4]:
+            services.edit_chunk(chunk, services.Wish(note="n"), acting_user=administrator)
+        with django_assert_max_num_queries(7):
+            desk.get(reverse("admin:ingestion_document_passages", args=(document.pk,)))
+
+    def test_are_for_who_may_change_what_they_may_read(self, document: Document) -> None:
+        where = reverse("admin:ingestion_document_passages", args=(document.pk,))
+        assert signed_in(staff("viewer", "view_document")).get(where).status_code == 403
+        document.collection.visibility = Visibility.GROUPS
+        document.collection.save()
+        editor = signed_in(staff("editor", "change_document"))
+        assert editor.get(where).status_code == 404
+        assert editor.get(passage(Chunk.objects.get())).status_code == 404
+        assert "Tides" not in editor.get(EDITS).content.decode()
+
+
+class TestEditsWithoutPlace:
+    @pytest.fixture
+    def edit(self, administrator: User, document: Document) -> ChunkEdit:
+        wish = services.Wish("High water comes thrice a day.", note="Measured")
+        made = services.edit_chunk(Chunk.objects.get(), wish, acting_user=administrator)
+        assert made is not None
+        make_document(document.collection, "# Fog\n\nNobody sees it.\n", source="tides.md")
+        made.refresh_from_db()
+        return made
+
+    def test_are_listed_and_shown_with_the_reason(
+        self, desk: Client, document: Document, edit: ChunkEdit
+    ) -> None:
+        assert "Unplaced" in desk.get(f"{EDITS}?state__exact=homeless").content.decode()
+        own = desk.get(f"/admin/ingestion/document/{document.pk}/change/").content.decode()
+        assert "1 edit without a matching passage" in own
+        page = desk.get(f"{EDITS}{edit.pk}/change/").content.decode()
+        for words in ("twice a day", "thrice a day", "No passage is similar", "Measured"):
+            assert words in page
+
+    def test_are_discarded(self, desk: Client, edit: ChunkEdit) -> None:
+        data = {"action": "undo_selected", "_selected_action": [edit.pk]}
+        assert "1 edit was undone" in said(desk.post(EDITS, data))
+        assert not ChunkEdit.objects.exists()
+        assert "Nobody sees it" in Chunk.objects.get().text
+
+    def test_are_not_for_who_may_only_view(self, edit: ChunkEdit) -> None:
+        viewer = signed_in(staff("viewer", "view_document"))
+        assert viewer.get(EDITS).status_code == 403
+        assert viewer.get(f"{EDITS}{edit.pk}/change/").status_code == 403
+
+
+# --- Purges --------------------------------------------------------------------------------------
+
+LEDGER = "# Ledger\n\nThe harbour master enters every ship by name and tonnage."
+TIDES_TWICE = "# Tides\n\nHigh water comes twice a day."
+PASSAGES = 2_500
+
+
+class Died(BaseException):
+    """The end of a worker."""
+
+
+@pytest.fixture
+def archive() -> Collection:
+    """A collection of a long and a short document."""
+    collection = make_collection("Archive")
+    make_document(collection, "# Crew\n\nThe crew of the harbour office.", file_name="crew.md")
+    make_long_document(collection, LEDGER, PASSAGES)
+    return collection
+
+
+def titles(question: str) -> list[str]:
+    return [result.title for result in search(question, viewer=None).results]
+
+
+def assert_counted() -> None:
+    terms.fold()
+    assert_statistics_equal_a_recount()
+
+
+def test_a_long_document_goes_in_batches_and_a_death_costs_one(archive: Collection) -> None:
+    make_document(make_collection("Log"), TIDES_TWICE, file_name="tides.md")
+    ledger = Document.objects.get(title="Ledger")
+    assert titles("harbour master ship tonnage")[:1] == ["Ledger"]
+    seen: list[tuple[list[str], list[str]]] = []
+
+    def look(passages: int) -> None:
+        assert passages <= purging.AT_ONCE
+        seen.append((titles("harbour master ship tonnage"), titles("high water")))
+        if len(seen) == 2:
+            raise Died
+
+    with pytest.raises(Died):
+        purging.purge([ledger], acting_user=None, erased=look)
+    assert all("Ledger" not in found and water[:1] == ["Tides"] for found, water in seen)
+    assert Chunk.objects.filter(document=ledger).count() == PASSAGES - purging.AT_ONCE
+    assert_counted()
+    with pytest.raises(StateConflict, match="being deleted permanently"):
+        services.restore([ledger], acting_user=None)
+
+    assert services.purge_bin() == (1, 0)
+    assert set(Document.objects.values_list("title", flat=True)) == {"Crew", "Tides"}
+    assert not Chunk.objects.filter(document=ledger).exists()
+    assert_counted()
+
+
+def test_a_collection_goes_in_slices_that_the_bin_shows(
+    archive: Collection, administrator: User, desk: Client
+) -> None:
+    services.delete_collection(archive, acting_user=administrator)
+    services.purge_collection_later(archive, acting_user=administrator)
+    assert titles("harbour") == []
+    purge = Purge.objects.get()
+    slices, shown = 0, []
+    while not purging.advance(purge.pk, seconds=0):
+        slices += 1
+        page = " ".join(desk.get(BIN).content.decode().split())
+        shown.append(next((n for n in (1, 1001, 2001, 2501) if f"({n} of 2501" in page), None))
+    assert shown == [1, 1001, 2001, 2501]
+    assert not Purge.objects.exists()
+    assert not Collection.objects.exists()
+    assert not Chunk.objects.exists()
+    assert_counted()
+
+
+def test_a_collection_restored_meanwhile_keeps_what_is_left(archive: Collection) -> None:
+    services.delete_collection(archive, acting_user=None)
+    services.purge_collection_later(archive, acting_user=None)
+    purging.advance(Purge.objects.get().pk, seconds=0)
+    purging.advance(Purge.objects.get().pk, seconds=0)
+    assert Chunk.objects.count() == PASSAGES - purging.AT_ONCE
+
+    services.restore_collection(archive, acting_user=None)
+    assert titles("harbour") == []
+    assert_counted()
+    (half,) = Purge.objects.all()
+    assert half.collection is None
+    while not purging.advance(half.pk, seconds=0):
+        pass
+    assert not Document.objects.exists()
+    assert Collection.objects.get() == archive
+
+
+def test_a_collection_restored_before_its_long_document_keeps_it(
+    archive: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has the list of documents, and is about to take the long one out of search."""
+    services.purge([Document.objects.get(title="Crew")], acting_user=None)
+    services.delete_collection(archive, acting_user=None)
+    services.purge_collection_later(archive, acting_user=None)
+    inside = purging._inside
+
+    def restored_meanwhile(collection: Collection | None) -> QuerySet[Document]:
+        services.restore_collection(archive, acting_user=None)
+        return inside(collection)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(purging, "_inside", restored_meanwhile)
+        assert not purging.advance(Purge.objects.get().pk)
+    assert not Purge.objects.exists()
+    assert Document.objects.get().deleted_at is None
+    assert titles("harbour master ship tonnage") == ["Ledger"]
+    assert Chunk.objects.count() == PASSAGES
+    assert_counted()
+
+
+def test_many_passages_of_the_bin_are_left_to_a_worker(
+    archive: Collection, administrator: User, desk: Client
+) -> None:
+    services.delete(Document.objects.all(), acting_user=administrator)
+    chosen = [str(pk) for pk in Document.objects.values_list("pk", flat=True)]
+    answer = desk.post(
+        BIN, {"action": "purge_selected", "_selected_action": chosen}, follow=True
+    ).content.decode()
+    assert "2 documents are being deleted permanently" in answer
+    assert "0% erased" in answer
+    assert Document.objects.count() == 2
+    assert services.purge_bin() == (2, 0)
+    assert "erased" not in desk.get(BIN).content.decode()
+
+
+def test_a_purge_that_crashes_its_worker_says_so_and_is_tried_again(archive: Collection) -> None:
+    services.delete_collection(archive, acting_user=None)
+    services.purge_collection_later(archive, acting_user=None)
+    Purge.objects.update(attempts=9)
+    assert not purging.advance(Purge.objects.get().pk)
+    assert "stopped unexpectedly" in Purge.objects.get().error
+    assert services.purge_bin() == (2, 1)

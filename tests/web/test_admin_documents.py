@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -9,17 +10,19 @@ from django.contrib.admin.models import LogEntry
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
+from ingestion.intake.importing import runner
 from ingestion.lexical import terms
-from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, State
 from search.pipeline import search
+from tests.samples.builders import make_zip
 from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -30,11 +33,6 @@ ALL_RIGHTS = ("view_document", "add_document", "change_document", "delete_docume
 
 def page(document: Document, what: str = "change") -> str:
     return f"{LIST}{document.pk}/{what}/"
-
-
-@pytest.fixture
-def handbook(db: None) -> Collection:
-    return make_collection("Handbook")
 
 
 @pytest.fixture
@@ -52,46 +50,34 @@ def set_state(document: Document, state: State, **fields: Any) -> None:
 
 
 class TestList:
-    def test_shows_title_collection_state_chunks_and_size(
-        self, handbook: Collection, administrator: User
+    def test_shows_title_state_size_and_the_beginning_of_an_error(
+        self, handbook: Collection, desk: Client, broken: Document
     ) -> None:
         text_of_35_bytes = "# Quorums\n\nA majority of the nodes."
         make_document(handbook, text_of_35_bytes)
-        text = signed_in(administrator).get(LIST).content.decode()
+        text = desk.get(LIST).content.decode()
         for shown in ("Quorums", "Handbook", "Ready", "35\xa0bytes"):
             assert shown in text
 
-    def test_shows_the_beginning_of_the_error(self, broken: Document, administrator: User) -> None:
-        text = signed_in(administrator).get(LIST).content.decode()
         assert "Failed" in text
         assert "This PDF is damaged and cannot be opened." in text
 
     def test_asks_as_many_queries_for_many_documents_as_for_few(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
-        client = signed_in(administrator)
-
-        def queries() -> int:
-            with CaptureQueriesContext(
-                connection,
-            ) as captured:
-                assert client.get(LIST).status_code == 200
-            return len(captured)
-
         for number in range(2):
             upload(handbook, f"# One of few {number}\n", file_name=f"few{number}.md")
-        queries()  # what a process asks only once
-        few = queries()
+        desk.get(LIST)  # what a process asks only once
+        few = statements(lambda: desk.get(LIST))
         for number in range(10):
             upload(handbook, f"# One of many {number}\n", file_name=f"many{number}.md")
-        assert queries() == few
+        assert statements(lambda: desk.get(LIST)) == few
 
-    def test_reads_no_text_of_any_version(self, handbook: Collection, administrator: User) -> None:
+    def test_reads_no_text_of_any_version(self, handbook: Collection, desk: Client) -> None:
         make_document(handbook, "# Long\n\nA very long text.\n")
-        client = signed_in(administrator)
         for address in (LIST, page(Document.objects.get()), f"{LIST}progress/?id=1"):
             with CaptureQueriesContext(connection) as captured:
-                client.get(address)
+                desk.get(address)
             asked = "\n".join(query["sql"] for query in captured.captured_queries)
             assert 'ingestion_documentversion"."text"' not in asked
             assert '."text",' not in asked
@@ -114,98 +100,49 @@ class TestList:
         handbook: Collection,
         secrets: Collection,
         broken: Document,
-        administrator: User,
+        desk: Client,
         query: str,
         expected: set[str],
     ) -> None:
         make_document(secrets, "# Vacation\n\nDer Urlaub beginnt am Montag.\n")
         halfway = upload(handbook, "# x\n", file_name="halfway.md").document
         set_state(halfway, State.EMBEDDING)
-        response = signed_in(administrator).get(f"{LIST}?{query}")
+        response = desk.get(f"{LIST}?{query}")
         assert {row.title for row in response.context["cl"].result_list} == expected
 
 
-class TestVisibility:
-    @pytest.fixture
-    def hidden(self, secrets: Collection) -> Document:
-        return make_document(secrets, "# Tresor\n\nDer Schluessel liegt unten.\n")
-
-    @pytest.fixture
-    def librarian(self, db: None) -> User:
-        return staff("librarian", *ALL_RIGHTS, "view_collection", "change_collection")
-
-    def test_staff_without_membership_find_no_trace(
-        self, hidden: Document, librarian: User
-    ) -> None:
-        client = signed_in(librarian)
-        for address in (
-            LIST, f"{LIST}?q=Tres", f"{LIST}?collection=zugangsliste", f"{LIST}add/", "/admin/",
-            "/admin/ingestion/collection/",
-        ):  # fmt: skip
-            text = client.get(address).content.decode()
-            assert not [trace for trace in ("Tresor", "Zugangsliste") if trace in text]
-        assert "German" not in client.get(LIST).content.decode()  # nor a filter's choice
-
-    @pytest.mark.parametrize("what", ["change", "delete", "history"])
-    def test_its_pages_answer_as_if_it_did_not_exist(
-        self, hidden: Document, librarian: User, what: str
-    ) -> None:
-        client = signed_in(librarian)
-        there, nowhere = client.get(page(hidden, what)), client.get(f"{LIST}987654/{what}/")
-        assert there.status_code == nowhere.status_code == 302
-        assert there.headers["Location"] == nowhere.headers["Location"] == "/admin/"
-
-    def test_nothing_can_be_done_to_it(self, hidden: Document, librarian: User) -> None:
-        client = signed_in(librarian)
-        for what in ("retry", "reprocess"):
-            assert client.post(page(hidden, what)).status_code == 404
-        for action in ("retry_selected", "reprocess_selected", "delete_selected"):
-            client.post(LIST, {"action": action, "_selected_action": [hidden.pk], "post": "yes"})
-        assert hidden.versions.count() == 1
-        assert client.get(f"{LIST}progress/?id={hidden.pk}").json() == {"rows": []}
-
-    def test_a_member_sees_it(self, hidden: Document) -> None:
-        insider = staff("insider", "view_document", groups=("insiders",))
-        text = signed_in(insider).get(f"{LIST}?language=de").content.decode()
-        assert "Tresor" in text
-        assert "Zugangsliste" in text
-        assert "German" in text
-
-
 class TestPage:
-    def test_says_what_went_wrong_and_what_to_do(
-        self, broken: Document, administrator: User
-    ) -> None:
-        text = signed_in(administrator).get(page(broken)).content.decode()
+    def test_says_what_went_wrong_and_what_to_do(self, broken: Document, desk: Client) -> None:
+        text = desk.get(page(broken)).content.decode()
         assert broken.latest is not None
         assert broken.latest.error in text
         assert "correct the file, upload it" in text
         assert page(broken, "retry") in text
+        for what in ("retry", "reprocess"):  # a link alone does nothing
+            assert desk.get(page(broken, what)).status_code == 405
 
     def test_lists_the_versions_and_links_to_the_text(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
         document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
-        client = signed_in(administrator)
-        client.post(page(document, "reprocess"))
-        response = client.get(page(document))
+        desk.post(page(document, "reprocess"))
+        response = desk.get(page(document))
         assert [row.version.number for row in response.context["status"].versions] == [2, 1]
         assert [row.is_current for row in response.context["status"].versions] == [False, True]
         assert document.get_absolute_url() in response.content.decode()
 
     def test_a_version_that_failed_is_not_offered_as_the_current_one(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
         document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
-        client = signed_in(administrator)
         torn = SimpleUploadedFile("quorums.pdf", b"%PDF-1.4\ntorn")
-        client.post(page(document, "new-version"), {"file": torn})
+        desk.post(page(document, "new-version"), {"file": torn})
         steps.advance(document.versions.get(number=2).pk)
-        failed, current = client.get(page(document)).context["status"].versions
+        failed, current = desk.get(page(document)).context["status"].versions
         assert (failed.version.state, current.is_current) == (State.FAILED, True)
         assert not failed.can_come_back
         document.versions.filter(number=2).update(state=State.READY)
-        read, _ = client.get(page(document)).context["status"].versions
+        read, _ = desk.get(page(document)).context["status"].versions
         assert read.can_come_back
 
     def test_a_reader_may_look_and_not_touch(self, broken: Document) -> None:
@@ -221,18 +158,18 @@ class TestPage:
 
 class TestProgress:
     def test_tells_how_far_each_visible_document_is(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
         document = upload(handbook, "# Half\n", file_name="half.md").document
         set_state(document, State.EMBEDDING, progress=0.42)
         address = f"{LIST}progress/?id={document.pk}&id=nonsense&id=-3"
-        (row,) = signed_in(administrator).get(address).json()["rows"]
+        (row,) = desk.get(address).json()["rows"]
         assert "data-unfinished" in row["cells"]["state"]
         assert "42%" in row["cells"]["state"]
         assert "Embedding" in row["cells"]["state"]
         set_state(document, State.QUEUED)
         steps.advance(document.latest_id)  # type: ignore[arg-type]
-        (row,) = signed_in(administrator).get(address).json()["rows"]
+        (row,) = desk.get(address).json()["rows"]
         assert "data-unfinished" not in row["cells"]["state"]
         assert "Ready" in row["cells"]["state"]
         assert "Half" in row["cells"]["title"]
@@ -243,25 +180,23 @@ class TestProgress:
 
 class TestActions:
     def test_retry_queues_what_failed_and_leaves_the_rest(
-        self, handbook: Collection, broken: Document, administrator: User
+        self, handbook: Collection, broken: Document, desk: Client
     ) -> None:
         ready = make_document(handbook, "# Fine\n\nAll is well.\n")
-        response = signed_in(administrator).post(
+        response = desk.post(
             LIST, {"action": "retry_selected", "_selected_action": [broken.pk, ready.pk]}
         )
         assert "1 document was queued again" in said(response)
         states = {d.title: d.latest.state for d in Document.objects.all() if d.latest}
         assert states == {"Incident report": State.QUEUED, "Fine": State.READY}
 
-    def test_retry_of_nothing_says_so(self, handbook: Collection, administrator: User) -> None:
-        ready = make_document(handbook, "# Fine\n\nAll is well.\n")
-        assert "nothing to retry" in said(signed_in(administrator).post(page(ready, "retry")))
+        assert "nothing to retry" in said(desk.post(page(ready, "retry")))
 
     def test_reprocess_keeps_the_present_chunks_until_the_new_are_ready(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
         document = make_document(handbook, "# Fine\n\nAll is well.\n")
-        response = signed_in(administrator).post(
+        response = desk.post(
             LIST, {"action": "reprocess_selected", "_selected_action": [document.pk]}
         )
         assert "until then, search uses its current passages" in said(response)
@@ -269,23 +204,16 @@ class TestActions:
         assert document.latest_id != document.current_id
         assert Chunk.objects.visible_to(None).filter(version=document.current_id).exists()
 
-    @pytest.mark.parametrize("what", ["retry", "reprocess"])
-    def test_a_link_alone_does_nothing(
-        self, broken: Document, administrator: User, what: str
-    ) -> None:
-        assert signed_in(administrator).get(page(broken, what)).status_code == 405
-
     def test_delete_asks_with_the_counts_and_removes_everything(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, administrator: User, desk: Client
     ) -> None:
         document = make_document(handbook, "# Gone\n\nSoon gone.\n")
         assert document.latest is not None
         stored = document.latest.file.name
-        client = signed_in(administrator)
-        asked = client.get(page(document, "delete"))
+        asked = desk.get(page(document, "delete"))
         assert asked.context["model_count"]
         assert dict(asked.context["model_count"])["chunks"] == 1
-        client.post(page(document, "delete"), {"post": "yes"})
+        desk.post(page(document, "delete"), {"post": "yes"})
         assert not Document.objects.kept().exists()
         assert not Chunk.objects.filter(searchable=True).exists()
         terms.fold()
@@ -296,11 +224,11 @@ class TestActions:
 
     @pytest.mark.django_db(transaction=True)
     def test_delete_of_a_selection_removes_the_stored_files(
-        self, handbook: Collection, administrator: User
+        self, handbook: Collection, desk: Client
     ) -> None:
         documents = [upload(handbook, f"# {n}\n", file_name=f"{n}.md").document for n in range(2)]
         names = [document.latest.file.name for document in documents if document.latest]
-        signed_in(administrator).post(
+        desk.post(
             LIST,
             {
                 "action": "delete_selected",
@@ -327,7 +255,9 @@ class TestTitleAndLanguage:
     def save(self, user: User, document: Document, **changes: str) -> Any:
         client = signed_in(user)
         data = form_data(client.get(page(document)), "document_form")
-        return client.post(page(document), {**data, **changes})
+        response = client.post(page(document), {**data, **changes})
+        document.refresh_from_db()
+        return response
 
     def test_a_new_title_is_shown_at_once_and_found_once_processed(
         self, handbook: Collection, administrator: User
@@ -377,8 +307,8 @@ class TestTitleAndLanguage:
         configs = Chunk.objects.filter(document=document, searchable=True)
         assert set(configs.values_list("text_config", flat=True)) == {"german"}
 
-    def test_saving_without_a_change_processes_nothing(
-        self, handbook: Collection, administrator: User
+    def test_only_a_change_is_processed_and_in_the_history(
+        self, handbook: Collection, administrator: User, desk: Client
     ) -> None:
         document = make_document(handbook, "# Notes\n\nA majority.\n")
         self.save(administrator, document)
@@ -387,12 +317,214 @@ class TestTitleAndLanguage:
         assert not document.title_given
         assert not document.language_given
 
-    def test_the_change_is_in_the_history(self, handbook: Collection, administrator: User) -> None:
-        document = make_document(handbook, "# Notes\n\nA majority.\n")
         self.save(administrator, document, title="Palaver", language="de")
-        text = signed_in(administrator).get(page(document, "history")).content.decode()
+        text = desk.get(page(document, "history")).content.decode()
         assert text.count("Changed title and language") == 1
 
 
-def test_the_list_is_where_reverse_says() -> None:
-    assert reverse("admin:ingestion_document_changelist") == LIST
+# --- Metadata in the forms of the admin ----------------------------------------------------------
+
+DOCUMENTS = "/admin/ingestion/document/"
+COLLECTIONS = "/admin/ingestion/collection/"
+
+
+class TestDocumentForm:
+    @pytest.fixture
+    def document(self) -> Document:
+        document = make_document(make_collection(), "# Notes\n\nA majority.\n")
+        services.describe(document, metadata={"year": "2024", "n": [":x"]}, acting_user=None)
+        return document
+
+    def save(self, user: User, document: Document, **changes: str) -> Any:
+        client, page = signed_in(user), f"{DOCUMENTS}{document.pk}/change/"
+        return client.post(page, {**form_data(client.get(page), "document_form"), **changes})
+
+    def test_stores_what_is_typed_and_notes_who_did(
+        self, document: Document, administrator: User
+    ) -> None:
+        self.save(administrator, document)
+        document.refresh_from_db()
+        assert document.metadata == {"year": "2024", "n": [":x"]}
+        assert not LogEntry.objects.exists()
+
+        self.save(administrator, document, metadata="department: R & D\r\nyear: 2025\r\n")
+        document.refresh_from_db()
+        assert document.metadata == {"department": "R & D", "year": 2025}
+        assert document.versions.count() == 1
+        [entry] = LogEntry.objects.all()
+        assert (entry.user, entry.change_message) == (administrator, "Changed metadata")
+        self.save(administrator, document, metadata="")
+        document.refresh_from_db()
+        assert document.metadata == {}
+
+    def test_says_what_to_correct_and_keeps_what_was_typed(
+        self, document: Document, administrator: User
+    ) -> None:
+        response = self.save(administrator, document, metadata="Big Key: 1", title="Other")
+        html = response.content.decode()
+        assert "“Big Key” is not a valid key" in html
+        assert "Big Key: 1</textarea>" in html
+        document.refresh_from_db()
+        assert (document.title, document.metadata["year"]) == ("Notes", "2024")
+
+    def test_needs_the_right_to_change_documents(self, document: Document) -> None:
+        reader = signed_in(staff("reader2", "view_document"))
+        page = f"{DOCUMENTS}{document.pk}/change/"
+        assert "2024" in reader.get(page).content.decode()
+        assert reader.post(page, {"title": "x", "metadata": "a: 1"}).status_code == 403
+
+
+class TestCollectionForm:
+    def test_keeps_the_keys_that_it_offers(self, desk: Client) -> None:
+        collection = make_collection()
+        client, page = desk, f"{COLLECTIONS}{collection.pk}/change/"
+        data = form_data(client.get(page), "collection_form")
+        client.post(page, {**data, "metadata_keys": "department\r\n part_number \r\n"})
+        collection.refresh_from_db()
+        assert collection.metadata_keys == ["department", "part_number"]
+        assert form_data(client.get(page), "collection_form")["metadata_keys"].split() == [
+            "department",
+            "part_number",
+        ]
+
+    @pytest.mark.parametrize(
+        ("keys", "message"),
+        [("part number", "is not a valid key"), ("\n".join("abcdefghijk"), "no more than 10")],
+    )
+    def test_refuses_keys_that_cannot_be(self, desk: Client, keys: str, message: str) -> None:
+        collection = make_collection()
+        client, page = desk, f"{COLLECTIONS}{collection.pk}/change/"
+        data = form_data(client.get(page), "collection_form")
+        response = client.post(page, {**data, "metadata_keys": keys})
+        assert message in str(response.context["adminform"].form.errors["metadata_keys"])
+
+
+class TestIntake:
+    def file(self, name: str, content: bytes) -> io.BytesIO:
+        file = io.BytesIO(content)
+        file.name = name
+        return file
+
+    def test_an_upload_has_it_for_all_files_or_stores_none(self, desk: Client) -> None:
+        data = {
+            "collection": make_collection().pk,
+            "files": [self.file("a.md", b"# A")],
+            "metadata": "2024",
+        }
+        html = desk.post(f"{DOCUMENTS}add/", data).content.decode()
+        assert "“2024” names no key" in html
+        assert not Document.objects.exists()
+
+        files = [self.file("a.md", b"# A"), self.file("b.md", b"# B")]
+        data = {"collection": Collection.objects.get().pk, "files": files, "metadata": "year: 2024"}
+        response = desk.post(f"{DOCUMENTS}add/", data)
+        assert [one.metadata for one in Document.objects.all()] == [{"year": 2024}] * 2
+        assert "year: 2024</textarea>" in response.content.decode()
+
+    def test_an_import_has_it_for_all_its_documents(self, desk: Client) -> None:
+        data = {
+            "collection": make_collection().pk,
+            "file": self.file("a.zip", make_zip({"in.md": "# In"})),
+            "metadata": "client: ACME",
+        }
+        response = desk.post("/admin/ingestion/import/add/", data)
+        assert response.status_code == 302
+        runner.run(Import.objects.get().pk)
+        assert Document.objects.get().metadata == {"client": "ACME"}
+
+
+# --- Documents moved and tagged in bulk in the admin, and the icons of collections ---------------
+
+PUMPS = "# Pump maintenance\n\nThe bilge pump is greased every week, or it seizes.\n"
+
+
+@pytest.fixture
+def document() -> Document:
+    return make_document(make_collection("Old"), PUMPS)
+
+
+def act(user: User, action: str, *documents: Document, **fields: Any) -> Any:
+    data = {"action": action, "_selected_action": [one.pk for one in documents], **fields}
+    return signed_in(user).post(DOCUMENTS, data)
+
+
+def test_an_action_asks_for_the_collection_and_moves(
+    document: Document, administrator: User, desk: Client
+) -> None:
+    new = make_collection("New")
+    page = act(administrator, "move_selected", document)
+    assert page.status_code == 200
+    data = form_data(page, "arrange") | {"to": new.pk, "apply": "1"}
+
+    moved = desk.post(DOCUMENTS, data)
+
+    document.refresh_from_db()
+    assert document.collection == new
+    assert "1 document was moved to “New”" in said(moved)
+
+
+def test_hidden_collections_are_neither_offered_nor_moved_to(document: Document) -> None:
+    keeper = staff("keeper", "view_document", "change_document", "add_document")
+    hidden = make_collection("Hidden", visibility="groups", groups=["insiders"])
+    page = act(keeper, "move_selected", document)
+    assert "Hidden" not in page.content.decode()
+    response = act(keeper, "move_selected", document, to=hidden.pk, apply="1")
+    assert response.status_code == 200  # asked again
+    document.refresh_from_db()
+    assert document.collection.name == "Old"
+
+
+def test_who_may_not_add_documents_may_not_move_any(document: Document) -> None:
+    new = make_collection("New")
+    keeper = staff("keeper", "view_document", "change_document")
+    response = act(keeper, "move_selected", document, to=new.pk, apply="1")
+    assert "may not move" in said(response)
+    document.refresh_from_db()
+    assert document.collection.name == "Old"
+
+
+def test_tags_and_metadata_of_many_are_changed_at_once_and_found(
+    document: Document, administrator: User, desk: Client
+) -> None:
+    other = make_document(document.collection, "# Other\n\nThe bilge pump, again.\n")
+    services.describe(other, metadata={"tags": ["old"], "due": "2026"}, acting_user=None)
+    fields = {
+        "add_tags": "pump, wet", "remove_tags": "old", "give": "owner: Ada", "drop": "due",
+    }  # fmt: skip
+    page = act(administrator, "annotate_selected", document, other)
+    kept = {"_selected_action": [document.pk, other.pk], "apply": "1"}
+    assert f'name="_selected_action" value="{other.pk}"' in page.content.decode()
+    data = form_data(page, "arrange") | fields | kept
+
+    assert "2 documents were changed" in said(desk.post(DOCUMENTS, data))
+
+    for one in (document, other):
+        one.refresh_from_db()
+        assert one.metadata == {"tags": ["pump", "wet"], "owner": "Ada"}
+    html = desk.get("/", {"q": "bilge", "meta": "tags:pump"}).content.decode()
+    assert "Pump maintenance" in html
+    assert 'value="tags:wet"' in html  # offered as a filter from now on
+    listed = desk.get(DOCUMENTS, {"tag": "wet"}).context["cl"].result_count
+    assert listed == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({}, "Say what to change"), ({"drop": "Not A Key"}, "not a valid key")],
+    ids=str,
+)
+def test_nothing_and_nonsense_are_refused(
+    document: Document, administrator: User, fields: dict[str, str], reason: str
+) -> None:
+    page = act(administrator, "annotate_selected", document, apply="1", **fields)
+    assert reason in page.content.decode()
+
+
+def test_a_collection_gets_an_icon_that_the_filters_show(document: Document, desk: Client) -> None:
+    client, address = desk, "/admin/ingestion/collection/"
+    address += f"{document.collection_id}/change/"
+    data = form_data(client.get(address), "collection_form")
+    client.post(address, {**data, "icon": "wrench", "description": "How to mend."})
+    html = client.get("/", {"q": "bilge"}).content.decode()
+    assert "icons.svg#wrench" in html
+    assert 'title="How to mend."' in html

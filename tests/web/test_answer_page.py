@@ -20,22 +20,10 @@ from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from search.answers.models import Answer, AnswerFeedback, AnswerProfile, Thread
 from tests.support.fake_chat import FakeChat, says, status
-from tests.support.library import lasting_library
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("library", "clean_cache")]
 
 QUESTION = "How long is a connection timeout?"
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as filled:
-        yield filled
-
-
-@pytest.fixture(autouse=True)
-def _filled(library: SimpleNamespace, clean_cache: None) -> None:
-    """Every test here is about a library with books in it, and a fresh count of questions."""
 
 
 def ask(client: Client, question: str = QUESTION, **fields: Any) -> str:
@@ -93,15 +81,15 @@ def test_questions_are_answered_and_lookups_get_a_button(
     assert Answer.objects.count() == 0
 
 
-def test_the_site_may_not_answer_by_itself(client: Client, settings: Any) -> None:
-    settings.ANSWERS_AUTOMATIC = "no"
-    assert "data-auto" not in client.get("/", {"q": QUESTION}).content.decode()
-
-
-def test_the_box_carries_the_filters(client: Client) -> None:
+def test_the_box_carries_the_filters_and_may_not_answer_by_itself(
+    client: Client, settings: Any
+) -> None:
     html = client.get("/", {"q": QUESTION, "collection": "handbook"}).content.decode()
     form = html[html.index('<form class="to-answer"') :].split("</form>")[0]
     assert '<input type="hidden" name="collection" value="handbook">' in form
+
+    settings.ANSWERS_AUTOMATIC = "no"
+    assert "data-auto" not in client.get("/", {"q": QUESTION}).content.decode()
 
 
 def test_no_box_without_results_or_on_further_pages(client: Client) -> None:
@@ -426,13 +414,6 @@ def test_a_replaced_version_is_shown_and_not_used_again(
     Document.objects.filter(pk=document.pk).update(current=version)
     assert "written by fake-chat" in client.get(first).content.decode()
     assert stream(client, mode="instant")["id"] not in first
-
-
-def test_answers_are_of_what_the_asker_may_read(client: Client, member: User) -> None:
-    question = "Where is zanzibar, the harbour at night?"
-    assert "harbour at night" not in stream(client, question)["html"].replace(question, "")
-    client.force_login(member)
-    assert "harbour at night" in stream(client, question)["html"]
 
 
 # --- the stream --------------------------------------------------------------------------------

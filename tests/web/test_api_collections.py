@@ -164,17 +164,6 @@ def test_an_empty_one_goes_without_the_right_to_delete_documents(api: APIClient)
     assert api.delete(f"{COLLECTIONS}shelf/").status_code == 204
 
 
-def test_another_groups_collection_is_as_missing(api: APIClient) -> None:
-    make_collection("Secret", visibility=Visibility.GROUPS, groups=["others"])
-    api.force_authenticate(person("librarian", *ALL, "delete_document", group="insiders"))
-
-    for slug in ("secret", "absent"):
-        address = f"{COLLECTIONS}{slug}/"
-        for answer in (api.get(address), api.patch(address, {"name": "X"}), api.delete(address)):
-            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    assert Collection.objects.kept().get().name == "Secret"
-
-
 def test_groups_are_told_to_those_who_see_them_in_the_admin(
     api: APIClient, member: User, django_assert_num_queries: Any
 ) -> None:

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
+from ingestion import services
 from ingestion.documents import steps
-from ingestion.errors import DamagedFile
-from ingestion.models import Collection, Document, State, Visibility
+from ingestion.intake.importing import runner
+from ingestion.models import Chunk, ChunkEdit, Collection, Document, Import, State, Visibility
+from tests.samples.builders import make_zip
+from tests.support.admin_client import staff
 from tests.support.factories import make_collection, make_document, upload
 
 DOCUMENTS = "/api/v1/documents/"
 COLLECTIONS = "/api/v1/collections/"
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelf")]
 
 TEXT = b"# Tides\n\nHigh water comes twice a day.\n"
-
-
-@pytest.fixture
-def editor(db: None) -> User:
-    """A user with every permission on documents, who is no superuser."""
-    user = User.objects.create_user("editor", password="pw-editor")
-    wanted = ("add_document", "change_document", "delete_document")
-    user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
-    return user
-
-
-@pytest.fixture
-def edit(api: APIClient, editor: User) -> APIClient:
-    api.force_authenticate(editor)
-    return api
-
-
-@pytest.fixture
-def shelf(db: None) -> Collection:
-    return make_collection("Shelf")
 
 
 def file(content: bytes = TEXT, name: str = "tides.md") -> SimpleUploadedFile:
@@ -50,7 +35,7 @@ def post_file(api: APIClient, address: str = DOCUMENTS, **fields: Any) -> Any:
     return api.post(address, {"file": file(), **fields}, format="multipart")
 
 
-def test_an_upload_is_queued_and_becomes_ready(edit: APIClient, shelf: Collection) -> None:
+def test_an_upload_is_queued_and_becomes_ready(edit: APIClient) -> None:
     response = post_file(edit, collection="shelf", title="The tides", language="en-GB")
 
     queued = response.json()
@@ -71,31 +56,6 @@ def test_an_upload_is_queued_and_becomes_ready(edit: APIClient, shelf: Collectio
     ]
     assert document.added_by is not None
     assert document.added_by.username == "editor"
-
-
-def test_the_same_bytes_are_one_document(edit: APIClient, shelf: Collection) -> None:
-    first = post_file(edit, collection="shelf").json()
-
-    again = post_file(edit, collection="shelf", title="Another name")
-
-    assert again.status_code == 200
-    assert again.json() == {**first, "duplicate": True, "outcome": "duplicate"}
-    assert Document.objects.count() == 1
-
-
-def test_a_new_version_keeps_the_present_one_searchable(edit: APIClient, shelf: Collection) -> None:
-    document = make_document(shelf, TEXT.decode(), file_name="tides.md")
-    address = f"{DOCUMENTS}{document.public_id}/versions/"
-    changed = file(TEXT + b"\nAnd low water twice.\n")
-
-    response = edit.post(address, {"file": changed}, format="multipart")
-
-    body = response.json()
-    assert response.status_code == 202
-    assert (body["id"], body["state"]) == (str(document.public_id), "queued")
-    assert body["searchable"] is True
-    versions = edit.get(f"{DOCUMENTS}{document.public_id}/").json()["versions"]
-    assert [(v["number"], v["state"]) for v in versions] == [(2, "queued"), (1, "ready")]
 
 
 def test_a_failure_is_shown_and_can_be_retried(edit: APIClient, shelf: Collection) -> None:
@@ -127,32 +87,6 @@ def test_reprocessing_makes_a_version_of_the_same_file(edit: APIClient, shelf: C
     assert edit.post(address).status_code == 409
 
 
-def test_deleting_leaves_nothing(edit: APIClient, shelf: Collection) -> None:
-    document = make_document(shelf, TEXT.decode(), file_name="tides.md")
-    address = f"{DOCUMENTS}{document.public_id}/"
-
-    assert edit.delete(address).status_code == 204
-
-    assert edit.get(address).status_code == 404
-    assert edit.delete(address).status_code == 404
-    assert edit.get("/api/v1/search/", {"q": "tides"}).json()["total"] == 0
-
-
-def test_deleting_while_a_worker_reads_ends_the_work(
-    edit: APIClient, shelf: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    receipt = upload(shelf, TEXT, file_name="tides.md")
-
-    def deleted_meanwhile(*arguments: Any, **options: Any) -> Any:
-        edit.delete(f"{DOCUMENTS}{receipt.document.public_id}/")
-        raise DamagedFile("The file went away.")
-
-    monkeypatch.setattr(steps, "open_file", deleted_meanwhile)
-
-    assert steps.advance(receipt.version.pk) is False
-    assert not Document.objects.kept().exists()
-
-
 @pytest.mark.parametrize(
     ("content", "name", "status", "code"),
     [
@@ -164,9 +98,8 @@ def test_deleting_while_a_worker_reads_ends_the_work(
     ids=["empty", "unsupported", "mismatch", "large"],
 )
 def test_a_refused_file_leaves_nothing(
-    edit: APIClient, shelf: Collection, settings: Any,
-    content: bytes, name: str, status: int, code: str,
-) -> None:  # fmt: skip
+    edit: APIClient, settings: Any, content: bytes, name: str, status: int, code: str
+) -> None:
     settings.MAX_UPLOAD_BYTES = 1024
 
     response = post_file(edit, collection="shelf", file=file(content, name))
@@ -177,9 +110,7 @@ def test_a_refused_file_leaves_nothing(
     assert not Document.objects.exists()
 
 
-def test_a_body_far_over_the_limit_is_refused_unread(
-    edit: APIClient, shelf: Collection, settings: Any
-) -> None:
+def test_a_body_far_over_the_limit_is_refused_unread(edit: APIClient, settings: Any) -> None:
     settings.MAX_UPLOAD_BYTES = 1024
     body = b"x" * (2 * 1024 * 1024)
 
@@ -201,9 +132,7 @@ def test_a_body_far_over_the_limit_is_refused_unread(
     ],
     ids=str,
 )
-def test_a_wrong_form_names_its_field(
-    edit: APIClient, shelf: Collection, fields: dict[str, Any], field: str
-) -> None:
+def test_a_wrong_form_names_its_field(edit: APIClient, fields: dict[str, Any], field: str) -> None:
     response = post_file(edit, **fields)
 
     assert response.status_code == 400
@@ -212,9 +141,7 @@ def test_a_wrong_form_names_its_field(
     assert not Document.objects.exists()
 
 
-def test_a_hidden_collection_takes_no_upload_and_reads_as_missing(
-    edit: APIClient, shelf: Collection
-) -> None:
+def test_a_hidden_collection_takes_no_upload_and_reads_as_missing(edit: APIClient) -> None:
     make_collection("Secret", visibility=Visibility.GROUPS, groups=["insiders"])
 
     hidden = post_file(edit, collection="secret").json()
@@ -244,6 +171,7 @@ def test_writing_needs_permission(
     for each in (address, missing):
         answers += [
             api.delete(each),
+            api.patch(each, {"collection": "shelf"}, format="json"),
             api.post(f"{each}reprocess/"),
             api.post(f"{each}retry/"),
             post_file(api, f"{each}versions/"),
@@ -370,8 +298,312 @@ class TestMoving:
         document.refresh_from_db()
         assert document.collection.name == "Attic"
 
-    def test_readers_may_not_move(self, api: APIClient, reader: User, shelf: Collection) -> None:
-        document = make_document(make_collection("Attic"), TEXT, file_name="tides.md")
+
+# --- Bin, versions and hand edits over HTTP, and who may do what ---------------------------------
+
+TIDES = "# Tides\n\nHigh water comes twice a day.\n"
+EBB = "# Ebb\n\nLow water comes twice a day, too.\n"
+
+
+@pytest.fixture
+def document(db: None) -> Document:
+    return make_document(make_collection("Handbook"), TIDES, source="tides.md")
+
+
+def address(document: Document, *further: object) -> str:
+    return DOCUMENTS + "".join(f"{part}/" for part in (document.public_id, *further))
+
+
+def found(client: APIClient, question: str) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = client.get("/api/v1/search/", {"q": question}).json()["results"]
+    return results
+
+
+class TestBin:
+    def test_a_deleted_document_is_gone_until_it_is_restored(
+        self, edit: APIClient, document: Document
+    ) -> None:
+        assert edit.delete(address(document)).status_code == 204
+        assert edit.get(address(document)).status_code == 404
+        assert edit.get(DOCUMENTS).json()["total"] == 0
+        assert found(edit, "high water") == []
+        [held] = edit.get(DOCUMENTS, {"deleted": "true"}).json()["results"]
+        assert held["id"] == str(document.public_id)
+        assert held["deleted_at"]
+
+        restored = edit.post(address(document, "restore"))
+        assert (restored.status_code, restored.json()["deleted_at"]) == (200, None)
+        assert found(edit, "high water")
+        assert edit.post(address(document, "restore")).status_code == 404
+
+    def test_one_whose_file_came_again_conflicts(self, edit: APIClient, document: Document) -> None:
+        edit.delete(address(document))
+        make_document(document.collection, TIDES)
+        response = edit.post(address(document, "restore"))
+        assert (response.status_code, response.json()["code"]) == (409, "conflict")
+        assert "uploaded again" in response.json()["message"]
+
+    def test_readers_see_no_bin(
+        self, edit: APIClient, document: Document, reader: User, member: User
+    ) -> None:
+        edit.delete(address(document))
+        for user in (reader, None):
+            edit.force_authenticate(user)
+            assert edit.get(DOCUMENTS, {"deleted": "true"}).status_code in (401, 403)
+            assert edit.post(address(document, "restore")).status_code in (401, 403)
+
+    def test_the_bin_of_a_hidden_collection_is_hidden(self, edit: APIClient) -> None:
+        closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
+        hidden = make_document(closed, EBB)
+        Document.objects.filter(pk=hidden.pk).update(deleted_at=hidden.created)
+        assert edit.get(DOCUMENTS, {"deleted": "true"}).json()["total"] == 0
+        assert edit.post(address(hidden, "restore")).status_code == 404
+
+    def test_it_costs_no_query_a_document(
+        self, edit: APIClient, document: Document, django_assert_num_queries: Any
+    ) -> None:
+        edit.delete(address(document))
+        with django_assert_num_queries(2):  # the count and the page
+            edit.get(DOCUMENTS, {"deleted": "true"})
+
+
+class TestVersions:
+    @pytest.fixture
+    def twice(self, document: Document) -> Document:
+        return make_document(document.collection, EBB, source="tides.md")
+
+    def test_they_are_listed_with_what_can_come_back(
+        self, edit: APIClient, twice: Document, django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(3):
+            body = edit.get(address(twice, "versions")).json()
+        assert [(v["number"], v["state"], v["kept"]) for v in body["results"]] == [
+            (2, "ready", True),
+            (1, "superseded", True),
+        ]
+
+    def test_an_older_file_is_downloaded(self, edit: APIClient, twice: Document) -> None:
+        response = edit.get(address(twice, "versions", 1, "original"))
+        assert b"".join(response.streaming_content) == TIDES.encode()
+        assert "attachment" in response["Content-Disposition"]
+        assert edit.get(address(twice, "versions", 9, "original")).status_code == 404
+
+    def test_an_older_one_is_made_current(self, edit: APIClient, twice: Document) -> None:
+        response = edit.post(address(twice, "versions", 1, "make-current"))
+        assert response.status_code == 202
+        assert (response.json()["number"], response.json()["restored_from"]) == (3, 1)
+        twice.refresh_from_db()
+        steps.advance(twice.latest_id or 0)
+        assert found(edit, "high water")[0]["document"]["title"] == "Tides"
+        again = edit.post(address(twice, "versions", 3, "make-current"))
+        assert (again.status_code, again.json()["code"]) == (409, "conflict")
+
+    def test_readers_do_neither(self, api: APIClient, twice: Document, reader: User) -> None:
         api.force_authenticate(reader)
+        assert api.get(address(twice, "versions", 1, "original")).status_code == 403
+        assert api.post(address(twice, "versions", 1, "make-current")).status_code == 403
+        assert api.get(address(twice, "versions")).status_code == 200
+
+    def test_a_receipt_says_what_became_of_the_file(
+        self, edit: APIClient, document: Document
+    ) -> None:
+        def outcome(content: str, **form: object) -> str:
+            file = SimpleUploadedFile("t.md", content.encode())
+            where = address(document, "versions") if not form else DOCUMENTS
+            response = edit.post(where, {"file": file, **form}, format="multipart")
+            said: str = response.json()["outcome"]
+            return said
+
+        assert outcome(TIDES) == "unchanged"
+        assert outcome(EBB) == "replaced"
+        assert outcome(EBB, collection="handbook") == "duplicate"
+        assert outcome(TIDES, collection="handbook") == "added"
+
+
+class TestEdits:
+    def test_a_passage_is_edited_and_undone(self, edit: APIClient, document: Document) -> None:
+        wish = {
+            "text": "High water comes thrice a day.",
+            "note": "Measured",
+            "questions": ["flood"],
+        }
+        response = edit.put(address(document, "chunks", 0, "edit"), wish)
+        assert response.status_code == 200
+        held = response.json()["edit"]
+        assert {name: held[name] for name in wish} == wish
+        assert (held["state"], held["chunk"]) == ("applied", 0)
+        [result] = found(edit, "flood")
+        assert (result["text"], result["edited"], result["note"]) == (wish["text"], True, "")
+
+        assert edit.delete(address(document, "chunks", 0, "edit")).status_code == 204
+        [result] = found(edit, "high water")
+        assert result["edited"] is False
+        assert not ChunkEdit.objects.exists()
+
+    def test_disabled_passages_are_listed_too(
+        self, edit: APIClient, document: Document, django_assert_num_queries: Any
+    ) -> None:
+        edit.put(address(document, "chunks", 0, "edit"), {"disabled": True})
+        assert found(edit, "high water") == []
+        with django_assert_num_queries(3):  # the document, the count, the page
+            [passage] = edit.get(address(document, "chunks")).json()["results"]
+        assert (passage["searchable"], passage["edit"]["disabled"]) == (False, True)
+
+    def test_one_without_a_place_is_deleted(self, edit: APIClient, document: Document) -> None:
+        wish = {"text": "High water comes thrice a day.", "note": "Measured"}
+        edit.put(address(document, "chunks", 0, "edit"), wish)
+        make_document(document.collection, "# Fog\n\nNobody sees it.\n", source="tides.md")
+        [held] = edit.get(address(document, "edits")).json()["results"]
+        assert (held["state"], held["text"]) == ("homeless", wish["text"])
+        assert "No passage is similar enough" in held["reason"]
+        assert edit.delete(address(document, "edits", held["id"])).status_code == 204
+        assert "Nobody sees it" in Chunk.objects.get().text
+
+    def test_what_cannot_be_is_said(self, edit: APIClient, document: Document) -> None:
+        where = address(document, "chunks", 0, "edit")
+        long = edit.put(where, {"text": "word " * 400})
+        assert (long.status_code, long.json()["code"]) == (400, "refused_edit")
+        assert edit.put(address(document, "chunks", 7, "edit"), {"note": "x"}).status_code == 404
+
+    def test_readers_do_none_of_it(self, api: APIClient, document: Document, reader: User) -> None:
+        api.force_authenticate(reader)
+        where = address(document, "chunks", 0, "edit")
+        assert api.put(where, {"note": "x"}).status_code == 403
+        assert api.delete(where).status_code == 403
+        assert api.get(address(document, "chunks")).status_code == 403
+        assert api.get(address(document, "edits")).status_code == 403
+
+
+# --- Metadata over HTTP: set with files and by changes, shown, searched by -----------------------
+
+SEARCH = "/api/v1/search/"
+GIVEN = {"department": "Sales", "year": 2024, "draft": False, "tags": ["a", "b"]}
+
+
+def editor(*codenames: str) -> User:
+    return staff("editor", *codenames, is_staff=False)
+
+
+@pytest.fixture
+def edit(api: APIClient) -> APIClient:
+    api.force_authenticate(editor("add_document", "change_document", "change_collection"))
+    return api
+
+
+def described(collection: Collection, title: str, **metadata: Any) -> Document:
+    document = make_document(collection, f"# {title}\n\nA pump in the {title} hall.")
+    return services.describe(document, metadata=metadata, acting_user=None)
+
+
+def attached(name: str = "a.md", content: bytes = b"# A\n") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content)
+
+
+class TestDocuments:
+    def upload(self, api: APIClient, metadata: str) -> Any:
+        body = {"collection": "shelf", "file": attached(), "metadata": metadata}
+        return api.post(DOCUMENTS, body, format="multipart")
+
+    def test_an_upload_sets_it_as_json(self, edit: APIClient) -> None:
+        response = self.upload(edit, json.dumps(GIVEN))
+        assert response.status_code == 202
+        assert response.json()["metadata"] == GIVEN
+        assert edit.get(response.headers["Location"]).json()["metadata"] == GIVEN
+        assert edit.get(DOCUMENTS).json()["results"][0]["metadata"] == GIVEN
+
+    @pytest.mark.parametrize(
+        ("metadata", "message"),
+        [
+            ("{", "valid JSON"),
+            ("[" * 5000, "valid JSON"),
+            ("[]", "JSON object"),
+            ('{"Part": 1}', "not a valid key"),
+            ('{"a": null}', "has no value"),
+            ('{"a": NaN}', "valid JSON"),
+        ],
+    )
+    def test_bad_metadata_is_refused_and_nothing_stored(
+        self, edit: APIClient, metadata: str, message: str
+    ) -> None:
+        response = self.upload(edit, metadata)
+        assert (response.status_code, response.json()["code"]) == (400, "invalid")
+        assert message in response.json()["details"]["metadata"][0]
+        assert not Document.objects.exists()
+
+    def test_an_import_has_it_for_all(self, edit: APIClient) -> None:
+        archive = SimpleUploadedFile("b.zip", make_zip({"in.md": "# In"}))
+        body = {"collection": "shelf", "archive": archive, "metadata": '{"n": 2}'}
+        assert edit.post("/api/v1/imports/", body, format="multipart").status_code == 202
+        runner.run(Import.objects.get().pk)
+        assert set(Document.objects.values_list("title", "metadata__n")) == {("in", 2)}
+
+    def test_a_change_replaces_it_and_processes_nothing(
+        self, edit: APIClient, shelf: Collection
+    ) -> None:
+        document = described(shelf, "A", n=1, m=2)
         address = f"{DOCUMENTS}{document.public_id}/"
-        assert api.patch(address, {"collection": "shelf"}, format="json").status_code == 403
+        response = edit.patch(address, {"metadata": GIVEN}, format="json")
+        assert (response.status_code, response.json()["metadata"]) == (200, GIVEN)
+        assert document.versions.count() == 1
+        assert [one.change_message for one in LogEntry.objects.all()] == ["Changed metadata"]
+        response = edit.patch(address, {"title": "New", "metadata": {}}, format="json")
+        shown = response.json()
+        assert (shown["title"], shown["metadata"], shown["state"]) == ("New", {}, "queued")
+
+    def test_a_change_is_checked_and_needs_the_permission(
+        self, api: APIClient, shelf: Collection
+    ) -> None:
+        document = described(shelf, "A", n=1)
+        address = f"{DOCUMENTS}{document.public_id}/"
+        body = {"metadata": {"n": 2}}
+        assert api.patch(address, body, format="json").status_code == 401
+        api.force_authenticate(editor("change_document"))
+        for wrong in ({"metadata": {"A": 1}}, {"metadat": {}}, {"metadata": [1]}):
+            assert api.patch(address, wrong, format="json").status_code == 400
+        Collection.objects.update(visibility=Visibility.GROUPS)
+        assert api.patch(address, body, format="json").status_code == 404
+        api.force_authenticate(None)
+        document.refresh_from_db()
+        assert document.metadata == {"n": 1}
+
+    def test_a_collection_names_the_keys_that_it_offers(self, edit: APIClient) -> None:
+        address = "/api/v1/collections/shelf/"
+        response = edit.patch(address, {"metadata_keys": ["department"]}, format="json")
+        assert (response.status_code, response.json()["metadata_keys"]) == (200, ["department"])
+        for wrong in (["Big Key"], [f"k{n}" for n in range(11)], "department"):
+            response = edit.patch(address, {"metadata_keys": wrong}, format="json")
+            assert response.status_code == 400
+            assert "metadata_keys" in response.json()["details"]
+
+
+class TestSearch:
+    @pytest.fixture(autouse=True)
+    def library(self, shelf: Collection) -> None:
+        described(shelf, "Alpha", **GIVEN)
+        described(shelf, "Beta", department="Legal", year=2020)
+
+    def titles(self, api: APIClient, **asked: Any) -> set[str]:
+        response = api.get(SEARCH, {"q": "pump", **asked})
+        assert response.status_code == 200
+        return {result["document"]["title"] for result in response.json()["results"]}
+
+    def test_every_hit_brings_it_and_conditions_narrow(
+        self, api: APIClient, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        results = api.get(SEARCH, {"q": "pump alpha"}).json()["results"]
+        assert [one["document"]["metadata"] for one in results] == [
+            GIVEN,
+            {"department": "Legal", "year": 2020},
+        ]
+        assert self.titles(api, meta=["department:Sales", "department:Legal"]) == {"Alpha", "Beta"}
+        assert self.titles(api, q="pump -meta.draft:false", meta="year<2024") == {"Beta"}
+
+    @pytest.mark.parametrize("meta", ["department", "year>soon", "", "a:\0", ["a:b"] * 51])
+    def test_what_is_no_condition_is_refused(self, api: APIClient, meta: Any) -> None:
+        response = api.get(SEARCH, {"q": "pump", "meta": meta})
+        assert (response.status_code, response.json()["code"]) == (400, "invalid")
+        assert "meta" in response.json()["details"]
+
+    def test_a_comparison_in_the_query_says_what_is_wrong(self, api: APIClient) -> None:
+        response = api.get(SEARCH, {"q": "pump meta.year>soon"})
+        assert (response.status_code, response.json()["code"]) == (400, "invalid_filter")

@@ -91,43 +91,19 @@ def test_a_method_that_is_not_there(api: APIClient, method: str, address: str) -
 @pytest.mark.parametrize(
     ("body", "content_type", "status", "code"),
     [
-        (b"{", "application/json", 400, "parse_error"),
-        (b"\xff\xfe", "application/json", 400, "parse_error"),
         (b'{"username": "\\u0000", "password": "x"}', "application/json", 400, "invalid"),
-        (b'{"other": [{"\\ud800": 1}]}', "application/json", 400, "invalid"),
-        (b'{"\\ud800": 1}', "application/json", 400, "invalid"),
         (b'{"username": 1e999}', "application/json", 400, "invalid"),
         (b'{"username": %s}' % (b"9" * 5000), "application/json", 400, "parse_error"),
-        (b"[]", "application/json", 400, "invalid"),
-        (b'{"username": "\\ud800", "password": "x"}', "application/json", 400, "invalid"),
-        (b"{}", "application/json", 400, "invalid"),
-        (b"1", "application/json", 400, "invalid"),
         (b'{"username": NaN}', "application/json", 400, "parse_error"),
-        (b"[" * 200_000, "application/json", 400, "parse_error"),
         (b"<a/>", "application/xml", 415, "unsupported_media_type"),
         (b" " * (3 * 1024 * 1024), "application/json", 413, "body_too_large"),
     ],
-    ids=[
-        "torn",
-        "binary",
-        "nul",
-        "surrogate",
-        "within",
-        "name",
-        "infinite",
-        "digits",
-        "list",
-        "empty",
-        "number",
-        "nan",
-        "deep",
-        "xml",
-        "large",
-    ],
+    ids=["nul", "infinite", "digits", "nan", "xml", "large"],
 )
 def test_a_body_that_cannot_be_read(
     api: APIClient, body: bytes, content_type: str, status: int, code: str
 ) -> None:
+    """Others, as lists and torn ones, are sent to every address by test_api_fuzz.py."""
     response = api.generic("POST", "/api/v1/auth/token/", body, content_type=content_type)
 
     assert_shape(response, status, code)
@@ -281,6 +257,8 @@ def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
     response = api.get("/api/v1/search/", {"q": q.encode("utf-8", "replace"), **parameters})
 
     body = response.json()
+    if not parameters and len(q) <= 160 and "-" not in q:  # legal, and not of exclusions alone
+        assert response.status_code == 200 or "\0" in q or body["code"] == "nothing_asked"
     if response.status_code == 200:
         assert len(body["results"]) <= body["page_size"] <= 50
         for result in body["results"]:
@@ -288,15 +266,3 @@ def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
     else:
         assert response.status_code in {400, 404}
         assert set(body) == {"code", "message", "details"}
-
-
-@given(q=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=160))
-@settings(
-    max_examples=examples(50),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_any_question_of_legal_length_is_answered(api: APIClient, odd: None, q: str) -> None:
-    response = api.get("/api/v1/search/", {"q": q.replace("\0", " "), "explain": 1})
-
-    # "-A0" alone only leaves out, and is told so.
-    assert response.status_code == 200 or response.json()["code"] == "nothing_asked"

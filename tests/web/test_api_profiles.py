@@ -11,14 +11,11 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
-from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
-from search.tuning.models import GoldenQuery, Judgement, ProfileChange, Publication
-from search.tuning.publishing import measuring, publications
+from search.tuning.models import GoldenQuery, Judgement, ProfileChange
 from tests.support.golden_library import (
     QUESTIONS,
-    TITLE_ONLY,
     active_profile,
     draft_with,
 )
@@ -31,12 +28,18 @@ TITLES = {
 
 
 @pytest.fixture
-def publisher(api: APIClient) -> User:
-    """Signed in at `api`; no staff."""
+def publisher(db: None) -> User:
     user = User.objects.create_user("publisher", password="pw")
     user.groups.add(Group.objects.get(name="Search publishers"))
-    api.force_authenticate(user)
     return user
+
+
+@pytest.fixture
+def api(publisher: User) -> APIClient:
+    """Signed in by a publisher, who is no staff."""
+    client = APIClient()
+    client.force_authenticate(publisher)
+    return client
 
 
 def post(api: APIClient, address: str, **data: Any) -> Any:
@@ -63,14 +66,12 @@ class TestDrafts:
         assert api.delete(address).status_code == 204
         assert api.delete(f"{V1}/profiles/default@3/").status_code == 409
 
-    def test_an_edit_of_a_published_profile_is_a_new_draft(
-        self, api: APIClient, publisher: User
-    ) -> None:
+    def test_an_edit_of_a_published_profile_is_a_new_draft(self, api: APIClient) -> None:
         done = api.patch(f"{V1}/profiles/default@3/", {"depth": 70}, format="json")
         assert (done.status_code, done.json()["version"]) == (201, 4)
         assert active_profile().depth == 100
 
-    def test_a_new_profile_starts_from_another(self, api: APIClient, publisher: User) -> None:
+    def test_a_new_profile_starts_from_another(self, api: APIClient) -> None:
         done = post(api, "profiles/", name="titles", based_on="keyword-only", weights=TITLES)
         assert done.status_code == 201
         assert done.json()["weights"]["general"]["title"] == 1
@@ -87,9 +88,7 @@ class TestDrafts:
             ({"fingerprint": "0" * 64, "depth": 50}, "edited since"),
         ],
     )
-    def test_what_is_wrong_is_said(
-        self, api: APIClient, publisher: User, data: dict[str, Any], said: str
-    ) -> None:
+    def test_what_is_wrong_is_said(self, api: APIClient, data: dict[str, Any], said: str) -> None:
         draft = draft_with()
         done = api.patch(f"{V1}/profiles/default@{draft.version}/", data, format="json")
         assert done.status_code in (400, 409)
@@ -98,7 +97,7 @@ class TestDrafts:
 
 class TestPublishing:
     def test_a_refusal_lists_the_queries_and_an_override_is_audited(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
+        self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         post(api, "profiles/", weights=TITLES)
         refused = post(api, "profiles/default@4/publish/")
@@ -121,9 +120,7 @@ class TestPublishing:
         assert (change["user"], change["reason"]) == ("publisher", "We want titles.")
         assert change["findings"]
 
-    def test_publish_and_roll_back(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
-    ) -> None:
+    def test_publish_and_roll_back(self, api: APIClient, documents: dict[str, Document]) -> None:
         made = post(api, "profiles/", depth=60).json()
         wrong = post(api, "profiles/default@4/publish/", fingerprint="0" * 64)
         assert wrong.status_code == 409
@@ -136,54 +133,10 @@ class TestPublishing:
         assert post(api, "rollback/", to="keyword-only@1").status_code == 400
         assert post(api, "rollback/", to="default@4").json()["version"] == 4
 
-    def test_an_override_needs_its_permission_and_a_reason(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
-    ) -> None:
-        draft_with(TITLE_ONLY)
-        assert post(api, "profiles/default@4/publish/", override=True).status_code == 400
-        group = Group.objects.get(name="Search publishers")
-        group.permissions.remove(group.permissions.get(codename="override_gate"))
-        api.force_authenticate(User.objects.get(pk=publisher.pk))
-        done = post(api, "profiles/default@4/publish/", override=True, reason="Because.")
-        assert (done.status_code, done.json()["code"]) == (403, "permission_denied")
-        assert active_profile().version == 3
-
-    def test_many_queries_are_measured_by_a_worker(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
-    ) -> None:
-        gate = measuring.gate_row()
-        gate.background_above = 2
-        gate.save()
-        draft_with(depth=60)
-        asked = post(api, "profiles/default@4/publish/")
-        assert (asked.status_code, asked.json()["state"]) == (202, "measuring")
-        publications.carry_out(asked.json()["id"])
-        shown = api.get(f"{V1}/publications/{asked.json()['id']}/").json()
-        assert (shown["state"], shown["progress"]) == ("published", 1)
-
-    def test_every_path_passes_the_gate(self) -> None:
-        """Only installation and publishing activate a profile, besides rollback in `activation`."""
-        from pathlib import Path
-
-        using = {
-            str(path)
-            for folder in ("search", "kbsite", "ingestion")
-            for path in Path(folder).rglob("*.py")
-            if "activation.activate(" in path.read_text() and "search" in str(path)
-        }
-        assert using == {
-            "search/tuning/installing.py",
-            "search/tuning/publishing/publications.py",
-        }
-        # Where it is defined, a rollback calls it.
-        own = Path("search/tuning/publishing/activation.py").read_text()
-        assert own.count("def activate(") == 1
-        assert own.count(" activate(") == 2
-
 
 class TestRuns:
     def test_a_run_is_started_watched_and_cancelled(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
+        self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         started = post(api, "runs/", profile="keyword-only")
         assert (started.status_code, started.json()["state"]) == (202, "queued")
@@ -199,7 +152,7 @@ class TestRuns:
         assert api.get(f"{V1}/runs/").json()["total"] == 2
 
     def test_what_the_reader_may_not_see_is_not_named(
-        self, api: APIClient, publisher: User, documents: dict[str, Document], administrator: User
+        self, api: APIClient, documents: dict[str, Document], administrator: User
     ) -> None:
         judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
         run = post(api, "runs/", profile="default").json()["id"]
@@ -212,7 +165,7 @@ class TestRuns:
 
 class TestGolden:
     def test_queries_are_made_edited_and_kept_once_judged(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
+        self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         first = str(documents["ferry"].public_id)
         made = post(api, "golden-queries/", text="Ferry?", must_be_first=first, note="Ask.")
@@ -232,7 +185,7 @@ class TestGolden:
         assert api.delete(address).status_code == 204
 
     def test_what_may_not_be_seen_is_not_judged_nor_named(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
+        self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         tides = str(documents["tides"].public_id)
         made = post(api, "golden-queries/", text="High water?", must_be_first=tides).json()
@@ -242,9 +195,7 @@ class TestGolden:
         shown = api.get(f"{V1}/golden-queries/{made['id']}/").json()
         assert (shown["text"], shown["must_be_first"]) == ("High water?", None)
 
-    def test_files_go_out_and_in(
-        self, api: APIClient, publisher: User, documents: dict[str, Document]
-    ) -> None:
+    def test_files_go_out_and_in(self, api: APIClient, documents: dict[str, Document]) -> None:
         response = api.get(f"{V1}/judgements/export/", {"to": "beir"})
         assert response.headers["Content-Disposition"] == 'attachment; filename="beir.zip"'
         GoldenQuery.objects.all().delete()
@@ -260,36 +211,9 @@ class TestGolden:
         )
 
     def test_lists_cost_a_fixed_number_of_queries(
-        self,
-        api: APIClient,
-        publisher: User,
-        documents: dict[str, Document],
-        django_assert_max_num_queries: Any,
+        self, api: APIClient, documents: dict[str, Document], django_assert_max_num_queries: Any
     ) -> None:
         for address in ("golden-queries", "judgements", "profile-changes", "runs", "publications"):
             # Permissions (2), collections, the count, the page, what must be first.
             with django_assert_max_num_queries(7):
                 assert api.get(f"{V1}/{address}/").status_code == 200
-
-
-def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
-    api: APIClient, publisher: User, documents: dict[str, Document], administrator: User
-) -> None:
-    """What you preview is what you publish, for all golden queries."""
-    from search.tuning.evaluation.golden import ask, golden_set
-
-    draft = draft_with({"vector": 0.3, "keyword": 0.4, "title": 0.3}, feedback=0.3)
-    previewed = {each.text: ask(each, draft.as_profile()).ranking for each in golden_set()}
-    gate = measuring.gate_row()
-    gate.enabled = False
-    gate.save()
-    assert post(api, f"profiles/default@{draft.version}/publish/").status_code == 200
-    api.force_authenticate(administrator)
-    for text, ranking in previewed.items():
-        body = api.get(f"{V1}/search/", {"q": text, "page_size": 50, "group": "true"}).json()
-        assert body["profile"] == {"name": "default", "version": draft.version}
-        found = [result["document"]["id"] for result in body["results"]]
-        assert tuple(found) == ranking
-    assert Publication.objects.get().findings == [measuring.SWITCHED_OFF]
-    assert Judgement.objects.count() == 3
-    assert SearchProfile.objects.filter(state="active").count() == 1

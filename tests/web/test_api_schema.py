@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+from zipfile import ZipFile
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.db import transaction
+from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
+from knox.models import AuthToken
 from rest_framework.test import APIClient
+
+from common.accounts.models import User
+from ingestion.models import Document, Import
+from search.models import SearchProfile
+from search.tuning.publishing import activation
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -36,26 +54,16 @@ def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
     assert "/api/v1/search/" in target.read_text()
 
 
-def test_every_operation_states_its_errors_in_the_one_shape(schema: dict[str, Any]) -> None:
+def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
+    schema: dict[str, Any],
+) -> None:
     for path, method, operation in operations(schema):
         errors = {code: r for code, r in operation["responses"].items() if int(code) >= 400}
         assert "429" in errors, (method, path)
+        assert operation.get("summary"), (method, path)
         for error in errors.values():
             content = error["content"]["application/json"]
             assert content["schema"] == {"$ref": "#/components/schemas/Error"}
-
-
-def test_every_operation_has_a_summary(schema: dict[str, Any]) -> None:
-    unnamed = [(method, path) for path, method, op in operations(schema) if not op.get("summary")]
-
-    assert unnamed == []
-
-
-def test_the_schema_is_served(api: APIClient, schema: dict[str, Any]) -> None:
-    response = api.get("/api/schema/", {"format": "json"})
-
-    assert response.status_code == 200
-    assert response.json()["paths"].keys() == schema["paths"].keys()
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
@@ -80,3 +88,142 @@ def test_bodies_that_refuse_unknown_fields_say_so(schema: dict[str, Any]) -> Non
     for name in ("CredentialsRequest", "SearchParametersRequest", "PatchedPinRequest"):
         assert components[name]["additionalProperties"] is False
     assert "additionalProperties" not in components["SearchResponse"]
+
+
+# --- Each curl command of docs/api.md is sent ----------------------------------------------------
+
+
+def _archive() -> bytes:
+    target = io.BytesIO()
+    with ZipFile(target, "w") as members:
+        members.writestr("ebb.md", "# Ebb")
+    return target.getvalue()
+
+
+PAGE = Path(settings.BASE_DIR) / "docs" / "api.md"
+FILES = {
+    "handbook.zip": _archive(),
+    "tides.md": b"# Tides\n\nHigh water.\n",
+    "ships.md": b"# Ships\n\nThe master counts them.\n",
+    "new.md": b"# Tides\n\nLow water, too.\n",
+}
+# What a command may meet that is right, and whose rows are not all there: it must be understood.
+UNDERSTOOD = {200, 201, 202, 204, 207, 404, 409}
+
+
+@dataclass
+class Command:
+    """A curl command, read."""
+
+    text: str
+    address: str = ""
+    method: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    data: list[str] = field(default_factory=list)
+    form: list[tuple[str, str]] = field(default_factory=list)
+    in_address: bool = False
+
+    @classmethod
+    def read(cls, words: list[str], text: str) -> Command:
+        command, rest = cls(text), iter(words[1:])
+        for word in rest:
+            match word:
+                case "-H":
+                    name, _, value = next(rest).partition(": ")
+                    command.headers[name] = value
+                case "-X":
+                    command.method = next(rest).lower()
+                case "-d" | "--data-urlencode":
+                    command.data.append(next(rest))
+                case "-F":
+                    name, _, value = next(rest).partition("=")
+                    command.form.append((name, value))
+                case "-G":
+                    command.in_address = True
+                case "-OJ":
+                    pass
+                case _:
+                    command.address = word
+        return command
+
+    def send(self, api: APIClient) -> Any:
+        writes = (self.data and not self.in_address) or self.form
+        send = getattr(api, self.method or ("post" if writes else "get"))
+        headers = {name: value for name, value in self.headers.items() if name != "Content-Type"}
+        if self.form:
+            body: dict[str, Any] = {}
+            for name, value in self.form:
+                body.setdefault(name, []).append(_file(value) if value[0] == "@" else value)
+            return send(self.address, body, format="multipart", headers=headers)
+        if writes:
+            assert self.headers["Content-Type"] == "application/json"
+            kind = "application/json"
+            return send(self.address, self.data[0], content_type=kind, headers=headers)
+        query = dict(pair.split("=", 1) for pair in self.data)
+        query |= dict(parse_qsl(urlsplit(self.address).query))
+        return send(urlsplit(self.address).path, query, headers=headers)
+
+
+def _file(value: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile(value[1:], FILES[value[1:]])
+
+
+def commands(variables: dict[str, str]) -> Iterator[Command]:
+    """The commands of the page's shell blocks, with the variables in place."""
+    for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        text = ""
+        for line in block.replace("\\\n", " ").splitlines():
+            text = f"{text}\n{line}" if text else line
+            for name, value in variables.items():
+                text = text.replace(f"${name}", value)
+            try:
+                words = shlex.split(text, comments=True)
+            except ValueError:  # a quotation goes on in the next line
+                continue
+            if words and words[0] == "curl":
+                yield Command.read(words, text)
+            text = ""
+
+
+@pytest.fixture
+def document(administrator: User) -> Document:
+    Group.objects.create(name="Crew")
+    shelf = make_collection("Handbook", chunk_tokens=32, overlap_tokens=0)
+    sections = (f"# Rule {n}\n\n{'The harbour master decides. ' * 8}\n" for n in range(8))
+    document = make_document(shelf, "\n".join(sections))
+    assert document.chunks.count() > 4
+    Import.objects.create(pk=7, collection=shelf, kind="archive", state="done")
+    active = SearchProfile.objects.get(state="active")
+    assert str(activation.draft_from(active, acting_user=administrator)) == "default v4"
+    return document
+
+
+def test_every_command_is_understood(
+    api: APIClient, administrator: User, document: Document, settings: Any
+) -> None:
+    settings.URL_IMPORT = True
+    User.objects.create_user("ada", password="correct horse")
+    found = api.get("/api/v1/search/", {"q": "harbour master"}).json()
+    _, token = AuthToken.objects.create(user=administrator)
+    variables = {
+        "KB": "/api/v1", "AUTH": f"Authorization: Token {token}", "ID": str(document.public_id),
+        "ANSWER": "00000000-0000-4000-8000-00000000000b", "V1": "/v1", "TOKEN": token,
+        "THREAD": "00000000-0000-4000-8000-00000000000c", "SEARCH": found["search_id"],
+        "JSON": "Content-Type: application/json",
+    }  # fmt: skip
+
+    told, count = [], 0
+    for command in commands(variables):
+        path = urlsplit(command.address).path
+        assert resolve(path).url_name != "missing", command.text
+        with transaction.atomic():
+            answer = command.send(api)
+            if answer.streaming:  # read to its end, it closes its file
+                assert b"".join(answer.streaming_content)
+            transaction.set_rollback(True)
+        count += 1
+        # Nothing was published before, so that there is nothing to roll back to.
+        if answer.status_code not in UNDERSTOOD and b"profile_error" not in answer.content:
+            told.append(f"{answer.status_code} {command.text}: {answer.content[:300]!r}")
+    assert not told, "\n".join(told)
+    assert count > 50

@@ -67,9 +67,9 @@ class TestSigningIn:
 
 
 class TestRights:
-    def test_of_a_user(self, administrator: User, reader: User) -> None:
+    def test_of_a_user(self, desk: Client, reader: User) -> None:
         group = Group.objects.create(name="insiders")
-        client, address = signed_in(administrator), f"/admin/accounts/user/{reader.pk}/change/"
+        client, address = desk, f"/admin/accounts/user/{reader.pk}/change/"
         data = form_data(client.get(address), "user_form")
         client.post(address, {**data, "groups": [group.pk], "is_staff": "on"})
 
@@ -90,9 +90,9 @@ class TestRights:
         assert token not in stored
         assert reader.password not in stored
 
-    def test_a_deleted_group(self, administrator: User) -> None:
+    def test_a_deleted_group(self, desk: Client) -> None:
         group = Group.objects.create(name="insiders")
-        signed_in(administrator).post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+        desk.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
         [event] = noted(Kind.DELETED)
         assert (event.username, event.subject) == ("administrator", "insiders")
 
@@ -104,21 +104,19 @@ class TestRights:
 
 
 class TestExports:
-    def test_of_a_collection_and_of_ones_own_data(self, administrator: User) -> None:
+    def test_of_a_collection_and_of_ones_own_data(self, desk: Client) -> None:
         make_collection("Handbook")
-        client = signed_in(administrator)
-        b"".join(client.get("/api/v1/collections/handbook/export/").streaming_content)  # type: ignore[arg-type]
-        client.get("/me/export/")
+        b"".join(desk.get("/api/v1/collections/handbook/export/").streaming_content)  # type: ignore[arg-type]
+        desk.get("/me/export/")
         assert [event.subject for event in noted(Kind.EXPORTED)] == ["Handbook", "administrator"]
 
 
 class TestTheTrail:
-    def test_superusers_read_and_export_it_with_the_admins_log(self, administrator: User) -> None:
-        client = signed_in(administrator)
-        client.post("/admin/auth/group/add/", {"name": "crew"})
-        page = client.get(EVENTS).content.decode()
+    def test_superusers_read_and_export_it_with_the_admins_log(self, desk: Client) -> None:
+        desk.post("/admin/auth/group/add/", {"name": "crew"})
+        page = desk.get(EVENTS).content.decode()
         assert "Export all as JSON lines" in page
-        response = client.get(f"{EVENTS}export/")
+        response = desk.get(f"{EVENTS}export/")
         text = b"".join(response.streaming_content).decode()  # type: ignore[arg-type]
 
         rows = [json.loads(line) for line in text.splitlines()]
@@ -127,17 +125,15 @@ class TestTheTrail:
         assert ("added", "crew", "administrator") in found
         assert ("exported", "audit trail", "administrator") in found
 
-    def test_nobody_else_does(self) -> None:
+    def test_nobody_else_reads_it_and_nobody_changes_it(self, desk: Client) -> None:
         client = signed_in(staff("looker", "view_event", "delete_event"))
         assert client.get(EVENTS).status_code == 403
         assert client.get(f"{EVENTS}export/").status_code == 403
 
-    def test_nobody_changes_it(self, administrator: User) -> None:
-        client = signed_in(administrator)
         event = Event.objects.create(kind=Kind.SIGNED_IN)
-        assert client.post(f"{EVENTS}add/", {}).status_code == 403
-        assert client.post(f"{EVENTS}{event.pk}/delete/", {"post": "yes"}).status_code == 403
-        client.post(
+        assert desk.post(f"{EVENTS}add/", {}).status_code == 403
+        assert desk.post(f"{EVENTS}{event.pk}/delete/", {"post": "yes"}).status_code == 403
+        desk.post(
             EVENTS, {"action": "delete_selected", "_selected_action": [event.pk], "post": "yes"}
         )
         assert Event.objects.filter(pk=event.pk).exists()

@@ -20,7 +20,7 @@ from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 
 TOWER = "The cooling tower is greased. A cooling tower is quiet, and {more}."
 
@@ -46,7 +46,7 @@ def html_of(client: Client, path: str, **parameters: Any) -> str:
 
 class TestPage:
     def test_lists_the_concepts_of_readable_documents_with_counts(
-        self, client: Client, member: User, library: SimpleNamespace
+        self, client: Client, member: User
     ) -> None:
         html = html_of(client, "/concepts/")
         assert re.search(r'about=cool%20tower">cooling tower <small>2</small>', html)
@@ -56,17 +56,13 @@ class TestPage:
         assert re.search(r'about=cool%20tower">cooling tower <small>3</small>', html)
         assert "zanzibar" in html
 
-    def test_finds_a_concept_by_a_part_of_it(
-        self, client: Client, library: SimpleNamespace
-    ) -> None:
+    def test_finds_a_concept_by_a_part_of_it(self, client: Client) -> None:
         html = html_of(client, "/concepts/", q="COOL")
         assert "cooling tower" in html
         assert "harbour" not in html
         assert "No concept contains “xyz”" in html_of(client, "/concepts/", q="xyz")
 
-    def test_documents_about_one_are_the_readers_own(
-        self, client: Client, member: User, library: SimpleNamespace
-    ) -> None:
+    def test_documents_about_one_are_the_readers_own(self, client: Client, member: User) -> None:
         html = html_of(client, "/concepts/", about="cool tower")
         assert "Documents about “cooling tower”" in html
         assert ">North</a>" in html
@@ -76,9 +72,7 @@ class TestPage:
         client.force_login(member)
         assert ">Secret</a>" in html_of(client, "/concepts/", about="cool tower")
 
-    def test_a_hidden_concept_is_as_missing_as_one_that_is_not_there(
-        self, client: Client, library: SimpleNamespace
-    ) -> None:
+    def test_a_hidden_concept_is_as_missing_as_one_that_is_not_there(self, client: Client) -> None:
         hidden = client.get("/concepts/", {"about": "zanzibar"})
         assert hidden.status_code == client.get("/concepts/", {"about": "nothing"}).status_code
         assert hidden.status_code == 404
@@ -93,10 +87,7 @@ class TestPage:
         assert re.search(r'/concepts/\?about=cool%20tower">cooling tower</a>', html)
 
     def test_pages_take_as_many_queries_for_any_number(
-        self,
-        client: Client,
-        library: SimpleNamespace,
-        django_assert_num_queries: DjangoAssertNumQueries,
+        self, client: Client, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         with django_assert_num_queries(1):  # the count is of its rows
             client.get("/concepts/")
@@ -104,7 +95,7 @@ class TestPage:
             client.get("/concepts/", {"about": "cool tower"})
 
     def test_lists_the_most_frequent_ones_on_few_pages(
-        self, client: Client, library: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert "Only the most frequent ones" not in html_of(client, "/concepts/")
         monkeypatch.setattr("search.pages.documents.CONCEPTS_SHOWN", 1)
@@ -122,16 +113,12 @@ class TestPage:
 
 
 class TestFacet:
-    def test_offers_the_concepts_that_results_share(
-        self, client: Client, library: SimpleNamespace
-    ) -> None:
+    def test_offers_the_concepts_that_results_share(self, client: Client) -> None:
         html = html_of(client, "/", q="tower")
         assert re.search(r"concept=cool\+tower\">cooling tower <small>2<", html)
         assert "zanzibar" not in html
 
-    def test_narrows_to_documents_that_have_it_and_can_be_unset(
-        self, client: Client, library: SimpleNamespace
-    ) -> None:
+    def test_narrows_to_documents_that_have_it_and_can_be_unset(self, client: Client) -> None:
         html = html_of(client, "/", q="tower", concept="cool tower")
         assert set(re.findall(r'class="result-link"[^>]*>([^<]*)<', html)) == {"North", "South"}
         assert 'name="concept" value="cool tower" checked> <span>cooling tower</span>' in html
@@ -139,17 +126,17 @@ class TestFacet:
         html = html_of(client, "/", q="tower", concept="zanzibar")
         assert 'value="zanzibar" checked> <span>zanzibar</span>' in html
 
-    def test_several_must_all_be_there(self, library: SimpleNamespace) -> None:
+    def test_several_must_all_be_there(self) -> None:
         filters = Filters(concepts=("cool tower", "desert"))
         response = pipeline.search("tower", viewer=AnonymousUser(), filters=filters)
         assert [result.title for result in response.results] == ["South"]
 
-    def test_an_unknown_one_finds_nothing(self, client: Client, library: SimpleNamespace) -> None:
+    def test_an_unknown_one_finds_nothing(self, client: Client) -> None:
         assert 'class="result-link"' not in html_of(client, "/", q="tower", concept="zanzibar")
 
 
 class TestApi:
-    def test_lists_them_with_counts(self, client: Client, library: SimpleNamespace) -> None:
+    def test_lists_them_with_counts(self, client: Client) -> None:
         body = client.get("/api/v1/concepts/", {"q": "cooling"}).json()
         (row,) = [each for each in body["results"] if each["key"] == "cool tower"]
         assert row == {
@@ -175,10 +162,9 @@ class TestApi:
             assert (row["documents"], row["occurrences"]) == (2, 4)
             assert "desert" not in {each["key"] for each in rows}
 
-    def test_documents_that_have_one(self, client: Client, library: SimpleNamespace) -> None:
+    def test_documents_and_searches_take_it(self, client: Client) -> None:
         body = client.get("/api/v1/documents/", {"concept": "cool tower"}).json()
         assert {each["title"] for each in body["results"]} == {"North", "South"}
 
-    def test_searches_take_it(self, client: Client, library: SimpleNamespace) -> None:
         body = client.get("/api/v1/search/", {"q": "tower", "concept": "desert"}).json()
         assert [each["document"]["title"] for each in body["results"]] == ["South"]

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
 from django.test import Client
 from lxml import html
-from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
@@ -23,13 +22,9 @@ PROFILE = "keyword-only"
 
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """One document for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         make_document(make_collection("Handbook", language="en"), TEXT, file_name="arms.md")
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def page(client: Client, query: str, *, htmx: bool = False, **parameters: str) -> Any:
@@ -82,32 +77,19 @@ def test_a_corrected_result_opens_with_the_corrected_words(client: Client) -> No
     assert "q=kinematics" in link
 
 
-class TestAPI:
-    def ask(self, api: APIClient, query: str, **parameters: str) -> Any:
-        found = api.get("/api/v1/search/", {"q": query, "profile": PROFILE, **parameters})
-        assert found.status_code == 200
-        return found.json()
-
-    def test_did_you_mean(self, api: APIClient) -> None:
-        answer = self.ask(api, "gripper kynematics")
-        assert answer["did_you_mean"] == "gripper kinematics"
-        assert (answer["corrected_from"], answer["query"]) == ("", "gripper kynematics")
-        assert answer["total"] == 1
-
-    def test_corrected(self, api: APIClient) -> None:
-        answer = self.ask(api, "kynematics")
-        assert (answer["query"], answer["corrected_from"]) == ("kinematics", "kynematics")
-        assert (answer["did_you_mean"], answer["total"]) == ("", 1)
-
-    def test_exact(self, api: APIClient) -> None:
-        answer = self.ask(api, "kynematics", exact="1")
-        assert (answer["query"], answer["corrected_from"]) == ("kynematics", "")
-        assert (answer["did_you_mean"], answer["total"]) == ("kinematics", 0)
-
-    def test_all_known(
-        self, api: APIClient, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        self.ask(api, "kinematics")
-        with django_assert_num_queries(3):
-            answer = self.ask(api, "kinematics")
-        assert (answer["did_you_mean"], answer["corrected_from"], answer["notes"]) == ("", "", [])
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"q": "gripper kynematics"}, ("gripper kynematics", "", "gripper kinematics", 1)),
+        ({"q": "kynematics"}, ("kinematics", "kynematics", "", 1)),
+        ({"q": "kynematics", "exact": "1"}, ("kynematics", "", "kinematics", 0)),
+        ({"q": "kinematics"}, ("kinematics", "", "", 1)),
+    ],
+    ids=["did you mean", "corrected", "exact", "all known"],
+)
+def test_the_api_says_what_was_corrected(
+    api: APIClient, asked: dict[str, str], expected: tuple[object, ...]
+) -> None:
+    answer = api.get("/api/v1/search/", {"profile": PROFILE, **asked}).json()
+    names = ("query", "corrected_from", "did_you_mean", "total")
+    assert tuple(answer[name] for name in names) == expected

@@ -13,10 +13,10 @@ from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.test import APIClient
 
-from common.accounts.models import User
 from search.api.results import FoldedSerializer
 from search.pipeline import search
 from tests.support.repeating_library import lasting_repeats
+from tests.support.shown_results import results, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -39,14 +39,6 @@ def ask(client: Client, **parameters: Any) -> str:
     response = client.get("/", {"q": QUESTION, **parameters})
     assert response.status_code == 200
     return response.content.decode()
-
-
-def results(html: str) -> list[str]:
-    return html.split('<li class="result">')[1:]
-
-
-def text_of(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
 # --- the page ----------------------------------------------------------------------------------
@@ -111,24 +103,6 @@ def test_where_nothing_is_folded_nothing_is_said_of_it(client: Client) -> None:
     assert "All 2 passages" not in alone
 
 
-def test_a_hidden_edition_shows_nowhere(
-    client: Client, repeats: SimpleNamespace, reader: User, member: User
-) -> None:
-    asked = {"document": str(repeats.hidden.public_id)}
-    for viewer in (None, reader):
-        if viewer is not None:
-            client.force_login(viewer)
-        assert "anzibar" not in ask(client) + ask(client, group="false")
-        nothing = ask(client, **asked)
-        missing = ask(client, document="00000000-0000-4000-8000-000000000000")
-        assert results(nothing) == []
-        assert text_of(nothing) == text_of(missing)
-
-    client.force_login(member)
-    assert "Zanzibar handover" in ask(client)
-    assert len(results(ask(client, **asked))) == 1
-
-
 # --- the API -----------------------------------------------------------------------------------
 
 
@@ -172,15 +146,15 @@ def test_folded_passages_are_what_their_fields_say(rf: RequestFactory) -> None:
         assert written["document"]["url"] == url
 
 
-def test_the_api_gives_every_passage(api: APIClient) -> None:
+def test_the_api_gives_every_passage_and_looks_into_documents(
+    api: APIClient, repeats: SimpleNamespace
+) -> None:
     body = api.get(SEARCH, {"q": QUESTION, "group": "false"}).json()
 
     assert (body["grouped"], body["total"]) == (False, 9)
     assert [result["rank"] for result in body["results"]] == list(range(1, 10))
     assert all((result["folded"], result["folded_count"]) == ([], 0) for result in body["results"])
 
-
-def test_the_api_looks_into_documents(api: APIClient, repeats: SimpleNamespace) -> None:
     ids = [str(repeats.manual.public_id), str(repeats.hidden.public_id)]
     body = api.get(SEARCH, {"q": QUESTION, "document": ids, "group": "0"}).json()
 

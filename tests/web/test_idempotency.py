@@ -8,7 +8,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from rest_framework.test import APIClient
@@ -17,29 +17,17 @@ from common.accounts.models import User
 from ingestion import idempotency, services, tasks
 from ingestion.errors import NotStored, StateConflict
 from ingestion.models import Collection, Document, IdempotencyKey, Import, Visibility
-from tests.support.factories import make_collection, make_document
+from tests.support.admin_client import staff
+from tests.support.factories import make_document
 
 DOCUMENTS = "/api/v1/documents/"
 IMPORTS = "/api/v1/imports/"
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelf")]
 
 
 def editor(name: str, *codenames: str) -> User:
-    user = User.objects.create_user(name, password="pw")
     wanted = codenames or ("add_document", "change_document", "delete_document")
-    user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
-    return user
-
-
-@pytest.fixture
-def edit(api: APIClient) -> APIClient:
-    api.force_authenticate(editor("editor"))
-    return api
-
-
-@pytest.fixture
-def shelf(db: None) -> Collection:
-    return make_collection("Shelf")
+    return staff(name, *wanted, is_staff=False)
 
 
 def file(name: str = "tides.md", content: bytes = b"# Tides\n\nHigh water.\n") -> Any:
@@ -53,7 +41,7 @@ def send(api: APIClient, address: str = DOCUMENTS, key: str | None = None, **fie
 
 
 class TestIdempotencyKeys:
-    def test_a_repetition_gets_the_first_receipt(self, edit: APIClient, shelf: Collection) -> None:
+    def test_a_repetition_gets_the_first_receipt(self, edit: APIClient) -> None:
         first = send(edit, key="a-1", file=file(), title="Tides")
         again = send(edit, key="a-1", file=file(), title="Tides")
 
@@ -100,7 +88,7 @@ class TestIdempotencyKeys:
         ids=["bytes", "name", "title"],
     )
     def test_another_request_with_it_is_refused(
-        self, edit: APIClient, shelf: Collection, change: dict[str, Any]
+        self, edit: APIClient, change: dict[str, Any]
     ) -> None:
         send(edit, key="a-1", file=file(), title="Tides")
 
@@ -109,7 +97,7 @@ class TestIdempotencyKeys:
         assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
         assert Document.objects.count() == 1
 
-    def test_a_key_is_its_users_own(self, edit: APIClient, shelf: Collection) -> None:
+    def test_a_key_is_its_users_own(self, edit: APIClient) -> None:
         send(edit, key="a-1", file=file())
         edit.force_authenticate(editor("second"))
 
@@ -119,7 +107,7 @@ class TestIdempotencyKeys:
         assert Document.objects.count() == 2
 
     def test_what_was_refused_may_be_tried_again(
-        self, edit: APIClient, shelf: Collection, monkeypatch: pytest.MonkeyPatch
+        self, edit: APIClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(*args: Any, **kwargs: Any) -> Any:
             raise NotStored("The disk is full.")
@@ -133,7 +121,7 @@ class TestIdempotencyKeys:
         assert IdempotencyKey.objects.count() == 1
 
     def test_while_it_is_processed_a_repetition_conflicts(
-        self, edit: APIClient, shelf: Collection, monkeypatch: pytest.MonkeyPatch
+        self, edit: APIClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         receive = services.receive
         inner = []
@@ -150,9 +138,10 @@ class TestIdempotencyKeys:
         assert Document.objects.count() == 1
 
     def test_who_may_no_longer_upload_gets_no_receipt(self, api: APIClient) -> None:
-        closed = make_collection("Shelf", visibility=Visibility.GROUPS, groups=["insiders"])
+        Collection.objects.update(visibility=Visibility.GROUPS)
         user = editor("editor")
-        user.groups.set(closed.groups.all())
+        user.groups.add(Group.objects.create(name="insiders"))
+        Collection.objects.get().groups.set(user.groups.all())
         api.force_authenticate(user)
         assert send(api, key="a-1", file=file()).status_code == 202
 
@@ -163,17 +152,13 @@ class TestIdempotencyKeys:
         assert send(api, key="a-1", file=file()).status_code == 403
 
     @pytest.mark.parametrize("key", ["", "x" * 201, "kéy"], ids=["empty", "long", "accent"])
-    def test_a_key_that_is_none_is_refused(
-        self, edit: APIClient, shelf: Collection, key: str
-    ) -> None:
+    def test_a_key_that_is_none_is_refused(self, edit: APIClient, key: str) -> None:
         refused = send(edit, key=key, file=file())
 
         assert (refused.status_code, list(refused.json()["details"])) == (400, ["Idempotency-Key"])
         assert not Document.objects.exists()
 
-    def test_after_a_day_it_is_free_again_and_swept(
-        self, edit: APIClient, shelf: Collection
-    ) -> None:
+    def test_after_a_day_it_is_free_again_and_swept(self, edit: APIClient) -> None:
         send(edit, key="a-1", file=file())
         send(edit, key="a-2", file=file("b.md", b"# B\n\nTwo.\n"))
         old = IdempotencyKey.objects.get(key="a-2").created - timedelta(hours=24, minutes=1)

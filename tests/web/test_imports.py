@@ -10,31 +10,19 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.intake.importing import runner
 from ingestion.intake.watched_scan import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
-from tests.support.admin_client import said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 IMPORTS = "/api/v1/imports/"
-
-
-@pytest.fixture
-def shelf(db: None) -> Collection:
-    return make_collection("Shelf")
-
-
-@pytest.fixture
-def edit(api: APIClient) -> APIClient:
-    user = User.objects.create_user("editor", password="pw-editor")
-    user.user_permissions.set(Permission.objects.filter(codename="add_document"))
-    api.force_authenticate(user)
-    return api
 
 
 def packed(count: int = 3, damage: bytes = b"") -> SimpleUploadedFile:
@@ -133,43 +121,41 @@ def test_who_may_not_upload_may_not_import(api: APIClient, reader: User, shelf: 
 # --- the admin -----------------------------------------------------------------------------------
 
 
-def test_the_admin_starts_shows_and_stops_an_import(administrator: User, shelf: Collection) -> None:
-    client = signed_in(administrator)
-    answer = client.post(
+def test_the_admin_starts_shows_and_stops_an_import(desk: Client, shelf: Collection) -> None:
+    answer = desk.post(
         "/admin/ingestion/import/add/", {"collection": shelf.pk, "file": packed(), "language": ""}
     )
     of = Import.objects.get()
     page = f"/admin/ingestion/import/{of.pk}/change/"
     assert answer["Location"] == page
-    assert "Stop" in client.get(page).content.decode()
+    assert "Stop" in desk.get(page).content.decode()
     part = f"/admin/ingestion/import/{of.pk}/status/"
-    assert f'data-live="{part}"' in client.get(page).content.decode()
-    assert "/stop/" in client.get(part).content.decode()
-    client.post(f"/admin/ingestion/import/{of.pk}/stop/")
-    ended = client.get(part).content.decode()
+    assert f'data-live="{part}"' in desk.get(page).content.decode()
+    assert "/stop/" in desk.get(part).content.decode()
+    desk.post(f"/admin/ingestion/import/{of.pk}/stop/")
+    ended = desk.get(part).content.decode()
     assert "<html" not in ended
     assert ("/stop/" in ended, "/resume/" in ended, "data-live" in ended) == (False, True, False)
-    client.post(f"/admin/ingestion/import/{of.pk}/resume/")
+    desk.post(f"/admin/ingestion/import/{of.pk}/resume/")
     runner.run(of.pk)
-    shown = client.get(page).content.decode()
+    shown = desk.get(page).content.decode()
     assert "3 added, 1 failed" in shown
     assert "not-what-it-says.pdf" in shown
-    rows = client.get(f"/admin/ingestion/import/progress/?id={of.pk}").json()["rows"]
+    rows = desk.get(f"/admin/ingestion/import/progress/?id={of.pk}").json()["rows"]
     assert "3 added, 1 failed" in rows[0]["cells"]["counts"]
-    assert "Done" in client.get("/admin/ingestion/import/").content.decode()
-    assert "1 item was queued again" in said(client.post(f"/admin/ingestion/import/{of.pk}/retry/"))
+    assert "Done" in desk.get("/admin/ingestion/import/").content.decode()
+    assert "1 item was queued again" in said(desk.post(f"/admin/ingestion/import/{of.pk}/retry/"))
     of.refresh_from_db()
-    client.post(f"/admin/ingestion/import/{of.pk}/delete/", {"post": "yes"})
+    desk.post(f"/admin/ingestion/import/{of.pk}/delete/", {"post": "yes"})
     assert not Import.objects.exists()
     assert not ImportItem.objects.exists()
     assert shelf.documents.count() == 3
 
 
-def test_the_admin_says_why_an_import_cannot_start(administrator: User, shelf: Collection) -> None:
-    client = signed_in(administrator)
+def test_the_admin_says_why_an_import_cannot_start(desk: Client, shelf: Collection) -> None:
     broken = SimpleUploadedFile("a.zip", b"no archive")
     for fields, message in (({}, "Choose a file"), ({"file": broken}, "not a ZIP archive")):
-        answer = client.post(
+        answer = desk.post(
             "/admin/ingestion/import/add/", {"collection": shelf.pk, "language": "", **fields}
         )
         assert message in answer.content.decode()
@@ -177,13 +163,12 @@ def test_the_admin_says_why_an_import_cannot_start(administrator: User, shelf: C
 
 
 def test_list_of_imports_takes_as_many_queries_for_many(
-    administrator: User, shelf: Collection, django_assert_max_num_queries: Any
+    desk: Client, shelf: Collection, django_assert_max_num_queries: Any
 ) -> None:
-    client = signed_in(administrator)
     for number in range(8):
         Import.objects.create(collection=shelf, kind="archive", origin=f"{number}.zip")
     with django_assert_max_num_queries(10):
-        client.get("/admin/ingestion/import/")
+        desk.get("/admin/ingestion/import/")
 
 
 @pytest.fixture
@@ -198,9 +183,7 @@ def folder(shelf: Collection, tmp_path: Path) -> WatchedFolder:
     return made
 
 
-def test_a_large_deletion_is_confirmed_in_the_admin(
-    administrator: User, folder: WatchedFolder
-) -> None:
+def test_a_large_deletion_is_confirmed_in_the_admin(desk: Client, folder: WatchedFolder) -> None:
     for name in ("a", "b"):
         Path(folder.path, f"{name}.md").unlink()
     scan(folder.pk)
@@ -210,32 +193,28 @@ def test_a_large_deletion_is_confirmed_in_the_admin(
     assert "delete_sweep" not in signed_in(helper).get(page).content.decode()
     assert signed_in(helper).post(confirm).status_code == 403
 
-    client = signed_in(administrator)
-    shown = client.get(page).content.decode()
+    shown = desk.get(page).content.decode()
     assert "2 of 3 files are missing" in shown
     assert "delete 2 documents" in shown
     part = f"/admin/ingestion/watchedfolder/{folder.pk}/status/"
     assert f'data-live="{part}"' in shown
-    assert "delete 2 documents" in client.get(part).content.decode()
+    assert "delete 2 documents" in desk.get(part).content.decode()
     assert "delete_sweep" not in signed_in(helper).get(part).content.decode()
     assert signed_in(staff("other")).get(part).status_code in (403, 404)
-    client.post(confirm)
+    desk.post(confirm)
     scan(folder.pk)
     assert folder.collection.documents.kept().count() == 1
 
 
 def test_the_admin_watches_only_folders_that_may_be(
-    administrator: User, shelf: Collection, tmp_path: Path, settings: Any
+    desk: Client, shelf: Collection, tmp_path: Path, settings: Any
 ) -> None:
     helper = staff("helper", "add_watchedfolder", "view_watchedfolder")
     fields = {"collection": shelf.pk, "path": str(tmp_path), "poll_seconds": 60, "deletion": "bin"}
     add = "/admin/ingestion/watchedfolder/add/"
     assert "WATCH_ROOTS" in signed_in(helper).post(add, fields).content.decode()
     assert (
-        "no folder"
-        in signed_in(administrator)
-        .post(add, {**fields, "path": str(tmp_path / "none")})
-        .content.decode()
+        "no folder" in desk.post(add, {**fields, "path": str(tmp_path / "none")}).content.decode()
     )
     settings.WATCH_ROOTS = [tmp_path]
     signed_in(helper).post(add, fields)
@@ -256,7 +235,7 @@ def test_watched_folders_over_http(api: APIClient, reader: User, folder: Watched
 
 
 def test_an_export_is_for_those_who_may_change_what_they_see(
-    api: APIClient, member: User, administrator: User
+    api: APIClient, member: User, administrator: User, desk: Client
 ) -> None:
     inner = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
     upload(inner, "# Note\n\nText.")
@@ -272,5 +251,140 @@ def test_an_export_is_for_those_who_may_change_what_they_see(
         assert archive.testzip() is None
         assert "documents.jsonl" in archive.namelist()
     chosen = {"action": "export_selected", "_selected_action": [inner.pk]}
-    answer = signed_in(administrator).post("/admin/ingestion/collection/", chosen)
+    answer = desk.post("/admin/ingestion/collection/", chosen)
     assert answer["Content-Disposition"].startswith('attachment; filename="inner-')
+
+
+# --- Import from the web for administrators and programs -----------------------------------------
+
+PAGE = "/admin/ingestion/document/from-web/"
+
+
+@pytest.fixture
+def switched_on(settings: Any) -> None:
+    settings.URL_IMPORT = True
+
+
+def send(client: Client, collection: Collection, **data: Any) -> Any:
+    given = {"address": "https://example.org/", "kind": "url", "collection": collection.pk, **data}
+    return client.post(PAGE, given)
+
+
+@pytest.mark.usefixtures("switched_on")
+def test_a_site_is_queued_as_asked(handbook: Collection, administrator: User, desk: Client) -> None:
+    data = form_data(desk.get(PAGE), "from-web")
+    assert data["max_pages"] == "100"
+    response = desk.post(
+        PAGE,
+        {**data, "address": " https://example.org/docs ", "kind": "site", "depth": 2}
+        | {"collection": handbook.pk, "language": "de"},
+    )
+    assert response.status_code == 302
+    assert "https://example.org/docs into Handbook is queued" in said(response)
+    made = Import.objects.get()
+    assert (made.kind, made.origin, made.language) == ("site", "https://example.org/docs", "de")
+    assert made.options == {"depth": 2, "max_pages": 100}
+    assert made.added_by == administrator
+    assert response["Location"] == made.get_absolute_url()
+    assert "https://example.org/docs" in desk.get(response["Location"]).content.decode()
+
+
+@pytest.mark.usefixtures("switched_on")
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"address": "http://127.0.0.1/"}, "internal address"),
+        ({"address": "http://169.254.169.254/latest/"}, "internal address"),
+        ({"address": "javascript:alert(1)"}, "begins with https://"),
+        ({"address": ""}, "This field is required"),
+        ({"kind": "site", "max_pages": 5_000}, "less than or equal to 1000"),
+        ({"kind": "archive"}, "Select a valid choice"),
+    ],
+)
+def test_what_is_refused_is_said_at_its_field(
+    handbook: Collection, desk: Client, data: dict[str, Any], message: str
+) -> None:
+    response = send(desk, handbook, **data)
+    assert response.status_code == 200
+    assert message in response.content.decode()
+    assert not Import.objects.exists()
+
+
+def test_switched_off(handbook: Collection, desk: Client) -> None:
+    assert "URL_IMPORT=1" in desk.get(PAGE).content.decode()
+    assert send(desk, handbook).status_code == 200
+    assert not Import.objects.exists()
+
+
+@pytest.mark.usefixtures("switched_on")
+def test_who_may(handbook: Collection, administrator: User) -> None:
+    hidden = make_collection("Board", visibility=Visibility.GROUPS, groups=["board"])
+    reading = signed_in(staff("reading", "view_document"))
+    assert reading.get(PAGE).status_code == 403
+    assert send(reading, handbook).status_code == 403
+    adding = signed_in(staff("adding", "view_document", "add_document"))
+    assert "Board" not in adding.get(PAGE).content.decode()
+    assert "Select a valid choice" in send(adding, hidden).content.decode()
+    assert send(adding, handbook).status_code == 302
+    assert Client().get(PAGE).status_code == 302
+
+
+@pytest.mark.usefixtures("switched_on")
+def test_the_page_takes_so_many_queries(
+    handbook: Collection, desk: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(5):
+        make_collection(f"Shelf {number}")
+    desk.get(PAGE)
+    with django_assert_num_queries(4):
+        desk.get(PAGE)
+
+
+# --- the API -----------------------------------------------------------------------------------
+
+API = "/api/v1/imports/"
+
+
+def ask(api: APIClient, user: User, **data: Any) -> Any:
+    api.force_authenticate(user)
+    given = {"kind": "url", "origin": "https://example.org/", "collection": "handbook", **data}
+    return api.post(API, given, format="json")
+
+
+@pytest.mark.usefixtures("switched_on")
+@pytest.mark.parametrize("kind", ["url", "site", "sitemap"])
+def test_by_the_api(api: APIClient, handbook: Collection, administrator: User, kind: str) -> None:
+    answer = ask(api, administrator, kind=kind, depth=2, max_pages=7)
+    assert answer.status_code == 202
+    made = Import.objects.get()
+    assert (made.kind, made.options["depth"], made.options["max_pages"]) == (kind, 2, 7)
+
+
+@pytest.mark.usefixtures("switched_on")
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ({"origin": "http://127.0.0.1/"}, "address_refused"),
+        ({"origin": "http://[::ffff:10.0.0.1]/"}, "address_refused"),
+        ({"origin": "ftp://example.org/"}, "address_refused"),
+        ({"max_pages": 99_999}, "import_refused"),
+        ({"depth": 99}, "import_refused"),
+        ({"collection": "board"}, "invalid"),
+    ],
+)
+def test_what_the_api_refuses(
+    api: APIClient, handbook: Collection, data: dict[str, Any], code: str
+) -> None:
+    make_collection("Board", visibility=Visibility.GROUPS, groups=["board"])
+    answer = ask(api, staff("adding", "add_document"), **data)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert not Import.objects.exists()
+
+
+def test_the_api_when_switched_off(
+    api: APIClient, handbook: Collection, administrator: User, reader: User
+) -> None:
+    answer = ask(api, administrator)
+    assert (answer.status_code, answer.json()["code"]) == (400, "import_refused")
+    assert "URL_IMPORT=1" in answer.json()["message"]
+    assert ask(api, reader).status_code == 403

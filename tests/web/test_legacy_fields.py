@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from pytest import approx
 from rest_framework.serializers import Serializer
 from rest_framework.test import APIClient
 
-from common.accounts.models import User
 from ingestion.models import Document
 from search.api.responses import ResultSerializer, SearchResponseSerializer
 from search.api.results import wants_legacy
 from search.models import Pin, SearchProfile
 from search.pipeline import search
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 SEARCH = "/api/v1/search/"
@@ -30,15 +29,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "boo
 
 @pytest.fixture(scope="module")
 def books(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The documents for all tests of this file, in a transaction around theirs."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with lasting(django_db_blocker):
         shelf = make_collection("Books")
         make_document(shelf, "# Distributed Systems\n\nNodes agree on a log.", file_name="one.md")
         make_document(shelf, "# Heat\n\nNodes of a rod, systems of equations.", file_name="two.md")
         yield
-        transaction.set_rollback(True)
-    with django_db_blocker.unblock():
-        connections.close_all()
 
 
 def results(api: APIClient, **parameters: Any) -> list[dict[str, Any]]:
@@ -102,58 +97,45 @@ class TestLegacyFields:
             )
         assert first["_distance"] < 0  # S2-15: above 1 the distance is negative
 
-    @pytest.mark.parametrize("parameters", [{}, {"profile": "textbook"}], ids=["default", "other"])
-    def test_are_not_there_unasked(self, api: APIClient, parameters: dict[str, str]) -> None:
-        assert all(not FIELDS & set(result) for result in results(api, **parameters))
-
-    def test_a_signal_that_did_not_run_counts_nothing(self, api: APIClient) -> None:
+    def test_a_signal_that_did_not_run_counts_nothing_and_there_is_no_other_legacy(
+        self, api: APIClient
+    ) -> None:
         for result in results(api, legacy="concept-rag", profile="keyword-only"):
             assert result["_vector_score"] == 0
 
-    def test_there_is_no_other_legacy(self, api: APIClient) -> None:
         response = api.get(SEARCH, {"q": "systems", "legacy": "mind"})
         assert response.status_code == 400
         assert "legacy" in response.json()["details"]
 
-    def test_only_the_seeds_own_profiles_bring_them(self) -> None:
         assert wants_legacy("", "concept-rag:titles")
         assert not wants_legacy("", "concept-ragged")
 
-    def test_the_schema_names_them(self, api: APIClient) -> None:
+    def test_are_in_the_schema_and_not_there_unasked(self, api: APIClient) -> None:
         schema = api.get("/api/schema/", {"format": "json"}).json()["components"]["schemas"]
         assert set(schema["Result"]["properties"]) >= FIELDS
         assert not FIELDS & set(schema["Result"]["required"])
+        for parameters in ({}, {"profile": "textbook"}):
+            assert all(not FIELDS & set(result) for result in results(api, **parameters))
 
 
-class TestNames:
-    @pytest.mark.parametrize("name", NAMES)
-    def test_in_the_api(self, api: APIClient, name: str) -> None:
-        row = SearchProfile.objects.get(name=name)
-        for key in (name, f"{name}@{row.version}"):
-            body = api.get(SEARCH, {"q": "systems", "profile": key}).json()
-            assert body["profile"] == {"name": name, "version": row.version}
-            shown = api.get(f"/api/v1/profiles/{key}/").json()
-            assert (shown["name"], shown["version"]) == (name, row.version)
-        assert reverse("api:profile-detail", args=(name,)) == f"/api/v1/profiles/{name}/"
-
-    def test_a_name_that_is_none_leads_nowhere(self, api: APIClient) -> None:
-        assert api.get("/api/v1/profiles/textbook:61/39/").status_code == 404
-        assert api.get(SEARCH, {"q": "systems", "profile": "textbook:61/39"}).status_code == 400
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_on_the_search_page(self, client: Client, name: str) -> None:
-        page = client.get("/", {"q": "systems", "profile": name})
-        assert page.status_code == 200
-        html = page.content.decode()
-        assert f'name="profile" value="{name}"' in html
-        assert "Distributed Systems" in html
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_in_the_admin(self, client: Client, administrator: User, name: str) -> None:
-        client.force_login(administrator)
-        row = SearchProfile.objects.get(name=name)
-        listed = client.get(reverse("admin:search_searchprofile_changelist"), {"q": name})
-        assert name in listed.content.decode()
-        opened = client.get(reverse("admin:search_searchprofile_change", args=(row.pk,)))
-        assert opened.status_code == 200
-        assert name in opened.content.decode()
+@pytest.mark.parametrize("name", NAMES)
+def test_names_with_a_colon_and_a_slash_lead_everywhere(
+    api: APIClient, client: Client, desk: Client, name: str
+) -> None:
+    row = SearchProfile.objects.get(name=name)
+    for key in (name, f"{name}@{row.version}"):
+        body = api.get(SEARCH, {"q": "systems", "profile": key}).json()
+        assert body["profile"] == {"name": name, "version": row.version}
+        shown = api.get(f"/api/v1/profiles/{key}/").json()
+        assert (shown["name"], shown["version"]) == (name, row.version)
+    assert reverse("api:profile-detail", args=(name,)) == f"/api/v1/profiles/{name}/"
+    html = client.get("/", {"q": "systems", "profile": name}).content.decode()
+    assert f'name="profile" value="{name}"' in html
+    assert "Distributed Systems" in html
+    listed = desk.get(reverse("admin:search_searchprofile_changelist"), {"q": name})
+    assert name in listed.content.decode()
+    opened = desk.get(reverse("admin:search_searchprofile_change", args=(row.pk,)))
+    assert name in opened.content.decode()
+    wrong = name + "1/39"
+    assert api.get(f"/api/v1/profiles/{wrong}/").status_code == 404
+    assert api.get(SEARCH, {"q": "systems", "profile": wrong}).status_code == 400

@@ -91,37 +91,32 @@ def test_what_is_noted_within_a_request_ends_with_it() -> None:
     assert ids.current() == {}
 
 
-@pytest.mark.parametrize("form", ["line", "json"])
-def test_the_configuration_of_each_form_works(form: str) -> None:
-    config = logs.logging_of(form, "INFO")
-    assert config["handlers"]["console"]["formatter"] == form
-    assert logs.logging_of("yaml", "INFO")["handlers"]["console"]["formatter"] == "line"
-
-
 class TestRequestId:
-    def test_is_new_for_each_request(self, client: Client, db: None) -> None:
+    def test_is_new_for_each_request_and_on_an_error_page(self, client: Client, db: None) -> None:
         one, other = (client.get("/login/")["X-Request-ID"] for _ in range(2))
         assert len(one) == len(other) == 32
         assert one != other
 
-    def test_of_a_stranger_is_replaced(self, client: Client, db: None) -> None:
-        stated = "0123456789abcdef"
-        response = client.get("/login/", headers={"X-Request-ID": stated})
-        assert response["X-Request-ID"] != stated
+        assert client.get("/nowhere/")["X-Request-ID"]
 
-    def test_of_a_trusted_proxy_is_kept(self, client: Client, db: None, settings: Any) -> None:
-        settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-        stated = "0123456789abcdef"
-        response = client.get("/login/", headers={"X-Request-ID": stated})
-        assert response["X-Request-ID"] == stated
-
-    @pytest.mark.parametrize("stated", ["short", "a" * 65, "with a space", 'quo"te-quote'])
-    def test_that_is_none_is_replaced(
-        self, client: Client, db: None, settings: Any, stated: str
+    @pytest.mark.parametrize(
+        ("stated", "is_trusted", "is_kept"),
+        [
+            ("0123456789abcdef", True, True),
+            ("0123456789abcdef", False, False),
+            ("short", True, False),
+            ("a" * 65, True, False),
+            ("with a space", True, False),
+            ('quo"te-quote', True, False),
+        ],
+    )
+    def test_of_a_trusted_proxy_alone_is_kept(
+        self, client: Client, db: None, settings: Any, stated: str, is_trusted: bool, is_kept: bool
     ) -> None:
-        settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+        if is_trusted:
+            settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
         response = client.get("/login/", headers={"X-Request-ID": stated})
-        assert response["X-Request-ID"] != stated
+        assert (response["X-Request-ID"] == stated) is is_kept
 
     @pytest.mark.parametrize("path", ["/mcp", "/answers/stream/"])
     def test_agents_and_streams_work_under_one(self, path: str) -> None:
@@ -140,9 +135,6 @@ class TestRequestId:
         asyncio.run(site(scope(path), None, send))  # type: ignore[arg-type]
         assert dict(sent[0]["headers"])[b"x-request-id"].decode() == seen[0]
         assert ids.current() == {}
-
-    def test_an_error_page_has_one(self, client: Client, db: None) -> None:
-        assert client.get("/nowhere/")["X-Request-ID"]
 
     def test_a_failing_request_is_logged_with_it(
         self, client: Client, db: None, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
@@ -291,6 +283,7 @@ def test_a_failed_task_is_logged_without_its_error_s_words() -> None:
 
 
 def test_an_unknown_form_is_reported(settings: Any) -> None:
+    assert logs.logging_of("yaml", "INFO")["handlers"]["console"]["formatter"] == "line"
     settings.LOG_FORMAT = "yaml"
     with pytest.raises(Exception, match="LOG_FORMAT is “yaml”"):
         call_command("check")

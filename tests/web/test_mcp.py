@@ -162,12 +162,6 @@ def test_outsiders_find_no_trace_of_a_hidden_document(
         assert ours.replace(str(hidden.public_id), MISSING) == theirs
 
 
-def test_insiders_read_it(hidden: Document, member: User) -> None:
-    assert "doubloons" in call("fetch", member, id=str(hidden.public_id))["text"]
-    (result,) = call("search", member, query="treasure of the pirates")["results"]
-    assert result["id"].startswith(str(hidden.public_id))
-
-
 # --- over HTTP -----------------------------------------------------------------------------------
 
 

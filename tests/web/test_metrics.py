@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+import yaml
+from django.db import OperationalError
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from prometheus_client import generate_latest
+from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
@@ -28,8 +31,10 @@ from kbsite.serving.dispatch import Site
 from search import pipeline
 from search.pipeline import Purpose
 from tests.faults.asgi import response, scope
+from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.probes import stop
+from tests.support.programs import needs
 
 TOKEN = "scrape-me"
 
@@ -84,21 +89,13 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
 
 
 @pytest.mark.django_db
-def test_the_gauges_take_three_statements() -> None:
+def test_the_gauges_take_three_statements_and_soon_after_another_scrape_none() -> None:
     list(endpoints.SiteGauges(seconds=0).collect())  # migrations, once
-    with CaptureQueriesContext(connection) as statements:
-        list(endpoints.SiteGauges(seconds=0).collect())
-    assert len(statements) <= 3
-
-
-@pytest.mark.django_db
-def test_a_scrape_soon_after_another_asks_nothing(
-    django_assert_num_queries: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert statements(lambda: list(endpoints.SiteGauges(seconds=0).collect())) <= 3
     kept = endpoints.SiteGauges(seconds=60)
     first = list(kept.collect())
-    with django_assert_num_queries(0):
-        assert list(kept.collect()) == first
+    assert statements(lambda: list(kept.collect())) == 0
+    assert list(kept.collect()) == first
 
 
 @pytest.mark.django_db
@@ -334,3 +331,106 @@ def test_the_age_of_the_last_good_backup(settings: Any, tmp_path: Path) -> None:
     Snapshot(made, "database.dump", "", {}, [], [], []).write(tmp_path)
     (seconds,) = age()
     assert seconds == pytest.approx(7200, abs=60)
+
+
+# --- The dashboard and the alert rules ask for metrics that exist, by labels that those have -----
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "deploy/monitoring"
+DASHBOARD = json.loads((FOLDER / "grafana-dashboard.json").read_text())
+RULES = [
+    rule
+    for group in yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+]
+# Of Prometheus itself.
+OTHERS = {"up": {"job", "instance"}}
+# Labels that Prometheus adds to everything that it scrapes: ours would be renamed.
+
+
+def exported() -> dict[str, set[str]]:
+    """The labels of each series by its name, counted ones and those asked at a scrape."""
+    found = dict(OTHERS)
+    for each in vars(metrics).values():
+        match each:
+            case Counter():
+                found[f"{each._name}_total"] = set(each._labelnames)
+            case Gauge():
+                found[each._name] = set(each._labelnames)
+            case Histogram():
+                labels = set(each._labelnames)
+                found[f"{each._name}_bucket"] = labels | {"le"}
+                found |= {f"{each._name}_{part}": labels for part in ("sum", "count")}
+    for family in endpoints.SiteGauges(seconds=0).collect():
+        found[family.name] = set(family._labelnames)  # type: ignore[attr-defined]
+    return found
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    """Each expression with the name of its alert or panel."""
+    for rule in RULES:
+        yield rule["alert"], rule["expr"]
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", ()):
+            yield panel["title"], target["expr"]
+
+
+def labels_in(expression: str) -> Iterator[tuple[str, set[str]]]:
+    """Each series that the expression asks for, with the labels of its selector."""
+    for name, _, selector in re.findall(
+        r"\b(steelyard_\w+|up)\b(\{([^}]*)\})?", re.sub(r"\$\w+", "", expression)
+    ):
+        yield name, set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector))
+
+
+@pytest.mark.django_db
+def test_every_series_that_is_asked_for_exists_with_its_labels() -> None:
+    known = exported()
+    for where, expression in expressions():
+        asked = list(labels_in(expression))
+        assert asked, f"{where} asks for nothing of ours"
+        available: set[str] = set()
+        for name, labels in asked:
+            assert name in known, f"{where} asks for {name}"
+            assert labels <= known[name], f"{where} selects {labels - known[name]} of {name}"
+            available |= known[name]
+        grouped = {
+            label.strip()
+            for group in re.findall(r"\bby \(([^)]*)\)", expression)
+            for label in group.split(",")
+        }
+        assert grouped <= available, f"{where} groups by {grouped - available}"
+
+
+@pytest.mark.django_db
+def test_the_page_lists_every_metric_with_its_labels() -> None:
+    page = (ROOT / "docs/monitoring.md").read_text()
+    listed = {
+        name: set(re.findall(r"`(\w+)`", labels))
+        for names, labels in re.findall(r"^\| (`steelyard_.*?) \|(.*?)\|", page, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    histograms = re.compile(r"_(bucket|sum|count)$")
+    ours = {
+        histograms.sub("", name): labels - {"le"}
+        for name, labels in exported().items()
+        if name not in OTHERS
+    }
+    assert listed == ours
+
+
+@needs("promtool")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "alerts.yaml"),
+        ("test", "rules", "tests.yaml"),
+        ("check", "config", "--syntax-only", "prometheus.yaml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_promtool_accepts(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        ["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.template import loader
 from django.test import Client, RequestFactory
 from django.views import defaults
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from common.accounts.models import User
+from ingestion.documents.progress import note_under_way, under_way
+from ingestion.models import DocumentVersion, State, Visibility
+from kbsite.serving import refusals
+from tests.support.factories import make_collection, make_document, upload
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 
-def test_a_visitor_can_sign_in_and_comes_back(client: Client, reader: User) -> None:
+def test_a_visitor_can_sign_in_and_comes_back_to_no_other_site(
+    client: Client, reader: User
+) -> None:
     page = client.get("/", {"q": "a b"}).content.decode()
     assert 'href="/login/?next=%2F%3Fq%3Da%2Bb"' in page
     assert "/admin/" not in page
@@ -30,6 +40,9 @@ def test_a_visitor_can_sign_in_and_comes_back(client: Client, reader: User) -> N
     assert client.post("/logout/").headers["Location"] == "/"
     assert "Sign in" in client.get("/").content.decode()
 
+    credentials = {"username": "reader", "password": "pw-reader", "next": "https://evil.example/"}
+    assert client.post("/login/", credentials).headers["Location"] == "/"
+
 
 def test_staff_find_the_admin(client: Client, administrator: User) -> None:
     client.force_login(administrator)
@@ -42,11 +55,6 @@ def test_a_wrong_password_says_so_and_keeps_the_name(client: Client, reader: Use
     assert 'role="alert"' in page
     assert 'value="reader"' in page
     assert "pw-" not in page
-
-
-def test_no_other_site_is_led_to(client: Client, reader: User) -> None:
-    credentials = {"username": "reader", "password": "pw-reader", "next": "https://evil.example/"}
-    assert client.post("/login/", credentials).headers["Location"] == "/"
 
 
 def test_a_wrong_address_keeps_the_frame(client: Client) -> None:
@@ -107,3 +115,151 @@ def test_an_empty_steelyard_tells_each_reader_what_to_do(
     assert "Ask an administrator" in client.get("/").content.decode()
     client.force_login(administrator)
     assert "Upload documents in the" in client.get("/").content.decode()
+
+
+# --- The line that says how far the files being read are -----------------------------------------
+
+
+def test_pages_say_how_far_the_files_are_and_whose_nobody_may_know(
+    client: Client,
+    administrator: User,
+    reader: User,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    public = make_collection("Public", visibility=Visibility.PUBLIC)
+    make_document(public, "# Earlier\n\nRead long ago.")
+    first, second = (upload(public, f"# Part {n}\n\nSame size.").version for n in (1, 2))
+    hidden = upload(make_collection("Hidden", visibility=Visibility.GROUPS), "# Secret").version
+    note_under_way()
+    DocumentVersion.objects.filter(pk=first.pk).update(state=State.READY)
+    note_under_way()
+
+    # What is finished counts while another file of its time is not; before that, nothing.
+    assert "2 files are being read: 50%" in client.get("/").text
+    client.force_login(administrator)
+    for path in ("/", "/admin/"):
+        assert "3 files are being read: " in client.get(path).text
+    with django_assert_num_queries(0):
+        assert under_way(AnonymousUser()) == under_way(reader)
+
+    DocumentVersion.objects.filter(pk=second.pk).update(state=State.FAILED)
+    note_under_way()
+    assert under_way(reader) is None
+    assert under_way(administrator)
+    DocumentVersion.objects.filter(pk=hidden.pk).update(state=State.READY)
+    note_under_way()
+    assert under_way(administrator) is None
+    assert "being read" not in client.get("/").text
+
+
+# --- Scripts and event handlers of uploaded pages never reach a page of ours, nor do file names ---
+
+
+def test_scripts_never_reach_a_page(desk: Client) -> None:
+    page = (
+        "<!doctype html><title><script>alert(1)</script></title>"
+        "<h1 onclick=alert(2)>Beam <img src=x onerror=alert(3)></h1><script>alert(4)</script>"
+        "<p>The long arm &lt;script&gt;alert(5)&lt;/script&gt; <a href='javascript:alert(6)'>on"
+        "</a><svg onload=alert(7)></svg><iframe srcdoc='<script>alert(8)</script>'></iframe></p>"
+    )
+    document = make_document(
+        make_collection(), page, file_name='<img src=x onerror="alert(9)">.html'
+    )
+    assert document.latest is not None
+    assert document.latest.state == State.READY, document.latest.error
+    admin = f"/admin/ingestion/document/{document.pk}/change/"
+    urls = {document.get_absolute_url(): Client(), "/?q=long+arm": Client()}
+    for url, client in (urls | {admin: desk}).items():
+        shown = client.get(url).content.decode()
+        assert "long" in shown or url == admin
+        for hostile_text in ("<script>alert", "onerror=alert", "onclick=", "onload=", "<iframe"):
+            assert hostile_text not in shown
+        assert "javascript:alert" not in shown
+        assert 'onerror="alert(9)"' not in shown
+
+
+# --- What every response carries: the Content-Security-Policy, and compression -------------------
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+PUBLIC = [path for path in TEMPLATES.rglob("*.html") if "admin" not in path.parts]
+
+
+def directives(response: Any) -> dict[str, list[str]]:
+    header = response["Content-Security-Policy"]
+    found = {}
+    for part in header.split(";"):
+        name, *sources = part.split()
+        found[name] = sources
+    return found
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path", ["/", "/library/", "/api/docs/", "/nowhere/", "/login/", "/api/v1/"]
+)
+def test_public_pages_run_only_scripts_with_the_nonce_of_the_response(
+    client: Client, path: str
+) -> None:
+    response = client.get(path)
+    policy = directives(response)
+    nonces = {f"'nonce-{each}'" for each in re.findall(r'nonce="([^"]+)"', response.text)}
+    assert set(policy["script-src"]) == nonces
+    assert policy["default-src"] == policy["base-uri"] == ["'none'"]
+    assert policy["frame-ancestors"] == ["'none'"]
+    assert policy["style-src"] == ["'self'"]
+    tags = re.findall(r"<script\b[^>]*>", response.text)
+    assert all('nonce="' in tag for tag in tags)
+    assert len(nonces) == bool(tags)
+
+
+@pytest.mark.django_db
+def test_nonces_are_not_used_twice_and_a_form_may_lead_to_an_identity_provider(
+    client: Client,
+) -> None:
+    assert len({client.get("/")["Content-Security-Policy"] for _ in range(3)}) == 3
+
+    assert "form-action" not in directives(client.get("/login/"))
+    assert directives(client.get("/"))["form-action"] == ["'self'"]
+
+
+@pytest.mark.django_db
+def test_the_admin_runs_no_inline_scripts(client: Client, administrator: User) -> None:
+    client.force_login(administrator)
+    policy = directives(client.get("/admin/"))
+    assert "'unsafe-inline'" not in policy["script-src"]
+    assert policy["script-src"][0] == "'self'"
+    assert policy["default-src"] == ["'none'"]
+
+
+@pytest.mark.django_db
+def test_an_original_keeps_its_own_policy_and_is_not_compressed(client: Client) -> None:
+    document = make_document(make_collection(), "Some text " * 100)
+    address = f"/documents/{document.public_id}/original/"
+    response = client.get(address, headers={"Accept-Encoding": "gzip"})
+    response.close()
+    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert "Content-Encoding" not in response
+
+
+def test_pages_made_without_middleware_have_it_too() -> None:
+    assert directives(refusals.busy("/", 1))["default-src"] == ["'none'"]
+
+
+@pytest.mark.parametrize("path", PUBLIC, ids=lambda path: str(path.relative_to(TEMPLATES)))
+def test_no_public_template_has_what_the_policy_stops(path: Path) -> None:
+    text = path.read_text()
+    assert not re.search(r"""<style|\sstyle=["']|\son[a-z]+=["']|javascript:""", text)
+    for tag in re.findall(r"<script\b[^>]*>", text):
+        assert 'nonce="{{ csp_nonce }}"' in tag
+
+
+@pytest.mark.django_db
+def test_pages_and_json_are_compressed(client: Client) -> None:
+    packed = {"Accept-Encoding": "gzip"}
+    for address in ("/", "/api/schema/"):
+        response = client.get(address, headers=packed)
+        assert response["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in response["Vary"]
+    # Of equal content, so that lengths say nothing.
+    lengths = {len(client.get("/login/", headers=packed).content) for _ in range(8)}
+    assert len(lengths) > 1

@@ -105,16 +105,12 @@ def test_who_may_not_read_the_document_sees_no_picture(
     assert [client.get(address).status_code for address in addresses] == [200, 200]
 
 
-@pytest.mark.parametrize("page", [0, 4, 99_999])
 def test_there_is_no_picture_of_a_page_that_is_not_there(
-    client: Client, handbook: Document, page: int
+    client: Client, handbook: Document
 ) -> None:
-    assert client.get(pictured(handbook, page)).status_code == 404
-
-
-def test_documents_without_pages_have_no_pictures(client: Client) -> None:
-    note = make_document(make_collection(), "# Note\n\nA note.\n")
-    assert client.get(pictured(note, 1)).status_code == 404
+    note = make_document(handbook.collection, "# Note\n\nA note.\n")
+    for address in (*(pictured(handbook, page) for page in (0, 4, 99_999)), pictured(note, 1)):
+        assert client.get(address).status_code == 404
     html = client.get(note.get_absolute_url(), {"view": "original"}).content.decode()
     assert "<img" not in html
     assert "view=original" not in html

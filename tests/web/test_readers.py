@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
-from django.contrib import admin
 from django.core import mail
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connection
@@ -32,18 +30,11 @@ from search.readers import news, personal
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
-from tests.support.library import lasting_library
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 
 PUMPS = "# Pump maintenance\n\nThe bilge pump is greased every week, or it seizes in salt water.\n"
 ATOM = "{http://www.w3.org/2005/Atom}"
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as made:
-        yield made
 
 
 @pytest.fixture
@@ -60,6 +51,12 @@ def saved(reader: User, own: Client) -> SavedSearch:
     long_ago = timezone.now() - timedelta(hours=1)
     SavedSearch.objects.update(checked_at=long_ago, created=long_ago)
     return SavedSearch.objects.get()
+
+
+@pytest.fixture
+def pumps(saved: SavedSearch, library: SimpleNamespace) -> Document:
+    """A document that came since the saved search was checked, and that it finds."""
+    return make_document(library.regions.collection, PUMPS, file_name="pumps.md")
 
 
 class TestHistory:
@@ -165,7 +162,7 @@ class TestSaving:
         assert made.get_absolute_url() == "/library/?collection=handbook"
         assert "/library/?collection=handbook" in own.get("/me/").content.decode()
 
-    def test_visitors_are_offered_none(self, library: SimpleNamespace) -> None:
+    def test_visitors_are_offered_none(self) -> None:
         from django.contrib.auth.models import AnonymousUser
 
         assert not self.form(AnonymousUser(), q="pool").strip()  # type: ignore[arg-type]
@@ -209,11 +206,7 @@ class TestSaving:
 
 
 class TestNews:
-    def test_a_digest_names_what_is_new_once(
-        self, saved: SavedSearch, library: SimpleNamespace
-    ) -> None:
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
-
+    def test_a_digest_names_what_is_new_once(self, saved: SavedSearch, pumps: Document) -> None:
         assert [news.look(), news.look()] == [1, 0]
 
         (message,) = mail.outbox
@@ -223,11 +216,10 @@ class TestNews:
         assert "Cave regions" not in message.body
 
     def test_many_searches_make_one_mail(
-        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+        self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         own.post("/me/searches/", {"q": "salt water seizes", "name": "Salt", "mails": "1"})
         SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
 
         assert news.look() == 1
         assert mail.outbox[0].body.count("Pump maintenance") == 2
@@ -247,40 +239,32 @@ class TestNews:
         assert "Bread of Cave regions" in {document.title for document in found}
         assert {document.collection.slug for document in found} == {"handbook"}
 
-    def test_what_the_search_does_not_find_is_no_news(
+    def test_what_is_not_found_or_may_not_be_read_is_no_news(
         self, saved: SavedSearch, library: SimpleNamespace
     ) -> None:
         text = "# Bread\n\nA loaf of rye is baked for an hour, then cools on the rack.\n"
         make_document(library.regions.collection, text, file_name="bread.md")
-        assert news.look() == 0
-        assert not Find.objects.exists()
-
-    def test_what_the_reader_may_not_read_is_no_news(
-        self, saved: SavedSearch, library: SimpleNamespace
-    ) -> None:
         make_document(library.secret.collection, PUMPS, file_name="pumps.md")
         assert news.look() == 0
         assert not Find.objects.exists()
 
     def test_what_became_hidden_is_not_counted(
-        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+        self, own: Client, library: SimpleNamespace, pumps: Document
     ) -> None:
-        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         news.look()
         assert "1 new document" in own.get("/me/").content.decode()
-        document.collection = library.secret.collection
-        document.save()
+        pumps.collection = library.secret.collection
+        pumps.save()
         assert "new document" not in own.get("/me/").content.decode()
 
     def test_what_became_hidden_before_the_mail_is_not_mailed(
-        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+        self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
-        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         SavedSearch.objects.update(mails=False)
         news.look()
         assert Find.objects.count() == 1
         SavedSearch.objects.update(mails=True)
-        library.secret.collection.__class__.objects.filter(pk=document.collection_id).update(
+        library.secret.collection.__class__.objects.filter(pk=pumps.collection_id).update(
             visibility=Visibility.GROUPS
         )
 
@@ -288,24 +272,20 @@ class TestNews:
         assert not mail.outbox
 
     def test_a_document_processed_again_is_no_news(
-        self, saved: SavedSearch, library: SimpleNamespace, administrator: User
+        self, administrator: User, pumps: Document
     ) -> None:
         from ingestion.documents import steps
         from ingestion.models import Document, DocumentVersion
 
-        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
-        DocumentVersion.objects.filter(pk=document.current_id).update(
+        DocumentVersion.objects.filter(pk=pumps.current_id).update(
             finished=timezone.now() - timedelta(days=1)
         )
-        services.reprocess([document], acting_user=administrator)
-        steps.advance(Document.objects.get(pk=document.pk).latest_id or 0)
+        services.reprocess([pumps], acting_user=administrator)
+        steps.advance(Document.objects.get(pk=pumps.pk).latest_id or 0)
 
         assert news.look() == 0
 
-    def test_a_mail_that_failed_is_sent_later(
-        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
-    ) -> None:
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+    def test_a_mail_that_failed_is_sent_later(self, settings: Any, pumps: Document) -> None:
         working = settings.EMAIL_BACKEND
         settings.EMAIL_BACKEND = f"{__name__}.BrokenBackend"
         assert news.look() == 0
@@ -314,9 +294,8 @@ class TestNews:
         assert news.look() == 1
 
     def test_the_second_digest_waits(
-        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+        self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         news.look()
         make_document(library.regions.collection, PUMPS + "Twice.\n", file_name="more.md")
 
@@ -325,9 +304,8 @@ class TestNews:
         assert news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
 
     def test_the_link_in_the_mail_ends_the_mails_without_signing_in(
-        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+        self, settings: Any, pumps: Document
     ) -> None:
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         news.look()
         header = mail.outbox[0].extra_headers["List-Unsubscribe"].strip("<>")
         assert header.startswith(settings.SITE_URL)
@@ -363,10 +341,9 @@ class TestFeed:
         return [entry.findtext(f"{ATOM}title") for entry in entries]
 
     def test_it_lists_the_news_for_whoever_has_its_address(
-        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+        self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
-        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         news.look()
 
         assert self.titles(address) == ["Pump maintenance"]
@@ -376,24 +353,22 @@ class TestFeed:
         )
 
     def test_what_the_owner_may_no_longer_read_leaves_it(
-        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+        self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
-        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
         news.look()
-        services.delete([document], acting_user=None)
+        services.delete([pumps], acting_user=None)
         assert self.titles(address) == []
 
-    def test_renewing_ends_the_old_address(self, own: Client, saved: SavedSearch) -> None:
+    def test_renewing_ends_the_old_address_and_an_inactive_owner_each(
+        self, own: Client, saved: SavedSearch, reader: User
+    ) -> None:
         first = self.feed(own, saved)
         second = self.feed(own, saved)
         assert [Client().get(address).status_code for address in (first, second)] == [404, 200]
         own.post(f"/me/searches/{saved.public_id}/", {"do": "end"})
         assert Client().get(second).status_code == 404
 
-    def test_an_inactive_owners_feed_is_gone(
-        self, own: Client, saved: SavedSearch, reader: User
-    ) -> None:
         address = self.feed(own, saved)
         reader.is_active = False
         reader.save()
@@ -416,7 +391,7 @@ class TestFavourites:
         assert not Favourite.objects.exists()
         assert "aria-pressed" not in Client().get(page).content.decode()
 
-    def test_a_hidden_document_is_neither_starred_nor_listed(
+    def test_a_hidden_document_is_not_starred_and_no_other_site_is_led_to(
         self, own: Client, reader: User, library: SimpleNamespace
     ) -> None:
         assert own.post(f"/me/favourites/{library.secret.public_id}/").status_code == 404
@@ -424,7 +399,6 @@ class TestFavourites:
         for page in ("/me/", "/me/favourites/", "/me/export/"):
             assert library.secret.title not in own.get(page).content.decode()
 
-    def test_no_other_site_is_led_to(self, own: Client, library: SimpleNamespace) -> None:
         where = {"next": "https://evil.example/"}
         response = own.post(f"/me/favourites/{library.regions.public_id}/", where)
         assert response.headers["Location"] == "/me/favourites/"
@@ -500,30 +474,25 @@ class TestNobodyElse:
         return saved
 
     def test_not_even_administrators_see_or_change_them(
-        self, things: SavedSearch, administrator: User, reader: User
+        self, things: SavedSearch, desk: Client, reader: User
     ) -> None:
-        other = signed_in(administrator)
         key = AuthToken.objects.get().token_key
 
         for page in ("/me/", "/me/history/", "/me/favourites/", "/me/tokens/", "/me/export/"):
-            text = other.get(page).content.decode()
+            text = desk.get(page).content.decode()
             for mine in ("private question", "Pumps", "Secret robot", "Cave regions", key):
                 assert mine not in text, (page, mine)
         address = f"/me/searches/{things.public_id}/"
-        assert other.get(f"{address}news/").status_code == 404
+        assert desk.get(f"{address}news/").status_code == 404
         for do in ("change", "renew", "end", "delete"):
-            assert other.post(address, {"do": do, "name": "Mine"}).status_code == 404
+            assert desk.post(address, {"do": do, "name": "Mine"}).status_code == 404
         entry = HistoryEntry.objects.get()
-        other.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
-        other.post("/me/history/", {"do": "clear"})
-        other.post(f"/me/tokens/{key}/revoke/")
+        desk.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
+        desk.post("/me/history/", {"do": "clear"})
+        desk.post(f"/me/tokens/{key}/revoke/")
         assert HistoryEntry.objects.filter(pk=entry.pk).exists()
         assert AuthToken.objects.exists()
         assert SavedSearch.objects.get().name == "Pumps"
-
-    def test_they_are_in_no_admin(self) -> None:
-        registered = {model._meta.app_label for model in admin.site._registry}
-        assert "readers" not in registered
 
     @pytest.mark.parametrize(
         "page", ["/me/", "/me/history/", "/me/favourites/", "/me/tokens/", "/me/export/"]

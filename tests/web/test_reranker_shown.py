@@ -20,18 +20,11 @@ from search.tuning.workbench import pools, preview
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.explanations import recomputed_json
 from tests.support.fake_reranker import FakeReranker, status
-from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 
 QUESTION = "what to do when the draught stops"
 TUNER = ("view_searchprofile", "change_searchprofile", "add_judgement", "add_evaluationrun")
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as filled:
-        yield filled
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -20,23 +20,11 @@ from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
-from tests.support.library import lasting_library
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("library")]
 
 HTMX = {"hx-request": "true"}
 FOREIGN = "00000000-0000-4000-8000-00000000000a"
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as documents:
-        yield documents
-
-
-@pytest.fixture(autouse=True)
-def filled(library: SimpleNamespace) -> None:
-    """Every test here searches the library."""
 
 
 def only_event() -> SearchEvent:
@@ -266,7 +254,7 @@ class TestInteractions:
 
 
 class TestRefused:
-    def test_of_somebody_else(
+    def test_of_somebody_else_or_a_day_later(
         self, client: Client, searched: SearchEvent, reader: User, member: User
     ) -> None:
         other, signed_in = Client(headers={"user-agent": "other"}), Client()
@@ -276,6 +264,9 @@ class TestRefused:
         assert report(client, FOREIGN, kind="solved").status_code == 404
         assert not Interaction.objects.exists()
 
+        SearchEvent.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
+        assert report(client, searched.search_id, kind="solved").status_code == 404
+
     def test_a_users_search_is_theirs_in_any_session(self, reader: User) -> None:
         one, two = Client(), Client(headers={"user-agent": "a telephone"})
         one.force_login(reader)
@@ -283,10 +274,6 @@ class TestRefused:
         one.get("/", {"q": "connection"})
 
         assert report(two, only_event().search_id, kind="solved").status_code == 204
-
-    def test_a_day_later(self, client: Client, searched: SearchEvent) -> None:
-        SearchEvent.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
-        assert report(client, searched.search_id, kind="solved").status_code == 404
 
     def test_a_document_that_was_not_found(
         self, client: Client, searched: SearchEvent, library: SimpleNamespace
@@ -399,18 +386,20 @@ class TestWhoReadsTheQuestion:
             make_collection("Vault", visibility="groups", groups=["insiders"]), "# Rendezvous\n\nX."
         )
 
-    def test_what_a_member_asked_in_vain_stays_among_members(self, member: User) -> None:
-        assert self.readers('"falconet rendezvous xyzzy"', member) == {"member", "administrator"}
-
-    def test_so_does_what_the_site_was_not_sure_of(self, member: User) -> None:
-        SearchProfile.objects.update(confidence_threshold=1)
-        assert self.readers("connection pool", member) == {"member", "administrator"}
-
-    def test_what_others_asked_in_vain_is_read_by_all(self, reader: User) -> None:
-        found = self.readers('"falconet rendezvous xyzzy"', reader)
-        assert found == {"member", "reader", "administrator"}
-
-    def test_so_is_what_a_member_found_in_the_open(self, member: User) -> None:
-        SearchProfile.objects.update(confidence_threshold=0)  # so it was sure
-        found = self.readers('"connection pool"', member)
-        assert found == {"member", "reader", "administrator"}
+    @pytest.mark.parametrize(
+        ("query", "asker", "threshold", "others"),
+        [
+            ('"falconet rendezvous xyzzy"', "member", None, set()),
+            ("connection pool", "member", 1, set()),
+            ('"falconet rendezvous xyzzy"', "reader", None, {"reader"}),
+            ('"connection pool"', "member", 0, {"reader"}),
+        ],
+        ids=["of a member in vain", "of a member unsure", "of others in vain", "found in the open"],
+    )
+    def test_is_those_who_could_have_found_what_the_asker_could(
+        self, query: str, asker: str, threshold: float | None, others: set[str]
+    ) -> None:
+        if threshold is not None:
+            SearchProfile.objects.update(confidence_threshold=threshold)
+        readers = self.readers(query, User.objects.get(username=asker))
+        assert readers == {"member", "administrator"} | others

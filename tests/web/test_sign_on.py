@@ -91,31 +91,27 @@ class TestSigningIn:
         sign_in()
         assert User.objects.count() == SocialAccount.objects.count() == 1
 
-    def test_the_page_offers_it(self, provider: OidcProvider) -> None:
+    def test_the_page_offers_it_and_a_get_sends_nobody_away(self, provider: OidcProvider) -> None:
         page = Client().get("/login/?next=/library/").content.decode()
         assert "Sign in with House" in page
         assert f'action="{LOGIN}"' in page
 
-    def test_a_get_sends_nobody_away(self, provider: OidcProvider) -> None:
         assert Client().get(LOGIN).status_code == 200
         assert not provider.asked
+
+        assert Client().get("/accounts/oidc/other/login/").status_code == 404
 
     def test_another_site_is_not_led_to(self, provider: OidcProvider) -> None:
         _, response = sign_in(next="https://evil.example/")
         assert response.headers["Location"] == "/"
 
-    def test_an_unknown_provider_is_not_found(self, provider: OidcProvider) -> None:
-        assert Client().get("/accounts/oidc/other/login/").status_code == 404
-
-    def test_an_unverified_address_is_not_taken(self, provider: OidcProvider) -> None:
-        provider.person |= {"email": "ann@example.org", "email_verified": False}
+    @pytest.mark.parametrize(("is_verified", "email"), [(False, None), (True, "ann@example.org")])
+    def test_a_verified_address_alone_is_taken(
+        self, provider: OidcProvider, is_verified: bool, email: str | None
+    ) -> None:
+        provider.person |= {"email": "Ann@example.org", "email_verified": is_verified}
         sign_in()
-        assert User.objects.get().email is None
-
-    def test_a_verified_one_is(self, provider: OidcProvider) -> None:
-        provider.person |= {"email": "Ann@example.org", "email_verified": True}
-        sign_in()
-        assert User.objects.get().email == "ann@example.org"
+        assert User.objects.get().email == email
 
     def test_expired_sessions_are_forgotten(self, provider: OidcProvider) -> None:
         old, new = sign_in()[0], sign_in()[0]
@@ -156,29 +152,23 @@ class TestWhoGetsAnAccount:
         assert "accounts are not made here" in page.content.decode()
         assert not User.objects.exists()
 
-    def test_an_address_that_is_taken_is_not_taken_over(
-        self, provider: OidcProvider, reader: User
+    @pytest.mark.parametrize("is_trusted", [False, True])
+    def test_a_trusted_provider_alone_takes_over_who_has_the_address(
+        self, provider: OidcProvider, reader: User, settings: Any, is_trusted: bool
     ) -> None:
+        settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION = is_trusted
         reader.email = "ann@example.org"
         reader.save()
         provider.person |= {"email": "ann@example.org", "email_verified": True}
         client, response = sign_in()
 
-        assert response.status_code == 403
-        assert "connect it" in response.content.decode()
-        assert "_auth_user_id" not in client.session
-
-    def test_unless_the_site_trusts_the_provider_with_addresses(
-        self, provider: OidcProvider, reader: User, settings: Any
-    ) -> None:
-        settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
-        reader.email = "ann@example.org"
-        reader.save()
-        provider.person |= {"email": "ann@example.org", "email_verified": True}
-        client, _ = sign_in()
-
-        assert int(client.session["_auth_user_id"]) == reader.pk
-        assert set(reader.groups.values_list("name", flat=True)) == {"insiders"}
+        if is_trusted:
+            assert int(client.session["_auth_user_id"]) == reader.pk
+            assert set(reader.groups.values_list("name", flat=True)) == {"insiders"}
+        else:
+            assert response.status_code == 403
+            assert "connect it" in response.content.decode()
+            assert "_auth_user_id" not in client.session
 
     def test_an_account_is_connected_by_its_owner(
         self, provider: OidcProvider, reader: User, settings: Any
@@ -264,17 +254,13 @@ class TestRefresh:
         sign_in()
         assert reads(ann, vault)
 
-    def test_silence_does_so_after_some_hours(
-        self, ann: User, provider: OidcProvider, vault: Collection
+    @pytest.mark.parametrize("is_down", [True, False], ids=["silence", "no refresh tokens"])
+    def test_hearing_nothing_does_so_after_some_hours(
+        self, ann: User, provider: OidcProvider, vault: Collection, is_down: bool
     ) -> None:
-        provider.is_down = True
-        self.later(hours=11)
-        assert reads(ann, vault)
-        self.later(hours=13)
-        assert not reads(ann, vault)
-
-    def test_so_does_a_provider_without_refresh_tokens(self, ann: User, vault: Collection) -> None:
-        SignOn.objects.update(refresh_token="")
+        provider.is_down = is_down
+        if not is_down:
+            SignOn.objects.update(refresh_token="")
         self.later(hours=11)
         assert reads(ann, vault)
         self.later(hours=13)

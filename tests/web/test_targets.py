@@ -6,19 +6,33 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest import approx
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Document
+from search.analytics.models import SearchEvent
 from search.errors import ProfileError
 from search.models import SearchProfile
+from search.parts.experiments import running
 from search.tuning.evaluation import golden_runs, targets
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets, Publication
+from search.tuning.models import (
+    EvaluationRun,
+    Experiment,
+    Optimisation,
+    ProfileChange,
+    ProfileTargets,
+    Publication,
+)
 from search.tuning.publishing import activation, drafts, publications
-from tests.support.admin_client import said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
@@ -153,8 +167,8 @@ class TestPages:
     def address(self, profile: SearchProfile, page: str) -> str:
         return f"/admin/search/searchprofile/{profile.pk}/{page}/"
 
-    def test_are_edited_and_shown_on_the_profiles_page(self, administrator: User) -> None:
-        client, profile = signed_in(administrator), active_profile()
+    def test_are_edited_and_shown_on_the_profiles_page(self, desk: Client) -> None:
+        client, profile = desk, active_profile()
         assert "Set targets" in client.get(self.address(profile, "change")).content.decode()
         response = client.post(
             self.address(profile, "targets"), {"p95_ms": "500", "p_at_5": "0.4", "reason": "May."}
@@ -170,10 +184,8 @@ class TestPages:
         assert "480 ms" in page
         assert "missed" in page
 
-    def test_the_form_says_what_is_wrong_and_keeps_what_was_typed(
-        self, administrator: User
-    ) -> None:
-        page = signed_in(administrator).post(
+    def test_the_form_says_what_is_wrong_and_keeps_what_was_typed(self, desk: Client) -> None:
+        page = desk.post(
             self.address(active_profile(), "targets"),
             {"confidence": "0.5", "reason": "Agreed in May."},
         )
@@ -190,29 +202,20 @@ class TestPages:
         assert viewer.get(self.address(profile, "targets")).status_code == 403
 
     def test_a_missed_target_does_not_stop_the_gate_and_its_page_shows_it(
-        self, administrator: User, documents: dict[str, Document]
+        self, administrator: User, desk: Client, documents: dict[str, Document]
     ) -> None:
         drafts.set_targets(active_profile(), {"p_at_5": 1.0, "hit_at_5": 0.0}, acting_user=None)
         draft = draft_with(depth=90)
         done = publications.publish(draft, acting_user=administrator)
         assert done.state == Publication.State.PUBLISHED
-        client = signed_in(administrator)
-        page = client.get(f"/admin/tuning/publication/{done.pk}/change/").content.decode()
+        page = desk.get(f"/admin/tuning/publication/{done.pk}/change/").content.decode()
         assert "Precision@5 is at least 1" in page
         assert "missed" in page
         assert ">met<" in page.replace(" ", "").replace("\n", "")
         worse = draft_with(TITLE_ONLY)
-        shown = client.get(self.address(worse, "publish")).content.decode()
+        shown = desk.get(self.address(worse, "publish")).content.decode()
         assert "Precision@5 is at least 1" in shown
         assert "not measured" in shown
-
-
-def test_a_new_profile_starts_with_those_of_its_base(api: APIClient, administrator: User) -> None:
-    api.force_authenticate(administrator)
-    drafts.set_targets(active_profile(), {"p_at_5": 0.4}, acting_user=None)
-    made = api.post("/api/v1/profiles/", {"name": "recipes"}).json()
-    draft = SearchProfile.objects.get(name=made["name"], version=made["version"])
-    assert targets.held_by(draft).p_at_5 == 0.4
 
 
 def test_the_last_run_is_the_newest() -> None:
@@ -222,3 +225,249 @@ def test_the_last_run_is_the_newest() -> None:
     measured(profile, state="failed")
     found = targets.last_run(profile)
     assert found == new != old
+
+
+# --- “Find better weights” in the admin: asking, watching, the verdict, the draft ----------------
+
+State = Optimisation.State
+PAGE = "/admin/tuning/optimisation/"
+REFRESH = 'http-equiv="refresh"'
+RIGHTS = ("view_searchprofile", "change_searchprofile")
+
+
+@pytest.fixture
+def tuner(db: None) -> Client:
+    return signed_in(staff("tuner", *RIGHTS))
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return signed_in(staff("viewer", "view_searchprofile"))
+
+
+@pytest.fixture
+def found(db: None) -> Optimisation:
+    """One that has found something better for concepts, without being sure of it."""
+    active = active_profile()
+    profile = active.as_profile()
+    weights = {each.value: of.as_dict() for each, of in profile.weights.items()}
+    gain = {"mean": 0.02, "low": -0.01, "high": 0.05}
+    return Optimisation.objects.create(
+        profile=active,
+        state=State.DONE,
+        progress=1,
+        found={
+            "verdict": "No reliable gain (+0.020 nDCG@10): keep the current weights.",
+            "reliable": False,
+            "changed": True,
+            "measure": "nDCG@10",
+            "queries": 40,
+            "measured": 0.7,
+            "fitted": 0.74,
+            "gain": gain,
+            "better": 9,
+            "worse": 7,
+            "more_queries": 55,
+            "normalisers": {"vector": "minmax"},
+            "origins": {"person": 40},
+            "fingerprint": fingerprint(profile),
+            "seconds": 12.0,
+            "classes": [
+                {
+                    "class": "concept",
+                    "queries": 36,
+                    "before": weights["concept"],
+                    "after": {**weights["concept"], "vector": 0.5, "keyword": 0.5, "title": 0.0},
+                    "gain": gain,
+                },
+                {
+                    "class": "code",
+                    "queries": 4,
+                    "before": weights["code"],
+                    "after": weights["code"],
+                    "gain": None,
+                },
+            ],
+        },
+    )
+
+
+def text(response: Any) -> str:
+    return " ".join(response.content.decode().split())
+
+
+class TestStarting:
+    def test_the_form_asks_a_worker(self, tuner: Client) -> None:
+        asked = form_data(tuner.get(f"{PAGE}start/"), "start_form")
+        response = tuner.post(f"{PAGE}start/", asked)
+        row = Optimisation.objects.get()
+        assert response.headers["Location"] == f"{PAGE}{row.pk}/change/"
+        assert row.profile == active_profile()
+        assert row.user is not None
+        assert "is already running" in text(tuner.post(f"{PAGE}start/", asked))
+        page = text(tuner.get(f"{PAGE}{row.pk}/change/"))
+        assert "Waiting for a worker" in page
+        assert REFRESH in page
+
+    def test_the_page_names_the_profile_it_was_opened_for(self, tuner: Client) -> None:
+        other = SearchProfile.objects.get(name="rrf")
+        page = tuner.get(f"{PAGE}start/", {"profile": other.pk})
+        assert form_data(page, "start_form")["profile"] == str(other.pk)
+        workbench = text(tuner.get(reverse("admin:search_workbench"), {"profile": other.pk}))
+        assert f"{PAGE}start/?profile={other.pk}" in workbench
+
+    def test_cancelling(self, tuner: Client) -> None:
+        row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
+        response = tuner.post(f"{PAGE}{row.pk}/cancel/")
+        assert "has been cancelled" in said(response)
+        assert REFRESH not in text(tuner.get(f"{PAGE}{row.pk}/change/"))
+        assert "already ended" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
+
+
+class TestResult:
+    def test_says_the_verdict_the_change_and_the_interval(
+        self, viewer: Client, found: Optimisation
+    ) -> None:
+        page = text(viewer.get(f"{PAGE}{found.pk}/change/"))
+        assert "keep the current weights." in page
+        assert "67 →</span> <strong>50%" in page
+        assert '<strong>+0.020</strong> <span class="sy-muted">−0.010 to +0.050' in page
+        assert "too few questions" in page
+        assert "About 55 more judged questions are needed" in page
+        assert "Meaning</strong>:" in page
+        assert "Create a draft anyway" not in page  # who only looks
+
+    def test_a_draft_is_made_by_hand_and_opened(self, tuner: Client, found: Optimisation) -> None:
+        assert "Create a draft anyway" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
+        response = tuner.post(f"{PAGE}{found.pk}/draft/")
+        found.refresh_from_db()
+        draft = found.draft
+        assert draft is not None
+        assert response.headers["Location"].endswith(f"?profile={draft.pk}")
+        assert "no reliable gain" in draft.description
+        assert draft.vector_normaliser == "minmax"
+        assert draft.class_weights.get(query_class="concept").keyword == 0.5
+        assert f"Open {draft} in the workbench" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
+
+    def test_a_comparison_made_before_0_2_has_its_verdict(
+        self, viewer: Client, found: Optimisation
+    ) -> None:
+        found.found = {"verdict": "No shipped profile is better.", "presets": []}
+        found.save()
+        assert "No shipped profile is better." in text(viewer.get(f"{PAGE}{found.pk}/change/"))
+
+    def test_the_list_costs_the_same_for_many(
+        self, viewer: Client, found: Optimisation, django_assert_max_num_queries: Any
+    ) -> None:
+        viewer.get(PAGE)
+        for _ in range(3):
+            with django_assert_max_num_queries(12):
+                assert found.found["verdict"] in text(viewer.get(PAGE))
+            Optimisation.objects.create(profile=found.profile, found=found.found, state=State.DONE)
+
+
+# --- Experiments in the admin and the EXPERIMENTS_API: planned, started, watched, ended ----------
+
+EXPERIMENTS = "/admin/tuning/experiment/"
+
+
+@pytest.fixture
+def other() -> SearchProfile:
+    found = SearchProfile.objects.filter(state="retired").order_by("pk").first()
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def plan(other: SearchProfile) -> dict[str, Any]:
+    return {
+        "name": "Does it help?", "a": active_profile().pk, "b": other.pk,
+        "share": "1", "days": "14", "indifference": "0.02", "note": "",
+    }  # fmt: skip
+
+
+def key(profile: SearchProfile) -> str:
+    return f"{profile.name}@{profile.version}"
+
+
+def publisher() -> User:
+    user = User.objects.create_user("publisher", password="pw", is_staff=True)
+    user.groups.add(Group.objects.get(name="Search publishers"))
+    return user
+
+
+class TestExperiments:
+    def test_from_plan_to_end(self, plan: dict[str, Any], other: SearchProfile) -> None:
+        client = signed_in(publisher())
+        client.post(f"{EXPERIMENTS}add/", plan)
+        experiment = Experiment.objects.get()
+        assert experiment.added_by is not None
+        assert LogEntry.objects.get().change_message == "Planned."
+
+        asks = client.get(f"{EXPERIMENTS}{experiment.pk}/start/").content.decode()
+        assert str(other) in asks
+        assert "nothing will be measured" in asks
+        response = client.post(f"{EXPERIMENTS}{experiment.pk}/start/")
+        assert "applies from the next search" in said(response)
+
+        page = client.get(f"{EXPERIMENTS}{experiment.pk}/change/").content.decode()
+        assert "No visitor has taken part yet." in page
+        assert "Running" in page
+        assert 'name="days"' not in page  # what runs changes no more
+        assert "No visitor has taken part yet." in client.get(EXPERIMENTS).content.decode()
+
+        without = client.post(f"{EXPERIMENTS}{experiment.pk}/end/", {"reason": " "})
+        assert "Give a reason" in said(without)
+        client.post(f"{EXPERIMENTS}{experiment.pk}/end/", {"reason": "Enough."})
+        experiment.refresh_from_db()
+        assert (experiment.state, experiment.end_reason) == ("ended", "Enough.")
+
+    def test_a_winner_leads_to_the_publish_page(
+        self, plan: dict[str, Any], other: SearchProfile
+    ) -> None:
+        experiment = running.start(
+            running.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+            acting_user=None,
+        )
+        verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
+                    "at": "2026-01-01T10:00:00+00:00"}  # fmt: skip
+        Experiment.objects.update(state="ended", verdict=verdict)
+        page = signed_in(publisher()).get(f"{EXPERIMENTS}{experiment.pk}/change/").content.decode()
+        assert reverse("admin:search_searchprofile_publish", args=(other.pk,)) in page
+        assert active_profile() != other
+
+    def test_what_makes_no_plan_is_said_in_the_form(self, plan: dict[str, Any]) -> None:
+        client = signed_in(publisher())
+        response = client.post(f"{EXPERIMENTS}add/", {**plan, "b": plan["a"]})
+        assert "two different profiles" in str(response.context["adminform"].form.errors)
+        assert not Experiment.objects.exists()
+
+    def test_pages_cost_few_queries(
+        self, plan: dict[str, Any], other: SearchProfile, django_assert_max_num_queries: Any
+    ) -> None:
+        for number in range(3):
+            named = {**plan, "name": f"{number}", "a": active_profile(), "b": other}
+            experiment = running.plan(named, acting_user=None)
+        running.start(experiment, acting_user=None)
+        client = signed_in(publisher())
+        client.get(EXPERIMENTS)
+        with django_assert_max_num_queries(10):
+            client.get(EXPERIMENTS)
+
+
+class TestSearches:
+    def test_a_search_says_that_it_takes_part(
+        self, other: SearchProfile, api: APIClient, django_assert_num_queries: Any
+    ) -> None:
+        make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
+        fields = {"name": "One", "a": active_profile(), "b": other}
+        experiment = running.start(running.plan(fields, acting_user=None), acting_user=None)
+        api.get("/api/v1/search/", {"q": "leave"})
+        with django_assert_num_queries(4):  # the stamp, the candidates, the page, the event
+            body = api.get("/api/v1/search/", {"q": "annual leave"}).json()
+        trial = body["experiment"]
+        assert trial["id"] == SearchEvent.objects.latest("pk").experiment == experiment.pk
+        assert body["profile"] in trial["profiles"]
+        assert {result["team"] for result in body["results"]} <= {"a", "b", ""}
+        forced = api.get("/api/v1/search/", {"q": "leave", "profile": key(other)}).json()
+        assert forced["experiment"] is None

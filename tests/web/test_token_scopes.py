@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from knox.models import AuthToken
 from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
 
-from common.accounts import tokens
-from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
+from common.accounts import quotas, tokens
+from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, Usage, User
 from ingestion.models import Collection, Document
 from search.answers.models import Thread
 from tests.support.factories import make_collection, make_document
@@ -249,12 +251,10 @@ class TestUse:
         assert (noted.minute, noted.second) == (0, 0)
         assert not [query for query in again.captured_queries if "UPDATE" in query["sql"]]
 
-    def test_it_is_noted_again_in_another_hour(self, reader: User) -> None:
         row, _ = tokens.make(reader, scopes=["read"])
         now = timezone.now()
         tokens.admit(reader, row, now=now)
         tokens.admit(reader, row, now=now + timedelta(hours=3))
-
         noted = TokenGrant.objects.get(pk=row.pk).last_used
         assert noted is not None
         assert noted > now + timedelta(hours=1)
@@ -314,21 +314,16 @@ class TestANewPassword:
         return bool(with_token(token).get(f"{V1}/collections/").status_code == 200)
 
     def test_ends_the_tokens(self, reader: User) -> None:
-        _, token = tokens.make(reader, scopes=["read"])
-        assert self.is_alive(token)
-        reader.set_password("another-long-one-77")
-        reader.save()
-        assert not self.is_alive(token)
+        """So does none at all."""
+        changes = (lambda: reader.set_password("another-long-one-77"), reader.set_unusable_password)
+        for change in changes:
+            _, token = tokens.make(reader, scopes=["read"])
+            assert self.is_alive(token)
+            change()
+            reader.save()
+            assert not self.is_alive(token)
 
-    def test_none_at_all_ends_them_too(self, reader: User) -> None:
-        _, token = tokens.make(reader, scopes=["read"])
-        reader.set_unusable_password()
-        reader.save()
-        assert not self.is_alive(token)
-
-    def test_a_renewed_hash_of_the_same_password_does_not(
-        self, reader: User, settings: Any
-    ) -> None:
+    def test_a_renewed_hash_and_other_changes_do_not(self, reader: User, settings: Any) -> None:
         _, token = tokens.make(reader, scopes=["read"])
         before = reader.password
         settings.PASSWORD_HASHERS = [
@@ -339,13 +334,339 @@ class TestANewPassword:
         assert reader.password != before
         assert self.is_alive(token)
 
-    def test_other_changes_do_not(self, reader: User) -> None:
-        _, token = tokens.make(reader, scopes=["read"])
         reader.first_name = "R"
         reader.save()
         assert self.is_alive(token)
 
-    def test_the_page_says_so(self, reader: User) -> None:
-        client = Client()
-        client.force_login(reader)
-        assert "A new password ends all tokens" in client.get("/me/tokens/").content.decode()
+
+# --- Tokens --------------------------------------------------------------------------------------
+
+TOKEN = "/api/v1/auth/token/"
+
+
+def login(api: APIClient, username: str = "reader", password: str = "pw-reader") -> Any:
+    return api.post(TOKEN, {"username": username, "password": password})
+
+
+@pytest.fixture
+def token(api: APIClient, reader: User) -> str:
+    made: str = login(api).json()["token"]
+    return made
+
+
+def test_a_password_makes_a_token_that_is_stored_hashed(api: APIClient, reader: User) -> None:
+    response = login(api)
+
+    body = response.json()
+    kept = AuthToken.objects.get()
+    assert response.status_code == 201
+    assert body["token"].startswith(body["key"])
+    assert body["token"] not in (kept.digest, kept.token_key)
+    assert timedelta(days=89) < kept.expiry - timezone.now() <= timedelta(days=90)
+    (listed,) = with_token(body["token"]).get(TOKEN).json()["results"]
+    assert listed | {"last_used": None} == {name: body[name] for name in body if name != "token"}
+
+
+@pytest.mark.parametrize(
+    ("credentials", "status", "code"),
+    [
+        ({"username": "reader", "password": "wrong"}, 401, "authentication_failed"),
+        ({"username": "nobody", "password": "pw-reader"}, 401, "authentication_failed"),
+        ({"username": "reader"}, 400, "invalid"),
+        ({"username": "nul\x00", "password": "x"}, 400, "invalid"),
+        ({"username": {"a": 1}, "password": ["x"]}, 400, "invalid"),
+        ([], 400, "invalid"),
+    ],
+    ids=str,
+)
+def test_wrong_credentials_make_none(
+    api: APIClient, reader: User, credentials: Any, status: int, code: str
+) -> None:
+    response = api.post(TOKEN, credentials)
+
+    assert (response.status_code, response.json()["code"]) == (status, code)
+    assert not AuthToken.objects.exists()
+
+
+def test_an_inactive_user_neither_gets_nor_uses_a_token(token: str, reader: User) -> None:
+    reader.is_active = False
+    reader.save()
+
+    assert login(APIClient()).status_code == 401
+    assert with_token(token).get(TOKEN).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Token", "Token a b", "Token wrong", "Token " + "0" * 64, "Token \xff\xfe", "Token ab\x00"],
+    ids=ascii,
+)
+def test_a_wrong_header_is_401(header: str) -> None:
+    response = APIClient(HTTP_AUTHORIZATION=header).get("/api/v1/collections/")
+
+    assert response.status_code == 401
+    assert response.json()["code"] == "authentication_failed"
+
+
+def test_an_expired_token_is_401(token: str) -> None:
+    AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+
+    assert with_token(token).get("/api/v1/collections/").status_code == 401
+
+
+def test_an_old_token_in_the_header_does_not_hinder_a_new_login(reader: User) -> None:
+    assert login(with_token("0" * 64)).status_code == 201
+
+
+def test_revoking_one_leaves_the_others(api: APIClient, token: str) -> None:
+    other = login(api).json()
+    client = with_token(token)
+
+    assert client.delete(f"{TOKEN}{other['key']}/").status_code == 204
+
+    assert with_token(other["token"]).get(TOKEN).status_code == 401
+    assert client.get(TOKEN).json()["total"] == 1
+
+
+def test_nobody_revokes_the_token_of_another(token: str, member: User) -> None:
+    other = login(APIClient(), "member", "pw-member").json()
+
+    response = with_token(token).delete(f"{TOKEN}{other['key']}/")
+
+    assert response.status_code == 404
+    assert with_token(other["token"]).get(TOKEN).status_code == 200
+
+
+def test_logout_ends_this_token_and_logoutall_every_one(api: APIClient, token: str) -> None:
+    second, third = (login(api).json()["token"] for _ in range(2))
+
+    assert with_token(token).post("/api/v1/auth/logout/").status_code == 204
+    assert [with_token(t).get(TOKEN).status_code for t in (token, second)] == [401, 200]
+    assert with_token(second).post("/api/v1/auth/logoutall/").status_code == 204
+    assert [with_token(t).get(TOKEN).status_code for t in (second, third)] == [401, 401]
+
+
+def test_a_session_lists_tokens_and_has_none_to_log_out(reader: User) -> None:
+    client = APIClient()
+    client.force_login(reader)
+
+    assert client.get(TOKEN).json()["total"] == 0
+    assert client.post("/api/v1/auth/logout/").status_code == 400
+
+
+def test_a_session_without_its_csrf_token_writes_nothing(administrator: User) -> None:
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(administrator)
+
+    response = client.post("/api/v1/auth/logoutall/")
+
+    assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
+    assert "CSRF" in response.json()["message"]
+
+
+def test_guessing_is_slowed_down(
+    api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "2/min")
+
+    answers = [login(api, password="wrong") for _ in range(2)]
+    answers.append(login(api))
+
+    assert [answer.status_code for answer in answers] == [401, 401, 429]
+    assert answers[-1].json()["code"] == "throttled"
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
+    assert api.get("/api/v1/collections/").status_code == 200
+
+
+def test_tokens_are_for_signed_in_users(api: APIClient) -> None:
+    for response in (
+        api.get(TOKEN),
+        api.delete(f"{TOKEN}0123456789abcde/"),
+        api.post("/api/v1/auth/logout/"),
+        api.post("/api/v1/auth/logoutall/"),
+    ):
+        assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
+
+
+# --- Quotas of users and tokens ------------------------------------------------------------------
+
+NONE = {"searches": 0, "answers": 0, "uploads": 0, "bytes": 0, "downloaded": 0}
+
+
+@pytest.fixture
+def limit(settings: Any) -> Any:
+    def to(*, token: dict[str, int] | None = None, **user: int) -> None:
+        settings.QUOTAS_USER = {**NONE, **user}
+        settings.QUOTAS_TOKEN = {**NONE, **(token or {})}
+
+    return to
+
+
+def as_user(user: User) -> APIClient:
+    client = APIClient()
+    client.force_login(user)
+    return client
+
+
+def token_client(user: User, *scopes: str) -> APIClient:
+    client = APIClient()
+    key = tokens.make(user, scopes=scopes or ["read"])[1]
+    client.credentials(HTTP_AUTHORIZATION=f"Token {key}")
+    return client
+
+
+class TestSearches:
+    def test_are_counted_over_the_page_and_the_api(self, reader: User, limit: Any) -> None:
+        limit(searches=2)
+        client = as_user(reader)
+        assert client.get("/", {"q": "rope"}).status_code == 200
+        assert client.get(f"{V1}/search/?q=rope").status_code == 200
+        api, page = client.get(f"{V1}/search/?q=rope"), client.get("/", {"q": "rope"})
+
+        assert (api.status_code, page.status_code) == (429, 429)
+        assert api.json()["code"] == "quota_exceeded"
+        assert "daily quota of 2 searches is used up" in api.json()["message"]
+        left = int(api.headers["Retry-After"])
+        assert 0 < left <= 24 * 3600
+        assert abs(left - int(page.headers["Retry-After"])) < 5
+        assert "daily quota of 2 searches is used up" in page.content.decode()
+
+    def test_another_day_is_another_count(self, reader: User, limit: Any) -> None:
+        limit(searches=1)
+        quotas.spend(reader, quotas.SEARCHES)
+        Usage.objects.update(day=timezone.localdate() - timedelta(days=1))
+        quotas.spend(reader, quotas.SEARCHES)
+        with pytest.raises(quotas.QuotaExceeded):
+            quotas.spend(reader, quotas.SEARCHES)
+
+    def test_a_token_has_its_own(self, reader: User, limit: Any) -> None:
+        limit(token={"searches": 1})
+        one, other = token_client(reader), token_client(reader)
+        assert one.get(f"{V1}/search/?q=rope").status_code == 200
+        refused = one.get(f"{V1}/search/?q=rope")
+        assert refused.status_code == 429
+        assert "This token's daily quota" in refused.json()["message"]
+        assert other.get(f"{V1}/search/?q=rope").status_code == 200
+        assert as_user(reader).get(f"{V1}/search/?q=rope").status_code == 200
+
+    def test_agents_are_counted(self, reader: User, limit: Any) -> None:
+        from search.mcp.tools import Caller, search
+
+        limit(searches=1)
+        search("rope", Caller(reader, "http://testserver/"))
+        with pytest.raises(quotas.QuotaExceeded):
+            search("rope", Caller(reader, "http://testserver/"))
+
+    def test_without_a_limit_nothing_is_counted(self, reader: User) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            quotas.spend(reader, quotas.SEARCHES)
+            quotas.spend(None, quotas.SEARCHES)
+        assert not queries.captured_queries
+
+
+class TestUploads:
+    def upload(self, client: APIClient, text: str) -> Any:
+        file = SimpleUploadedFile("new.md", text.encode())
+        data = {"collection": "handbook", "file": file}
+        return client.post(f"{V1}/documents/", data, format="multipart")
+
+    def test_are_counted_if_something_is_stored(self, administrator: User, limit: Any) -> None:
+        make_collection("Handbook")
+        limit(uploads=1)
+        client = as_user(administrator)
+        assert self.upload(client, "# One\n").status_code == 202
+        assert self.upload(client, "# One\n").status_code in (200, 202)  # known: not stored again
+        refused = self.upload(client, "# Two\n")
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "quota_exceeded"
+        assert Document.objects.count() == 1
+
+    def test_their_size_counts_whole_or_not_at_all(self, administrator: User, limit: Any) -> None:
+        make_collection("Handbook")
+        limit(bytes=30, uploads=9)
+        client = as_user(administrator)
+        assert self.upload(client, "# " + "x" * 100).status_code == 429
+        assert not Usage.objects.filter(uploads__gt=0).exists()
+        assert self.upload(client, "# Short\n").status_code == 202
+
+    def test_the_admin_says_so_too(self, desk: Client, limit: Any) -> None:
+        collection = make_collection("Handbook")
+        limit(bytes=1)
+        response = desk.post(
+            "/admin/ingestion/document/add/",
+            {"collection": collection.pk, "files": SimpleUploadedFile("new.md", b"# Long\n")},
+            follow=True,
+        )
+        assert response.status_code < 500
+        assert "bytes uploaded is used up" in response.content.decode()
+
+
+class TestDownloads:
+    def test_count_by_their_size_over_pages_api_admin_and_exports(
+        self, administrator: User, desk: Client, limit: Any
+    ) -> None:
+        document = make_document(make_collection("Handbook"), "# Rope\n\nRope is hemp.\n")
+        assert document.current is not None
+        size = document.current.size
+        limit(downloaded=4 * size)
+        api, browser = as_user(administrator), desk
+        page = f"/documents/{document.public_id}/original/"
+        versions = f"{V1}/documents/{document.public_id}/versions/1/original/"
+        export = f"{V1}/collections/handbook/export/"
+        assert b"".join(browser.get(page)).startswith(b"# Rope")
+        for address in (versions, export):
+            assert b"".join(api.get(address))
+        number = Usage.objects.values_list("downloaded", flat=True)
+        assert list(number) == [3 * size]
+
+        limit(downloaded=3 * size)
+        refused = browser.get(page)
+        assert (refused.status_code, "bytes downloaded is used up" in refused.text) == (429, True)
+        assert 0 < int(refused.headers["Retry-After"]) <= 24 * 3600
+        for address in (versions, export):
+            found = api.get(address)
+            assert (found.status_code, found.json()["code"]) == (429, "quota_exceeded")
+        at = f"/admin/ingestion/document/{document.pk}/versions/1/file/"
+        assert browser.get(at).status_code == 429
+        assert list(number) == [3 * size]
+
+    def test_a_token_has_its_own(self, administrator: User, limit: Any) -> None:
+        document = make_document(make_collection("Open", visibility="public"), "# Rope\n\nHemp.\n")
+        assert document.current is not None
+        limit(token={"downloaded": document.current.size})
+        address = f"{V1}/documents/{document.public_id}/versions/1/original/"
+        one, other = (token_client(administrator, "read", "upload") for _ in range(2))
+        answers = [each.get(address) for each in (one, one, other)]
+        for answer in answers:
+            answer.close()  # type: ignore[no-untyped-call]
+        assert [answer.status_code for answer in answers] == [200, 429, 200]
+
+
+class TestAnswers:
+    def test_are_counted(self, reader: User, limit: Any) -> None:
+        make_collection("Handbook")
+        limit(answers=1)
+        client = as_user(reader)
+        assert client.post(f"{V1}/answers/", {"q": "What is rope?"}).status_code < 400
+        refused = client.post(f"{V1}/answers/", {"q": "What is rope?"})
+        page = client.post("/answers/", {"q": "What is rope?"}, format="multipart")
+        assert (refused.status_code, page.status_code) == (429, 429)
+        assert "daily quota of 1 answers is used up" in refused.json()["message"]
+
+
+def test_a_readers_page_shows_them(reader: User, limit: Any) -> None:
+    client = Client()
+    client.force_login(reader)
+    assert "Used today" not in client.get("/me/").content.decode()
+    limit(searches=20)
+    client.get("/", {"q": "rope"})
+    page = client.get("/me/").content.decode()
+    assert "Used today" in page
+    assert "1 of 20" in page
+
+
+def test_old_counts_are_forgotten(reader: User, limit: Any) -> None:
+    limit(searches=5)
+    quotas.spend(reader, quotas.SEARCHES)
+    Usage.objects.create(user=reader, token="x", day=timezone.localdate() - timedelta(days=40))
+    assert quotas.forget() == 1

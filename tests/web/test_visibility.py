@@ -235,17 +235,6 @@ def test_every_address_has_arguments() -> None:
     assert unknown == []
 
 
-def test_the_walk_reaches_every_part_of_the_project() -> None:
-    walked = {route.route for route in routes()}
-
-    assert {
-        "", "documents/<uuid:public_id>/", "documents/<uuid:public_id>/original/",
-        "api/v1/search/", "api/v1/documents/", "api/v1/documents/<uuid:public_id>/",
-        "api/v1/collections/", "api/v1/collections/<slug:slug>/", "api/schema/", "api/docs/",
-        "admin/", "admin/ingestion/document/", "admin/ingestion/collection/",
-    } <= walked  # fmt: skip
-
-
 @pytest.mark.parametrize("make", VIEWERS, ids=lambda make: make.__name__)
 def test_a_hidden_document_changes_nothing_that_others_see(
     open_document: Document, client_of: Callable[[Make], Client], make: Make

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test import Client
 
 from common.accounts import tokens
 from common.accounts.models import User
 from ingestion import collections
 from ingestion.models import Collection
 from tests.support.admin_client import signed_in, staff
+from tests.support.database import statements
 from tests.support.factories import make_collection, make_document
 
 pytestmark = pytest.mark.django_db
@@ -48,35 +48,28 @@ def test_the_readers_agree_with_the_rule(library: dict[str, Collection]) -> None
 
 
 def test_queries_do_not_grow_with_collections(member: User) -> None:
-    with CaptureQueriesContext(connection) as few:
-        collections.seen_by(member)
+    assert statements(lambda: collections.seen_by(member)) == 3
     for number in range(5):
         make_collection(f"More {number}", visibility="groups", groups=["insiders"])
-    with CaptureQueriesContext(connection) as many:
-        collections.seen_by(member)
-    assert len(many) == len(few) == 3
+    assert statements(lambda: collections.seen_by(member)) == 3
 
 
-def test_the_page_of_a_person(
-    administrator: User, member: User, library: dict[str, Collection]
-) -> None:
+def test_the_page_of_a_person(desk: Client, member: User, library: dict[str, Collection]) -> None:
     tokens.make(member, name="Robot", scopes=["read"], collections=[library["open"].pk])
-    client = signed_in(administrator)
-    found = client.get(PAGES, {"q": "member"}, follow=True)
+    found = desk.get(PAGES, {"q": "member"}, follow=True)
     text = " ".join(found.content.decode().split())
 
     assert found.redirect_chain[-1][0] == f"{PAGES}people/{member.pk}/"
     assert "member of the group “insiders”" in text
     assert "open to all who sign in" in text
     assert "Robot: Open" in text
-    assert f"{PAGES}people/{member.pk}/" in client.get("/admin/accounts/user/").content.decode()
+    assert f"{PAGES}people/{member.pk}/" in desk.get("/admin/accounts/user/").content.decode()
 
 
-def test_the_page_of_a_document(administrator: User, library: dict[str, Collection]) -> None:
+def test_the_page_of_a_document(desk: Client, library: dict[str, Collection]) -> None:
     document = make_document(library["vault"], "# Treasure\n\nGold.")
-    client = signed_in(administrator)
     address = f"http://testserver/documents/{document.public_id}/"
-    text = client.get(PAGES, {"q": address}, follow=True).content.decode()
+    text = desk.get(PAGES, {"q": address}, follow=True).content.decode()
 
     assert "open to the members of crew, insiders" in text
     assert ">member</a>" in text
@@ -84,14 +77,9 @@ def test_the_page_of_a_document(administrator: User, library: dict[str, Collecti
     assert ">gone</a>" not in text
 
 
-def test_what_is_not_there_is_said(administrator: User) -> None:
-    assert (
-        "No user has this name"
-        in signed_in(administrator).get(PAGES, {"q": "nobody"}).content.decode()
-    )
-
-
-def test_is_for_superusers(member: User) -> None:
+def test_is_for_superusers_and_says_what_is_not_there(member: User, desk: Client) -> None:
     client = signed_in(staff("looker", "view_user", "view_document"))
     assert client.get(PAGES).status_code == 403
     assert client.get(f"{PAGES}people/{member.pk}/").status_code == 403
+
+    assert "No user has this name" in desk.get(PAGES, {"q": "nobody"}).content.decode()

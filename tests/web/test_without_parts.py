@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from common.accounts.models import User
 from ingestion.models import Document, DocumentVersion
 from search.engine import adjust, configuration, rank
 from search.models import ClassWeights, SearchProfile
@@ -116,5 +115,5 @@ class TestSite:
         assert "Not installed" in str(shares.errors)
         assert SharesSerializer(data={"keyword": "0.9", "vector": "0.1"}).is_valid()
 
-    def test_the_sidebar_has_no_line_of_a_part(self, administrator: User) -> None:
-        assert "Experiments" not in signed_in(administrator).get("/admin/").content.decode()
+    def test_the_sidebar_has_no_line_of_a_part(self, desk: Client) -> None:
+        assert "Experiments" not in desk.get("/admin/").content.decode()

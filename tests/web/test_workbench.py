@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,21 +25,14 @@ from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pools import Width
 from tests.support.admin_client import form_data, signed_in, staff
-from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 
 TUNER = ("view_searchprofile", "change_searchprofile", "add_judgement", "add_evaluationrun")
 
 
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as filled:
-        yield filled
-
-
 @pytest.fixture(autouse=True)
-def nothing_kept(clean_cache: None) -> None:
+def nothing_kept(library: SimpleNamespace, clean_cache: None) -> None:
     pools._pools.clear()
     pools._whatifs.clear()
 
@@ -48,6 +40,11 @@ def nothing_kept(clean_cache: None) -> None:
 @pytest.fixture
 def tuner(library: SimpleNamespace) -> User:
     return staff("tuner", *TUNER)
+
+
+@pytest.fixture
+def client(tuner: User) -> Client:
+    return signed_in(tuner)
 
 
 @pytest.fixture
@@ -105,9 +102,8 @@ def judge(client: Client, text: str, document: Document, action: str) -> Any:
 
 class TestPage:
     def test_holds_a_control_with_its_cost_for_everything(
-        self, tuner: User, django_assert_max_num_queries: Any
+        self, client: Client, django_assert_max_num_queries: Any
     ) -> None:
-        client = signed_in(tuner)
         page(client)
         with django_assert_max_num_queries(14):
             response = page(client, q="barometer")
@@ -118,7 +114,7 @@ class TestPage:
             assert f'data-field="{name}"' in text
         assert text.count("wb-cost") >= 18
 
-    def test_is_for_those_who_may_see_profiles(self, library: SimpleNamespace) -> None:
+    def test_is_for_those_who_may_see_profiles(self) -> None:
         client = signed_in(staff("typist", "view_document"))
         assert page(client).status_code == 403
         for name in ("preview", "measures", "curve", "pools", "save", "verify", "judge"):
@@ -127,17 +123,16 @@ class TestPage:
         assert Client().get(reverse("admin:search_workbench")).status_code == 302
 
     @pytest.mark.parametrize("name", ["save", "verify", "judge"])
-    def test_whoever_only_looks_changes_nothing(
-        self, library: SimpleNamespace, active: SearchProfile, name: str
-    ) -> None:
+    def test_whoever_only_looks_changes_nothing(self, active: SearchProfile, name: str) -> None:
         client = signed_in(staff("viewer", "view_searchprofile"))
         assert page(client).status_code == 200
         assert ask(client, name, body(client, active)).status_code == 403
 
 
 class TestPreview:
-    def test_ranks_the_draft_as_a_search_would(self, tuner: User, active: SearchProfile) -> None:
-        client = signed_in(tuner)
+    def test_ranks_the_draft_as_a_search_would(
+        self, tuner: User, active: SearchProfile, client: Client
+    ) -> None:
         asked = body(client, active, "barometer on day seventeen", **KEYWORDS)
         answer = ask(client, "preview", asked).json()
         draft = SearchProfile.objects.get(pk=ask(client, "save", asked).json()["profile"])
@@ -151,8 +146,7 @@ class TestPreview:
         assert shown == [result.document_id for result in live.results]
         assert answer["class"] == live.classification.query_class.value
 
-    def test_says_what_moved_and_why(self, tuner: User, active: SearchProfile) -> None:
-        client = signed_in(tuner)
+    def test_says_what_moved_and_why(self, client: Client, active: SearchProfile) -> None:
         questions = ("a line for the harbour at night", "day of the flood", "rule of the pump")
         answers = [
             ask(client, "preview", body(client, active, text, **weights)).json()
@@ -166,12 +160,11 @@ class TestPreview:
 
     def test_a_move_searches_nothing_ranks_the_draft_alone_and_reads_no_text_twice(
         self,
-        tuner: User,
+        client: Client,
         active: SearchProfile,
         monkeypatch: pytest.MonkeyPatch,
         django_assert_max_num_queries: Any,
     ) -> None:
-        client = signed_in(tuner)
         ranked: list[str] = []
 
         def counting(*args: Any) -> Any:
@@ -197,17 +190,15 @@ class TestPreview:
         ids=str,
     )
     def test_what_no_profile_can_have_is_told_beside_the_control(
-        self, tuner: User, active: SearchProfile, change: dict[str, str]
+        self, client: Client, active: SearchProfile, change: dict[str, str]
     ) -> None:
-        client = signed_in(tuner)
         response = ask(client, "preview", body(client, active, "barometer", **change))
         assert response.status_code == 422
         assert set(response.json()["problems"]) == set(change)
 
     def test_a_shelf_that_is_closed_is_gone_at_the_next_move(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
-        client = signed_in(tuner)
         asked = body(client, active, "barometer")
         shown = str(library.logbook.public_id)
         assert shown in ask(client, "preview", asked).json()["html"]
@@ -217,9 +208,8 @@ class TestPreview:
         assert shown not in ask(client, "preview", asked).json()["html"]
 
     def test_shows_what_the_tuner_may_read_and_no_more(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, tuner: User, active: SearchProfile, library: SimpleNamespace, client: Client
     ) -> None:
-        client = signed_in(tuner)
         hidden = str(library.secret.public_id)
         asked = body(client, active, "zanzibar harbour")
         assert hidden not in ask(client, "preview", asked).json()["html"]
@@ -227,9 +217,9 @@ class TestPreview:
         assert hidden in ask(client, "preview", asked).json()["html"]
 
     @pytest.mark.parametrize("said", [b"no json", b"[]", b"{}"])
-    def test_nonsense_is_refused(self, tuner: User, said: bytes) -> None:
+    def test_nonsense_is_refused(self, client: Client, said: bytes) -> None:
         address = reverse("admin:search_workbench_preview")
-        response = signed_in(tuner).post(address, said, content_type="application/json")
+        response = client.post(address, said, content_type="application/json")
         assert response.status_code in (400, 404)
 
 
@@ -245,9 +235,8 @@ class TestMeasures:
             assert judge(client, text, getattr(library, name), "3").status_code == 200
 
     def test_say_when_the_pools_do_not_cover_the_draft(
-        self, tuner: User, active: SearchProfile
+        self, client: Client, active: SearchProfile
     ) -> None:
-        client = signed_in(tuner)
         answer = ask(client, "measures", body(client, active)).json()
         assert not answer["complete"]
         assert "0 of 3 golden queries" in answer["html"]
@@ -256,9 +245,8 @@ class TestMeasures:
         assert answer["complete"]
         assert "All 3 golden queries" in answer["html"]
 
-    def test_list_winners_and_losers(self, tuner: User, active: SearchProfile) -> None:
+    def test_list_winners_and_losers(self, client: Client, active: SearchProfile) -> None:
         build(Width.of(active.as_profile()))
-        client = signed_in(tuner)
         html = ask(client, "measures", body(client, active, **MEANING)).json()["html"]
         assert "nDCG@10" in html
         assert "Winners" in html
@@ -266,7 +254,7 @@ class TestMeasures:
         assert "by the weight of meaning" in charts
 
     def test_hide_questions_about_what_one_may_not_read(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
         query = GoldenQuery.objects.create(text="zanzibar lights", collections=["zanzibar"])
         Judgement.objects.create(
@@ -274,7 +262,6 @@ class TestMeasures:
             grade=3, judge_name="other",
         )  # fmt: skip
         build(Width.of(active.as_profile()))
-        client = signed_in(tuner)
         html = ask(client, "measures", body(client, active, **KEYWORDS)).json()["html"]
         assert "All 4 golden queries" in html
         assert "zanzibar lights" not in html
@@ -282,9 +269,8 @@ class TestMeasures:
         assert "zanzibar lights" not in listed.content.decode()
 
     def test_the_background_is_asked_to_find_candidates(
-        self, tuner: User, active: SearchProfile
+        self, client: Client, active: SearchProfile
     ) -> None:
-        client = signed_in(tuner)
         assert ask(client, "pools", body(client, active)).json() == {"building": 0.0}
         assert ask(client, "measures", body(client, active)).json()["building"] == 0.0
         from search import tasks
@@ -294,10 +280,9 @@ class TestMeasures:
         assert ask(client, "measures", body(client, active)).json()["complete"]
 
     def test_a_move_measures_the_draft_alone(
-        self, tuner: User, active: SearchProfile, monkeypatch: pytest.MonkeyPatch
+        self, client: Client, active: SearchProfile, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         build(Width.of(active.as_profile()))
-        client = signed_in(tuner)
         measured: list[float] = []
         under = WhatIf._under
 
@@ -311,9 +296,8 @@ class TestMeasures:
         assert measured == [active.feedback, 0.1, 0.2, 0.3]
 
     def test_what_ranks_badly_is_listed_as_failing(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
-        client = signed_in(tuner)
         judge(client, "a connection that is refused", library.urlaub, "3")
         judge(client, "vier Wochen Urlaub", library.logbook, "first")
         build(Width.of(active.as_profile()))
@@ -326,15 +310,16 @@ class TestMeasures:
         assert "draught" not in text
 
     @pytest.mark.parametrize("tab", ["golden", "recent", "failing", "nonsense"])
-    def test_questions_can_be_picked(self, tuner: User, tab: str) -> None:
-        listed = signed_in(tuner).get(reverse("admin:search_workbench_queries"), {"tab": tab})
+    def test_questions_can_be_picked(self, client: Client, tab: str) -> None:
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": tab})
         assert listed.status_code == 200
         assert ("draught" in listed.content.decode()) == (tab == "golden")
 
 
 class TestSaving:
-    def test_makes_a_draft_of_a_published_profile(self, tuner: User, active: SearchProfile) -> None:
-        client = signed_in(tuner)
+    def test_makes_a_draft_of_a_published_profile(
+        self, tuner: User, active: SearchProfile, client: Client
+    ) -> None:
         saved = ask(client, "save", body(client, active, reason="keywords", **KEYWORDS)).json()
         assert saved["is_new"]
         draft = SearchProfile.objects.get(pk=saved["profile"])
@@ -344,9 +329,8 @@ class TestSaving:
         assert configuration.current().profile().version == active.version
 
     def test_does_not_overwrite_what_another_saved(
-        self, tuner: User, active: SearchProfile
+        self, active: SearchProfile, client: Client
     ) -> None:
-        client = signed_in(tuner)
         pk = ask(client, "save", body(client, active, **KEYWORDS)).json()["profile"]
         draft = SearchProfile.objects.get(pk=pk)
         mine = body(client, draft, depth="60")
@@ -358,9 +342,8 @@ class TestSaving:
         assert SearchProfile.objects.get(pk=pk).depth == 70
 
     def test_a_live_run_is_held_against_the_figures_without_a_search(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, tuner: User, active: SearchProfile, library: SimpleNamespace, client: Client
     ) -> None:
-        client = signed_in(tuner)
         judge(client, "barometer on day seventeen", library.logbook, "3")
         started = ask(client, "verify", {"profile": active.pk}).json()
         run = EvaluationRun.objects.get(pk=started["run"])
@@ -391,9 +374,9 @@ class TestSaving:
 
 class TestJudging:
     def test_grades_show_and_are_undone(
-        self, tuner: User, active: SearchProfile, library: SimpleNamespace
+        self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
-        client, other = signed_in(tuner), signed_in(staff("other", *TUNER))
+        client, other = client, signed_in(staff("other", *TUNER))
         text = "barometer"
         assert judge(client, text, library.logbook, "3").json()["grade"] == 3
         assert judge(other, text, library.logbook, "0").json()["grade"] == 0
@@ -408,9 +391,8 @@ class TestJudging:
         assert "nothing to undo" in ask(client, "judge", {"action": "undo"}).json()["said"]
 
     def test_a_grade_is_from_0_to_3_of_what_one_may_read_and_is_taken_back(
-        self, tuner: User, library: SimpleNamespace
+        self, client: Client, library: SimpleNamespace
     ) -> None:
-        client = signed_in(tuner)
         judge(client, "barometer", library.logbook, "2")
         judge(client, "barometer", library.logbook, "clear")
         assert not Judgement.objects.filter(query__text="barometer").exists()

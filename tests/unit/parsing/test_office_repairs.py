@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from ingestion.errors import TypeMismatch
-from tests.samples import builders, ole
+from tests.samples import builders, outlook
 
 from .conftest import Parse
 from .shorthand import p, table
@@ -91,6 +91,6 @@ def test_code_pages_of_rtf(parse: Parse, text: bytes) -> None:
 @pytest.mark.parametrize(("name", "wanted"), [("a.docx", ".doc"), ("a.pptx", ".ppt")])
 def test_an_old_document_under_a_new_name(parse: Parse, name: str, wanted: str) -> None:
     # Far into the file, where the name alone decides which parser is asked.
-    old = ole.make_ole({"Data": bytes(5000)})
+    old = outlook.make_ole({"Data": bytes(5000)})
     with pytest.raises(TypeMismatch, match=f"Rename it to end in {wanted} "):
         parse(old, name)

@@ -14,8 +14,7 @@ from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.formats.parts import LONGEST_PATH, safe_path, unique_path
 from ingestion.parsing.protocol import ParseLimits
 from tests.samples import builders
-from tests.samples.ole import make_ole
-from tests.samples.outlook import Attachment, Letter, make_msg
+from tests.samples.outlook import Attachment, Letter, make_msg, make_ole
 
 from .conftest import Parse
 from .shorthand import h, p, table

@@ -19,7 +19,7 @@ from ingestion.errors import (
 from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from tests.samples.builders import TABLE, make_docx, make_zip
-from tests.samples.ole import make_ole, make_ppt
+from tests.samples.outlook import make_ole, make_ppt
 from tests.samples.sheets_and_slides import make_odp, make_ods, make_pptx, make_xlsx
 
 from .conftest import Parse

@@ -17,6 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from common.accounts.models import User
 from tests.support.database import FirstRows
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS
 from tests.support.programs import require
 
 # What a busy machine may take; a test that waits so long is seldom, and then says why.
@@ -43,6 +45,11 @@ def chromium_path() -> str | None:
     named = os.environ.get("CHROMIUM", "")
     names = (named, "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture
+def admin(transactional_db: None) -> User:
+    return User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +84,18 @@ def made_once(transactional_db: None, _made_rows: dict[Callable[[], Any], FirstR
             _made_rows[fill] = FirstRows.of_database()
 
     return made_once
+
+
+def fill_handbook() -> None:
+    """Make a public collection of two documents."""
+    handbook = make_collection("Handbook")
+    make_document(handbook, CONNECTIONS, file_name="connections.md")
+    make_document(handbook, REGIONS, file_name="regions.md")
+
+
+@pytest.fixture
+def handbook_made(made_once: MadeOnce) -> None:
+    made_once(fill_handbook)
 
 
 @pytest.fixture

@@ -7,13 +7,25 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from common.accounts.models import User
+from ingestion import services
 from ingestion.documents import steps
 from ingestion.lexical import terms
-from ingestion.models import Document, DocumentVersion, State
+from ingestion.models import (
+    Chunk,
+    ChunkEdit,
+    Document,
+    DocumentVersion,
+    EmbeddingSpace,
+    Import,
+    State,
+    WatchedFolder,
+)
 from search.models import SearchProfile
+from search.tuning.models import GoldenQuery, ProfileChange
 from tests.support.factories import make_collection, make_document, upload
 from tests.web.browser.conftest import OpenPage
 
@@ -24,18 +36,7 @@ PROFILES = "/admin/search/searchprofile/"
 SIGNALS = ("vector", "keyword", "title")
 
 # Found by its meaning alone, and by its words alone.
-WORKSHOP = "# Workshop\n\nMechanics repair the motors of cars and trucks here every day.\n"
-STAGE = (
-    "# Stage\n\nFixing the curtain came last; the automobile in act two was painted cardboard, "
-    "and the engines of drama did the rest.\n"
-)
-QUESTION = "/?q=mending+automobile+engines"
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
-
-
-@pytest.fixture
-def admin(transactional_db: None) -> User:
-    return User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
 
 
 def process_all() -> None:
@@ -63,18 +64,17 @@ def active_profile_page() -> str:
 
 
 class TestUpload:
-    @pytest.mark.parametrize("address", ["import/add/", "document/{}/change/"])
     def test_choosing_a_file_raises_nothing(
-        self, admin: User, open_page: OpenPage, tmp_path: Path, address: str
+        self, admin: User, open_page: OpenPage, tmp_path: Path
     ) -> None:
         chosen = tmp_path / "note.md"
         chosen.write_text("# Note")
         document = make_document(make_collection("Handbook"), "# A\n\nText.")
-
-        page = open_page(f"/admin/ingestion/{address.format(document.pk)}", user=admin)
-        page.wait_for_load_state("load")
-        # open_page fails the test for an error in any script.
-        page.locator("#content [type=file]").set_input_files(chosen)
+        page = open_page("/admin/", user=admin)
+        for address in ("import/add/", f"document/{document.pk}/change/"):
+            page.goto(f"/admin/ingestion/{address}")
+            # open_page fails the test for an error in any script.
+            page.locator("#content [type=file]").set_input_files(chosen)
 
     def test_a_file_goes_from_the_admin_to_ready_to_found(
         self, admin: User, open_page: OpenPage, tmp_path: Path
@@ -167,7 +167,7 @@ class TestUpload:
 
 
 class TestWeights:
-    def test_a_slider_moves_and_the_others_share_the_rest_in_proportion(
+    def test_a_slider_moves_by_mouse_and_keys_and_the_sum_stays_one(
         self, admin: User, open_page: OpenPage
     ) -> None:
         page = open_page(active_profile_page(), user=admin)
@@ -178,8 +178,22 @@ class TestWeights:
         widths = [parts.nth(i).evaluate("part => part.style.width") for i in range(3)]
         assert widths == ["20%", "68%", "12%"]
 
-    def test_the_sum_is_one_after_any_move(self, admin: User, open_page: OpenPage) -> None:
-        page = open_page(active_profile_page(), user=admin)
+        page.goto(active_profile_page())
+        slider(page, "keyword").focus()
+        for _ in range(5):
+            page.keyboard.press("ArrowRight")
+        moved = figures(page)
+        assert moved[1] == Decimal("0.33")
+        assert sum(moved) == 1
+        assert slider(page, "keyword").get_attribute("aria-valuetext") == "33 percent"
+        assert slider(page, "keyword").get_attribute("aria-label") == "Keywords, General"
+
+        page.goto(active_profile_page())
+        for signal, typed in (("vector", "0.45"), ("keyword", "0.4125")):
+            figure(page, signal).fill(typed)
+            figure(page, signal).press("Tab")
+        assert figures(page) == [Decimal("0.45"), Decimal("0.4125"), Decimal("0.1375")]
+
         for signal, value in (
             ("vector", 10_000), ("title", 0), ("keyword", 3_300), ("vector", 700),
             ("title", 10_000), ("keyword", 100), ("vector", 0), ("title", 9_900),
@@ -190,10 +204,6 @@ class TestWeights:
             assert moved[SIGNALS.index(signal)] == Decimal(value) / 10_000
             assert all(0 <= share <= 1 for share in moved)
 
-    def test_to_the_end_and_back_gives_the_others_what_they_had(
-        self, admin: User, open_page: OpenPage
-    ) -> None:
-        page = open_page(active_profile_page(), user=admin)
         before = figures(page, "lookup")
         vector = slider(page, "vector", "lookup")
         vector.focus()
@@ -202,58 +212,6 @@ class TestWeights:
         vector.evaluate("(input) => { input.value = 3000; "
                         "input.dispatchEvent(new Event('input', {bubbles: true})); }")  # fmt: skip
         assert figures(page, "lookup") == before
-
-    def test_the_keyboard_is_enough(self, admin: User, open_page: OpenPage) -> None:
-        page = open_page(active_profile_page(), user=admin)
-        slider(page, "keyword").focus()
-        for _ in range(5):
-            page.keyboard.press("ArrowRight")
-        moved = figures(page)
-        assert moved[1] == Decimal("0.33")
-        assert sum(moved) == 1
-        assert slider(page, "keyword").get_attribute("aria-valuetext") == "33 percent"
-        assert slider(page, "keyword").get_attribute("aria-label") == "Keywords, General"
-
-    def test_typed_figures_stand_while_the_next_is_typed(
-        self, admin: User, open_page: OpenPage
-    ) -> None:
-        page = open_page(active_profile_page(), user=admin)
-        for signal, typed in (("vector", "0.45"), ("keyword", "0.4125")):
-            figure(page, signal).fill(typed)
-            figure(page, signal).press("Tab")
-        assert figures(page) == [Decimal("0.45"), Decimal("0.4125"), Decimal("0.1375")]
-
-    def test_a_weight_change_is_saved_as_a_draft_published_and_reorders_results(
-        self, admin: User, open_page: OpenPage
-    ) -> None:
-        handbook = make_collection("Handbook")
-        make_document(handbook, WORKSHOP, file_name="workshop.md")
-        make_document(handbook, STAGE, file_name="stage.md")
-        page = open_page(active_profile_page(), user=admin)
-        slider(page, "vector").fill("10000")
-        page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit was saved as the new draft default v4")).to_be_visible()
-        expect(page.locator("section[aria-label=State]")).to_contain_text(
-            "general, vector: 67% → 100%"
-        )
-        page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v4 is active from the next search.")).to_be_visible()
-
-        page.goto(QUESTION)
-        expect(page.locator(".result-link")).to_have_text(["Workshop", "Stage"])
-
-        page.goto(active_profile_page())
-        slider(page, "keyword").fill("10000")
-        page.get_by_label("Reason").fill("Exact words first.")
-        page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v5 is active from the next search.")).to_be_visible()
-
-        page.goto(QUESTION)
-        expect(page.locator(".result-link").first).to_have_text("Stage")
-        page.goto("/admin/tuning/profilechange/")
-        expect(page.locator("tr", has_text="Exact words first.").first).to_contain_text(
-            "general, keyword: 0% → 100%"
-        )
 
     def test_without_javascript_the_figures_are_typed_and_checked(
         self, admin: User, open_page: OpenPage
@@ -308,3 +266,249 @@ def test_what_unfold_opens_by_a_click_opens_by_keyboard(admin: User, open_page: 
     page.get_by_role("button", name="Filters").focus()
     page.keyboard.press("Enter")
     expect(panel).to_be_visible()
+
+
+# --- The admin by keyboard alone -----------------------------------------------------------------
+
+# Whether something else lies over the middle of what has the focus.
+COVERED = """(() => {
+    const focused = document.activeElement;
+    const { x, y, width, height } = focused.getBoundingClientRect();
+    const seen = document.elementFromPoint(x + width / 2, y + height / 2);
+    return seen !== null && !focused.contains(seen) && !seen.contains(focused);
+})()"""
+
+
+def test_no_field_hides_behind_the_bar_with_the_buttons(admin: User, open_page: OpenPage) -> None:
+    page = open_page("/admin/search/classrule/add/", user=admin, width=1300)
+    page.set_viewport_size({"width": 1300, "height": 500})
+    page.locator("#id_name").focus()
+    covered = []
+    while not page.locator("[name=_save]").evaluate("e => e === document.activeElement"):
+        page.keyboard.press("Tab")
+        if page.evaluate(COVERED):
+            covered.append(page.evaluate("document.activeElement.outerHTML"))
+    assert covered == []
+
+
+def test_a_switch_shows_that_it_has_the_focus(admin: User, open_page: OpenPage) -> None:
+    page = open_page("/admin/search/pin/add/", user=admin)
+    page.locator("#id_position").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator("#id_enabled")).to_be_focused()
+    expect(page.locator("#id_enabled")).to_have_css("outline-style", "solid")
+
+
+def test_the_menu_opens_and_closes_on_a_narrow_screen(admin: User, open_page: OpenPage) -> None:
+    page = open_page("/admin/", user=admin, width=400)
+    menu = page.locator("#nav-sidebar-inner")
+    expect(menu).to_be_hidden()
+
+    page.keyboard.press("Tab")  # the skip link
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(menu).to_be_visible()
+    expect(menu.get_by_role("link").first).to_be_focused()
+
+    menu.get_by_role("button", name="Menu").focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_be_hidden()
+
+
+# --- Long names, long findings and long headings stay where they can be read ---------------------
+
+FINDING = "nDCG@10 falls by 0.200 (95% interval -0.600 to +0.000), beyond the margin of 0.010."
+
+# Cells whose content goes on behind their edge.
+CLIPPED = """[...document.querySelectorAll("#result_list td, #result_list th")]
+    .filter(cell => cell.scrollWidth > cell.clientWidth + 1).length"""
+# How far the list is wider than the frame that it scrolls in.
+HIDDEN = """(() => {
+    let frame = document.querySelector("#result_list");
+    const width = frame.scrollWidth;
+    while (frame && getComputedStyle(frame).overflowX !== "auto") frame = frame.parentElement;
+    return frame ? width - frame.clientWidth : 0;
+})()"""
+
+
+@pytest.mark.parametrize(("width", "measured"), [(400, CLIPPED), (1300, HIDDEN)])
+@pytest.mark.parametrize("address", ["profilechange/", "goldenquery/"])
+def test_a_list_hides_nothing(
+    admin: User, open_page: OpenPage, width: int, measured: str, address: str
+) -> None:
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    ProfileChange.objects.create(
+        profile=profile,
+        action=ProfileChange.Action.REFUSED,
+        user=admin,
+        reason="Readers ask in their own words.",
+        differences=["general, keyword: 28% → 100%"],
+        findings=[FINDING],
+    )
+    GoldenQuery.objects.create(text="what happens when a node fails")
+
+    page = open_page(f"/admin/tuning/{address}", user=admin, width=width)
+
+    expect(page.locator("#result_list")).to_be_visible()
+    assert page.evaluate(measured) <= 0
+
+
+def test_an_upload_with_a_long_name_stays_in_its_panel(
+    admin: User, open_page: OpenPage, tmp_path: Path
+) -> None:
+    make_collection("Handbook")
+    file = tmp_path / f"{'x' * 200}.txt"
+    file.write_text("A note.")
+    page = open_page("/admin/ingestion/document/add/", user=admin)
+    page.get_by_label("Collection").select_option(label="Handbook")
+    page.locator("#id_files").set_input_files(file)
+    page.get_by_role("button", name="Upload").click()
+
+    link = page.locator("#outcomes .text-link")
+    expect(link).to_be_visible()
+    assert _right(page, "#outcomes .text-link") <= _right(page, "#outcomes")
+
+
+def _right(page: Page, selector: str) -> float:
+    box = page.locator(selector).bounding_box()
+    assert box is not None
+    return box["x"] + box["width"]
+
+
+# --- What is under way in the admin, in a browser ------------------------------------------------
+
+ADMIN = "/admin/ingestion/"
+
+
+@pytest.fixture
+def filling(transactional_db: None) -> EmbeddingSpace:
+    """A space that the workers fill, half done."""
+    make_document(make_collection(), "# One\n\nA chunk.\n")
+    return EmbeddingSpace.objects.create(
+        name="New model", fingerprint="new@nowhere/4", dimensions=4, max_tokens=512,
+        chunks_total=200, chunks_filled=100,
+        config={"kind": "openai", "model": "new", "base_url": "http://127.0.0.1:9/v1"},
+    )  # fmt: skip
+
+
+def mark(page: Page) -> None:
+    """Makes it known whether the page was loaded again."""
+    page.evaluate("window.stillTheSamePage = true")
+
+
+def test_an_import_is_followed_in_the_list_to_its_end(admin: User, open_page: OpenPage) -> None:
+    shelf = make_collection("Shelf")
+    of = Import.objects.create(collection=shelf, kind=Import.Kind.ARCHIVE, origin="pages.zip")
+    page = open_page(f"{ADMIN}import/", user=admin)
+    row = page.locator("tr", has_text="pages.zip")
+    expect(row).to_contain_text("Queued")
+    mark(page)
+    of.items.create(position=0, reference="a.md", state="added")
+    of.items.create(position=1, reference="b.md")
+    Import.objects.update(state=Import.State.RUNNING)
+    expect(row).to_contain_text("50%")
+    expect(row).to_contain_text("1 waiting, 1 added")
+    of.items.update(state="added")
+    Import.objects.update(state=Import.State.DONE)
+    expect(row).to_contain_text("2 added")
+    expect(row).to_contain_text("Done")
+    expect(page.locator("[data-unfinished]")).to_have_count(0)
+    assert page.evaluate("window.stillTheSamePage")
+
+
+def test_a_watched_folder_is_followed_on_its_page(admin: User, open_page: OpenPage) -> None:
+    folder = WatchedFolder.objects.create(collection=make_collection("Shelf"), path="/nowhere")
+    page = open_page(f"{ADMIN}watchedfolder/{folder.pk}/change/", user=admin)
+    panel = page.locator("section[aria-label=State]")
+    expect(panel).to_contain_text("Not scanned yet")
+    mark(page)
+    WatchedFolder.objects.update(
+        state=WatchedFolder.State.MISSING, message="It was moved.", last_counts={"missing": 2}
+    )
+    expect(panel).to_contain_text("Folder is missing")
+    expect(panel).to_contain_text("It was moved.")
+    expect(panel).to_contain_text("2 missing")
+    assert page.evaluate("window.stillTheSamePage")
+
+
+def test_a_space_is_followed_in_the_list_and_its_page_is_loaded_again_at_the_end(
+    admin: User, open_page: OpenPage, filling: EmbeddingSpace
+) -> None:
+    page = open_page(f"{ADMIN}embeddingspace/", user=admin)
+    row = page.locator("tr", has_text="New model")
+    expect(row).to_contain_text("50%")
+    mark(page)
+    EmbeddingSpace.objects.filter(pk=filling.pk).update(chunks_filled=150)
+    expect(row).to_contain_text("75%")
+    expect(row).to_contain_text("150 of 200")
+    assert page.evaluate("window.stillTheSamePage")
+
+    page.goto(f"{ADMIN}embeddingspace/{filling.pk}/change/")
+    mark(page)
+    EmbeddingSpace.objects.filter(pk=filling.pk).update(paused=True)
+    expect(page.get_by_role("link", name="Fill…")).to_be_visible()
+    assert not page.evaluate("window.stillTheSamePage")
+
+
+def test_a_page_with_unsaved_words_is_not_loaded_again(admin: User, open_page: OpenPage) -> None:
+    document = upload(make_collection(), "# Quorums\n\nA majority.\n").document
+    page = open_page(f"{ADMIN}document/{document.pk}/change/", user=admin)
+    page.get_by_label("Title").fill("Half a ti")
+    steps.advance(document.latest_id)  # type: ignore[arg-type]
+    expect(page.locator("[data-unfinished]")).to_have_count(0)
+    expect(page.get_by_label("Title")).to_have_value("Half a ti")
+
+
+def test_what_was_deleted_is_asked_for_no_more(admin: User, open_page: OpenPage) -> None:
+    shelf = make_collection("Shelf")
+    Import.objects.create(collection=shelf, kind=Import.Kind.ARCHIVE, origin="pages.zip")
+    page = open_page(f"{ADMIN}import/", user=admin)
+    expect(page.locator("[data-unfinished]")).to_have_count(2)
+    Import.objects.all().delete()
+    expect(page.locator("[data-unfinished]")).to_have_count(0)
+    expect(page.locator("tr", has_text="pages.zip")).to_contain_text("Queued")
+
+
+# --- Hand edits and the bin in a browser ---------------------------------------------------------
+
+TIDES = "# Tides\n\n" + "\n\n".join(
+    f"## Port {n}\n\n" + "High water comes twice a day, and later every day. " * 20
+    for n in range(3)
+)
+
+
+def fits(page: Page, name: str) -> None:
+    """No page scrolls sideways on a phone."""
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_passage_is_edited_and_the_document_goes_and_comes_back(open_page: OpenPage) -> None:
+    admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
+    document = make_document(make_collection(), TIDES, source="tides.md")
+    page = open_page(reverse("admin:ingestion_document_passages", args=(document.pk,)), user=admin)
+    fits(page, "passages")
+    page.get_by_role("link", name="Edit passage 1").click()
+    tokens = page.locator("[data-tokens]")
+    page.locator("[name=text]").fill("one two three")
+    expect(tokens).to_contain_text("3 of")
+    page.locator("[name=text]").fill("word " * 400)
+    expect(tokens).to_have_class("sy-tokens sy-error-text")
+    page.locator("[name=text]").fill("High water comes thrice a day.")
+    page.locator("[name=note]").fill("Measured in May")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The edit was saved.")).to_be_visible()
+    fits(page, "passage")
+    assert Chunk.objects.filter(text="High water comes thrice a day.").count() == 1
+
+    make_document(document.collection, "# Fog\n\nNobody sees it.\n", source="tides.md")
+    edit = ChunkEdit.objects.get()
+    page.goto(page.url.split("/admin/")[0] + f"/admin/ingestion/chunkedit/{edit.pk}/change/")
+    fits(page, "homeless")
+    page.goto(page.url.split("/admin/")[0] + f"/admin/ingestion/document/{document.pk}/change/")
+    fits(page, "document")
+    services.delete([document], acting_user=admin)
+    page.goto(page.url.split("/admin/")[0] + "/admin/ingestion/deleteddocument/")
+    expect(page.get_by_text("30 days")).to_be_visible()
+    fits(page, "bin")

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
 from tests.support.factories import make_collection, make_document
-from tests.support.library import CONNECTIONS, REGIONS, logbook
-from tests.web.browser.conftest import MadeOnce, OpenPage
+from tests.support.library import logbook
+from tests.web.browser.conftest import MadeOnce, OpenPage, fill_handbook
 from tests.web.browser.test_search_browser import FAINT_TEXTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,9 +31,7 @@ def _library(made_once: MadeOnce) -> None:
 
 
 def library() -> None:
-    handbook = make_collection("Handbook")
-    make_document(handbook, CONNECTIONS, file_name="connections.md")
-    make_document(handbook, REGIONS, file_name="regions.md")
+    fill_handbook()
     make_document(make_collection("Ship"), logbook(), file_name="logbook.md")
 
 
@@ -47,11 +45,6 @@ def test_the_first_result_is_in_sight_and_ten_take_little_room(open_page: OpenPa
     assert top(page, ".result") <= 250
     height = page.locator(".result").last.evaluate(BOTTOM) - top(page, ".result")
     assert height <= 2400
-
-    # The page itself, as it is sent: packed.
-    sent = page.goto(LOOKUP)
-    assert sent is not None
-    assert sent.request.sizes()["responseBodySize"] < 60_000
 
     # The steelyard is behind a click, and the figures behind another.
     expect(page.locator(".beam")).to_be_hidden()

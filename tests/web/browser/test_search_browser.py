@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from common.accounts.models import User
+from search.analytics.models import Interaction, SearchEvent
 from tests.support.factories import make_collection, make_document
-from tests.support.library import CONNECTIONS, REGIONS, SECRET, logbook
-from tests.web.browser.conftest import MadeOnce, OpenPage
+from tests.support.library import SECRET, logbook
+from tests.web.browser.conftest import OpenPage
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("handbook_made"),
+]
 
 LONG_WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung" * 3
 
@@ -54,17 +61,6 @@ FAINT_TEXTS = """() => {
   }
   return faint;
 }"""
-
-
-@pytest.fixture(autouse=True)
-def _library(made_once: MadeOnce) -> None:
-    made_once(library)
-
-
-def library() -> None:
-    handbook = make_collection("Handbook")
-    make_document(handbook, CONNECTIONS, file_name="connections.md")
-    make_document(handbook, REGIONS, file_name="regions.md")
 
 
 def search_for(page: Page, query: str) -> None:
@@ -203,28 +199,6 @@ def test_nothing_moves_for_those_who_ask_for_it(open_page: OpenPage) -> None:
     assert page.evaluate(moving) > 0
 
 
-def test_it_holds_under_a_strict_content_security_policy(open_page: OpenPage) -> None:
-    policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'"
-    )
-    page = open_page()
-    refusals: list[str] = []
-    page.on("console", lambda message: refusals.append(message.text))
-
-    def with_policy(route: Route) -> None:
-        response = route.fetch()
-        headers = {**response.headers, "content-security-policy": policy}
-        route.fulfill(response=response, headers=headers)
-
-    page.route("**/*", with_policy)
-    page.goto("/")
-    search_for(page, "connection timeouts")
-    page.locator(".why summary").first.click()
-    expect(page.locator(".figures").first).to_be_visible()
-    assert refusals == []
-
-
 def test_a_server_that_fails_is_not_taken_for_no_results(open_page: OpenPage) -> None:
     page = open_page("/?q=connection")
     page.route("**/?q=*", lambda route: route.fulfill(status=500, body="broken"))
@@ -281,3 +255,124 @@ def test_a_question_too_long_for_an_address_is_answered(open_page: OpenPage) -> 
     assert page.url.endswith("/")
     page.get_by_role("link", name="Search without insisting").click()
     expect(page.locator(".result-link").first).to_be_visible()
+
+
+# --- What only a browser reports: a beacon for a click, reading time, thumbs by keyboard ---------
+
+
+def kinds() -> list[str]:
+    return sorted(Interaction.objects.values_list("kind", flat=True))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for what a beacon writes: nothing on the page tells that it has arrived."""
+    for _ in range(150):
+        if holds():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"Only these arrived: {kinds()}")
+
+
+def test_what_is_opened_and_how_long_it_is_read(open_page: OpenPage) -> None:
+    page = open_page("/?q=connection+pool")
+    page.locator(".result-link").first.click()
+    expect(page.locator("h1")).to_have_text("Database connections")
+    until(lambda: kinds() == ["click"])
+    page.wait_for_timeout(400)
+    page.go_back()
+    until(lambda: kinds() == ["click", "dwell"])
+
+    read = Interaction.objects.get(kind="dwell")
+    assert read.seconds is not None
+    assert read.seconds >= 0.4
+    searched = SearchEvent.objects.searches().get()
+    assert (read.event, read.rank, searched.best_click) == (searched, 1, 1)
+
+
+def test_a_thumb_and_an_answer_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/?q=connection+pool")
+    down = page.get_by_role("button", name="Not helpful: Database connections")
+    down.focus()
+    page.keyboard.press("Enter")
+    expect(down).to_have_attribute("aria-pressed", "true")
+    until(lambda: kinds() == ["down"])
+    page.keyboard.press("Enter")
+    expect(down).to_have_attribute("aria-pressed", "false")
+    until(lambda: kinds() == [])
+
+    yes = page.get_by_role("group", name="Did this answer your question?").get_by_text("Yes")
+    yes.press("Space")
+    expect(page.locator(".solved [role=status]")).to_contain_text("Thank you")
+    assert kinds() == ["solved"]
+
+
+def test_without_scripts_the_thumbs_are_forms(open_page: OpenPage) -> None:
+    page = open_page("/?q=connection+pool", java_script_enabled=False)
+    page.get_by_role("button", name="Helpful: Database connections", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Thank you")
+    assert kinds() == ["up"]
+    page.get_by_role("button", name="Withdraw").click()
+    assert kinds() == []
+    page.get_by_role("link", name="Back to the results").click()
+    expect(page.locator(".result-link").first).to_have_text("Connection pool")
+
+
+def test_results_that_htmx_brought_report_as_well(open_page: OpenPage) -> None:
+    page: Page = open_page("/")
+    page.locator("#q").press_sequentially("region d40", delay=20)
+    page.get_by_role("button", name="Helpful: Cave regions", exact=True).click()
+    until(lambda: kinds() == ["up"])
+
+    assert SearchEvent.objects.searches().get().query == "region d40"
+
+
+# --- The Content-Security-Policy in a real browser; all other pages here are watched, too --------
+
+
+def test_a_script_that_the_page_does_not_name_is_not_run(
+    browser: Browser, live_server: Any
+) -> None:
+    context = browser.new_context(base_url=live_server.url)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto("/")
+    for source in ("window.ran = true", None):
+        page.evaluate(
+            """source => {
+                const script = document.createElement("script");
+                source ? script.textContent = source : script.src = "/api/schema/";
+                const event = new Promise(done =>
+                    document.addEventListener("securitypolicyviolation", done, {once: true}));
+                document.body.append(script);
+                return event.then(() => null);
+            }""",
+            source,
+        )
+    assert page.evaluate("window.ran") is None
+    assert sum("Content Security Policy" in each for each in said) == 2
+    context.close()
+
+
+# --- The API's documentation in a browser: the list of operations ---------------------------------
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_it_opens_with_search_in_the_readers_colours(
+    open_page: OpenPage, scheme: str, width: int
+) -> None:
+    page = open_page("/api/docs/", width=width, color_scheme=scheme)
+
+    expect(page.locator(".opblock-tag").first).to_contain_text("search")
+    expect(page.locator(".opblock-summary").first).to_contain_text("/api/v1/search/")
+    expect(page.locator("html.dark-mode")).to_have_count(int(scheme == "dark"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_without_javascript_the_schema_remains(open_page: OpenPage) -> None:
+    page = open_page("/api/docs/", java_script_enabled=False)
+
+    expect(page.locator(".notice")).to_contain_text("needs JavaScript")
+    expect(page.get_by_role("link", name="OpenAPI schema")).to_have_attribute(
+        "href", "/api/schema/"
+    )

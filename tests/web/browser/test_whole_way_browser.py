@@ -1,13 +1,8 @@
-"""The whole way in one sitting: judge, slide, be refused, mend, publish, roll back, and the audit.
-
-SCREENSHOTS=/tmp/looked-at pytest tests/web/browser/test_whole_way_browser.py
-"""
+"""The whole way in one sitting: judge, slide, be refused, mend, publish, roll back, the audit."""
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -59,20 +54,6 @@ def tuner(transactional_db: None, clean_cache: None, monkeypatch: pytest.MonkeyP
         make_document(shelf, f"# {title}\n\n{text}\n", file_name=f"{title.lower()}.md")
     terms.fold()
     return User.objects.create_superuser("tuner", "t@example.org", "pw-tuner")
-
-
-def look(page: Page, name: str) -> None:
-    """Screenshots for whoever wants to see the page, light and dark: SCREENSHOTS names a folder."""
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.evaluate("scrollTo(0, 0)")
-        for scheme in ("dark", "light"):
-            page.emulate_media(color_scheme=scheme)
-            # The admin reads the scheme once, as it loads.
-            page.evaluate(
-                "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
-            )
-            page.wait_for_timeout(400)
-            page.screenshot(path=str(Path(folder) / f"{name}-{scheme}.png"), full_page=True)
 
 
 def found_by_readers(page: Page) -> list[str]:
@@ -169,7 +150,6 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     assert Judgement.objects.filter(judge=tuner, grade=3).count() == len(ANSWERS)
     assert GoldenQuery.objects.get(must_be_first__isnull=False).text == MUST_BE_FIRST
     find_candidates(page)
-    look(page, "1-judged")
 
     # A slider moves ranks and figures; the page says what it breaks.
     draft = page.locator(".wb-column-draft")
@@ -180,7 +160,6 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     expect(page.locator(".wb-column-active .wb-new").first).to_have_text("gone")
     expect(page.locator(".wb-figure .wb-worse").first).to_be_visible()
     expect(page.locator(".wb-broken")).to_contain_text(MUST_BE_FIRST)
-    look(page, "2-moved")
     save(page, "Exact words first.")
 
     # The gate refuses it and names the question; searches are as before.
@@ -188,7 +167,6 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     refused = page.locator("section[aria-label=State]")
     expect(refused).to_contain_text("Reasons for refusal", timeout=MEASURED_WITHIN)
     expect(refused).to_contain_text(f"not first for 1 golden query: “{MUST_BE_FIRST}”")
-    look(page, "3-refused")
     assert found_by_readers(reader) == at_first
 
     # Mended by the other weight, it is published, and readers see another order.
@@ -201,14 +179,11 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     expect(draft.locator(".wb-title strong").first).to_have_text("Workshop")
     expect(page.locator(".wb-figure .wb-better").first).to_be_visible()
     expect(page.locator(".wb-broken")).to_have_count(0)
-    look(page, "4-mended")
     save(page, "Meaning instead.")
     publish(page, "Readers ask in their own words.")
     done = page.get_by_text("is active from the next search.")
     expect(done).to_be_visible(timeout=MEASURED_WITHIN)
-    look(page, "5-published")
     assert found_by_readers(reader)[:2] == ["Workshop", "Stage"]
-    look(reader, "6-search-after")
 
     # One click, and all is as it was.
     page.get_by_label("Reason for the rollback").fill("Stage was right after all.")
@@ -222,4 +197,3 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     audited(page, "Edited", "Meaning instead.", "general, vector")
     audited(page, "Published", "Readers ask in their own words.")
     audited(page, "Rolled back", "Stage was right after all.")
-    look(page, "7-audit")

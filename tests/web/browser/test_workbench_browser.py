@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -20,6 +18,7 @@ from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pools import Width
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
+from tests.web.browser.test_whole_way_browser import to_the_end
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,20 +54,6 @@ def titles(page: Page, column: str) -> list[str]:
     return page.locator(f".wb-column-{column} .wb-title strong").all_inner_texts()
 
 
-def to_the_end(page: Page, signal: str) -> None:
-    """Gives the signal all of the weight."""
-    shown = page.locator(".wb-class:not([hidden])")
-    shown.locator(f".sy-share[data-signal={signal}] [type=range]").focus()
-    page.keyboard.press("End")
-    expect(shown.locator(f"[data-signal={signal}] input.sy-figure")).to_have_value("1")
-
-
-def look(page: Page, name: str) -> None:
-    """A screenshot for whoever wants to see the page: SCREENSHOTS names a folder."""
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
-
-
 def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     open_page: OpenPage, tuner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +67,6 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     colours = page.locator("#wb-charts canvas").evaluate_all(drawn)
     assert colours
     assert all(colour and not colour.startswith("var") for colour in colours)
-    look(page, "light")
     before = titles(page, "active")
 
     # By keyboard, from the sliders of the class in sight: keywords alone, then meaning alone.
@@ -90,7 +74,6 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     expect(draft.locator(".wb-title strong").first).to_have_text("Stage")
     figure = page.locator(".wb-figure-value").first
     expect(page.locator(".wb-figure .wb-worse").first).to_be_visible()
-    look(page, "moved")
     worse = figure.inner_text()
     to_the_end(page, "vector")
     expect(draft.locator(".wb-title strong").first).to_have_text("Workshop")
@@ -160,7 +143,6 @@ def test_nothing_sticks_out(open_page: OpenPage, tuner: User, width: int, scheme
     expect(page.locator(".wb-column-draft .wb-hit").first).to_be_visible()
     expect(page.locator("#wb-charts figure").first).to_be_visible()
     page.locator(".wb-why summary").first.click()
-    look(page, f"{width}-{scheme}")
     wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert wide <= 0
 
@@ -173,7 +155,6 @@ def test_the_weights_show_their_other_end_for_short_questions(
     short = shown.locator(".sy-short")
     # General: .67 and .28; a lean of .8 moves .224 of the keywords to meaning.
     expect(short).to_contain_text(re.compile(r"Meaning 89%, Keywords 6%"))
-    look(page, "short")
     page.locator("[data-field=short_lean] [type=range]").focus()
     page.keyboard.press("Home")
     expect(short).to_be_hidden()
