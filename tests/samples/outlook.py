@@ -187,12 +187,11 @@ def make_ppt(slides: Sequence[tuple[str, str]]) -> bytes:
     edit = _record(0xFF5, struct.pack("<IHBB4IHH", 256, 0, 0, 3, 0, start, 1, count, 1, 0))
     place = start + len(persist)
     user = struct.pack("<3I2H4BI", 20, 0xE391C05F, place, 0, 1012, 3, 0, 0, 0, 8)
-    return make_ole(
-        {
-            "Current User": _record(0xFF6, user),
-            "PowerPoint Document": document + drawn + persist + edit,
-        }
-    )
+    streams = {
+        "Current User": _record(0xFF6, user),
+        "PowerPoint Document": document + drawn + persist + edit,
+    }
+    return make_ole({name: data.ljust(_CUTOFF, b"\0") for name, data in streams.items()})
 
 
 def _record(kind: int, content: bytes, version: int = 0) -> bytes:
