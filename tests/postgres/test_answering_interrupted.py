@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -194,7 +195,9 @@ def test_a_document_made_private_between_asking_and_reading(
     assert row is not None
     shown = recording.shown(row)
     assert (shown.text, shown.sentences) == (answer.text, answer.sentences)
-    assert shown.context.passages == answer.context.passages
+    # The sections within a passage name its citations when they are made, and are not stored.
+    passages = tuple(replace(each, sections=()) for each in answer.context.passages)
+    assert shown.context.passages == passages
     assert (shown.usage, shown.confidence) == (answer.usage, answer.confidence)
     hide(library.collection)
     assert_withheld(answer.id, reader)
