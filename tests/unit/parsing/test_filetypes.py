@@ -7,7 +7,7 @@ import pytest
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
 from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
-from ingestion.parsing.registry import MODULES, parser_for
+from ingestion.parsing.formats import MODULES, parser_for
 from tests.samples import builders
 from tests.samples.outlook import make_msg
 
