@@ -4,3 +4,50 @@ metrics    the counters and histograms of every process
 processes  where they are kept, so that one scrape shows all processes of a machine
 ids        they connect the log lines of one piece of work
 """
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from structlog import contextvars
+
+REQUEST, TASK = "request_id", "task_id"
+_VALID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
+
+
+def new_id() -> str:
+    """A new id: 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+def valid_id(text: str) -> str:
+    """The id that another program states, if it is one; else empty: a log line may hold it."""
+    return text if _VALID.fullmatch(text) else ""
+
+
+@contextmanager
+def bound(**ids: str) -> Iterator[None]:
+    """Add the ids that are not empty to every log line of the block.
+
+    Those that are noted within it end with it.
+    """
+    before = contextvars.get_contextvars()
+    note(**ids)
+    try:
+        yield
+    finally:
+        contextvars.clear_contextvars()
+        contextvars.bind_contextvars(**before)
+
+
+def note(**ids: str) -> None:
+    """Add ids to the log lines of the rest of this piece of work."""
+    contextvars.bind_contextvars(**{name: each for name, each in ids.items() if each})
+
+
+def current() -> Mapping[str, str]:
+    """The ids of this piece of work by name."""
+    return {name: str(each) for name, each in contextvars.get_contextvars().items()}

@@ -25,7 +25,8 @@ from celery.signals import (
 from django.conf import settings
 from django.http import HttpRequest
 
-from common.observing import ids, metrics
+from common import observing
+from common.observing import metrics
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ def area_of(path: str) -> str:
 def request_id(header: str) -> str:
     """The id that the site's own proxy states for a request, or a new one."""
     trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
-    return (ids.valid_id(header) if trusted else "") or ids.new_id()
+    return (observing.valid_id(header) if trusted else "") or observing.new_id()
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
             message = {**message, "headers": [*headers, (name, identifier.encode())]}
         await send(message)
 
-    with ids.bound(request_id=identifier):
+    with observing.bound(request_id=identifier):
         yield sending
 
 
@@ -77,8 +78,8 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest
 
     def middleware(request: HttpRequest) -> Any:
         area, started = area_of(request.path_info), time.perf_counter()
-        identifier = ids.current().get(ids.REQUEST) or request_id(request.headers.get(HEADER, ""))
-        with ids.bound(request_id=identifier):
+        identifier = observing.current().get(observing.REQUEST) or request_id(request.headers.get(HEADER, ""))
+        with observing.bound(request_id=identifier):
             response = get_response(request)
         response[HEADER] = identifier
         if request.path_info not in _UNCOUNTED:
@@ -129,7 +130,7 @@ def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
 def send_along(sender: str = "", headers: Any = None, **_signal: Any) -> None:
     """Add the ids to the message."""
     if isinstance(headers, dict):
-        sent = {name: each for name, each in ids.current().items() if name != ids.TASK}
+        sent = {name: each for name, each in observing.current().items() if name != observing.TASK}
         headers[TASK_HEADER] = {"ids": sent}
     metrics.count(metrics.TASKS_SENT, task=str(sender))
 
@@ -140,7 +141,7 @@ def begin_task(task_id: str = "", task: Any = None, **_signal: Any) -> None:
     header = getattr(task.request, TASK_HEADER, None) or {}
     sent = header.get("ids", {}) if isinstance(header, dict) else {}
     stack = ExitStack()
-    stack.enter_context(ids.bound(**{**sent, ids.TASK: task_id}))
+    stack.enter_context(observing.bound(**{**sent, observing.TASK: task_id}))
     _running[task_id] = (stack, time.perf_counter())
 
 

@@ -19,7 +19,7 @@ import psycopg
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from common.observing import ids
+from common import observing
 
 # Errors whose messages quote what they were given.
 _QUOTING = (ValueError, LookupError, TypeError)
@@ -92,7 +92,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discreet(record)).partition("\n")
-        text = " ".join(f"{name}={each}" for name, each in ids.current().items())
+        text = " ".join(f"{name}={each}" for name, each in observing.current().items())
         return f"{line} [{text}]{newline}{rest}" if text else line + newline + rest
 
 

@@ -17,9 +17,8 @@ from django.db.models import F, Q, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
-from common import database
+from common import database, observing
 from common.accounts.models import User
-from common.observing import ids
 from ingestion.models import Collection, Visibility
 from search.analytics.gathering import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
@@ -53,7 +52,7 @@ def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID |
     if response.query.is_empty or response.forced or not is_recorded(request):
         return None
     search_id = uuid.uuid4()
-    ids.note(search_id=str(search_id))
+    observing.note(search_id=str(search_id))
     return search_id
 
 

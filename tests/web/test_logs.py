@@ -17,8 +17,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 from structlog import contextvars
 
+from common import observing
 from common.accounts.models import User
-from common.observing import ids
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
@@ -64,7 +64,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 
 def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
-    with ids.bound(request_id="r" * 8, search_id=""):
+    with observing.bound(request_id="r" * 8, search_id=""):
         logging.getLogger("search.x").warning("Slow: %s ms", 3)
     logging.getLogger("search.x").error("Alone")
     first, second = lines(written)
@@ -79,16 +79,16 @@ def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
 def test_lines_for_people_have_them_too() -> None:
     formatter = logs.LineFormatter("{levelname} {message}", style="{")
     record = logging.makeLogRecord({"msg": "Slow", "levelname": "WARNING"})
-    with ids.bound(request_id="abc"):
+    with observing.bound(request_id="abc"):
         assert formatter.format(record) == "WARNING Slow [request_id=abc]"
     assert formatter.format(record) == "WARNING Slow"
 
 
 def test_what_is_noted_within_a_request_ends_with_it() -> None:
-    with ids.bound(request_id="one"):
-        ids.note(search_id="two")
-        assert ids.current() == {"request_id": "one", "search_id": "two"}
-    assert ids.current() == {}
+    with observing.bound(request_id="one"):
+        observing.note(search_id="two")
+        assert observing.current() == {"request_id": "one", "search_id": "two"}
+    assert observing.current() == {}
 
 
 class TestRequestId:
@@ -125,7 +125,7 @@ class TestRequestId:
 
         async def streams(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "http.response.start", "status": 200, "headers": []})
-            seen.append(ids.current()["request_id"])
+            seen.append(observing.current()["request_id"])
             await send({"type": "http.response.body", "body": b""})
 
         async def send(message: Any) -> None:
@@ -134,7 +134,7 @@ class TestRequestId:
         site = Site(streams, streams, is_for_agents=lambda path: path == "/mcp", threads=1)
         asyncio.run(site(scope(path), None, send))  # type: ignore[arg-type]
         assert dict(sent[0]["headers"])[b"x-request-id"].decode() == seen[0]
-        assert ids.current() == {}
+        assert observing.current() == {}
 
     def test_a_failing_request_is_logged_with_it(
         self, client: Client, db: None, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
@@ -161,7 +161,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     with current_app.connection_for_write() as broker:
         queue = broker.SimpleQueue("interactive")
         queue.clear()
-        with ids.bound(request_id="request-0001", search_id="search-0001"):
+        with observing.bound(request_id="request-0001", search_id="search-0001"):
             current_app.send_task(
                 "ingestion.tasks.advance_version", args=[broken.pk], queue="interactive"
             )
@@ -172,7 +172,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     real = steps.advance
 
     def advance(version_id: int) -> bool:
-        seen.append(dict(ids.current()))
+        seen.append(dict(observing.current()))
         return real(version_id)
 
     monkeypatch.setattr(steps, "advance", advance)
@@ -192,7 +192,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
             "task_id": message.headers["id"],
         }
     ]
-    assert ids.current() == {}
+    assert observing.current() == {}
     assert DocumentVersion.objects.get(pk=broken.pk).state == "failed"
 
 
@@ -309,7 +309,7 @@ def test_models_in_threads_of_their_own_log_the_request(
 ) -> None:
     guarded = GuardedReranker(RerankerConfig(Kind.COHERE, "http://127.0.0.1:1/rerank"), Telling())
     plugged = PluggedIn(f"{__name__}.Telling")
-    with ids.bound(request_id="request-of-a-model"):
+    with observing.bound(request_id="request-of-a-model"):
         assert guarded.strengths("pumps", [RerankerInput(1, "A pump.")]) == {1: 0.5}
         assert plugged.classify(parse("pumps", ())) is None
     told = [line for line in lines(written) if line["logger"] == "other.people"]
