@@ -5,7 +5,7 @@ Boundaries turn these into a 400, a form error or a document's failed state.
 
 from __future__ import annotations
 
-from common.errors import UserError
+from common import UserError
 
 
 class IngestionError(UserError):

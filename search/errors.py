@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common.errors import UserError
+from common import UserError
 
 if TYPE_CHECKING:
     from search.domain import QueryFilters

@@ -17,8 +17,8 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from common import UserError
 from common.accounts.models import Usage, User
-from common.errors import UserError
 
 SEARCHES, ANSWERS, UPLOADS, BYTES = "searches", "answers", "uploads", "bytes"
 DOWNLOADED = "downloaded"

@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from knox.models import AuthToken
 
+from common import UserError
 from common.accounts.models import ALL_SCOPES, LIMITED_SCOPES, TokenGrant, User
-from common.errors import UserError
 
 # Use is noted once in this time: a write for every request would cost more than it says.
 NOTED_EVERY = timedelta(hours=1)

@@ -22,8 +22,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
+from common import UserError
 from common.accounts.models import User
-from common.errors import UserError
 
 Summary = tuple[list[Any], dict[str, int], set[str], list[Any]]
 

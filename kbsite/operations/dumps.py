@@ -23,8 +23,8 @@ from django.db import connections, models
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from common import UserError
 from common.database import BACKUP
-from common.errors import UserError
 from kbsite.embedded.system import EmbeddedServersError, program
 
 BUFFER = 1024 * 1024

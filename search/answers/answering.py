@@ -25,9 +25,9 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils.translation import gettext
 
+from common import UserError
 from common.accounts import quotas
 from common.database import in_thread
-from common.errors import UserError
 from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
 from search.answers.generating.client import Model, Payer, model_for

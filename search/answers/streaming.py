@@ -26,7 +26,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
 
-from common.errors import UserError
+from common import UserError
 from search.answers.domain import Event
 from search.answers.wire import NAMES, event_data
 

@@ -9,11 +9,11 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from common import UserError
 from common.accounts.quotas import QuotaExceeded
 from common.api import errors
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import MAX_PAGE
-from common.errors import UserError
 from ingestion.api.serializers import LanguageField
 from ingestion.errors import (
     EmbeddingUnavailable,

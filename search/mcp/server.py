@@ -19,9 +19,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from common import UserError
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from common.errors import UserError
 from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.budgets import budget_key

@@ -23,10 +23,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common import UserError
 from common.accounts.quotas import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from common.errors import UserError
 from ingestion.models.library import Viewer
 from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
