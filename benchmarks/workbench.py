@@ -53,8 +53,8 @@ def main() -> None:
 def synthetic(queries: int, candidates: int) -> None:
     """Prints the times over random pools, whatever the machine's database holds."""
     from search.domain import Fusion, QueryClass, Weights
+    from search.engine import Choices
     from search.engine.rankings import ranking_of
-    from search.engine.request import Choices
     from search.engine.settle import settle
     from search.presets import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf

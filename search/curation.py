@@ -16,10 +16,9 @@ from ingestion.events import log
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.library import Viewer
-from search.engine import configuration
+from search.engine import Purpose, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
-from search.engine.request import Purpose
 from search.errors import RunConflict, SearchError
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query

@@ -16,10 +16,10 @@ from ingestion.embedding.protocol import encodable
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import Candidates, Profile, Stage, Weights
+from search.engine import Choices, Request
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking, ranking_of
 from search.engine.read import Question
-from search.engine.request import Choices, Request
 from search.engine.settle import Settled, settle
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import FIRST, RerankerInput

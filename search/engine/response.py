@@ -23,10 +23,10 @@ from search.domain import (
     Trial,
     Weights,
 )
+from search.engine import DEFAULT_PAGE_SIZE
 from search.engine.find import hiding_notes
 from search.engine.rankings import Ranking, is_low
 from search.engine.read import Question
-from search.engine.request import DEFAULT_PAGE_SIZE
 from search.engine.settle import Settled
 from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for

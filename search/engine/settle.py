@@ -30,8 +30,8 @@ from search.domain import (
     Signal,
     Weights,
 )
+from search.engine import NOTHING_FORCED, Choices
 from search.engine.configuration import Configuration
-from search.engine.request import NOTHING_FORCED, Choices
 from search.query.classifiers import QueryModel, classify_by
 from search.query.expand import hidden_from
 from search.query.rule_classifier import FALLBACK_CONFIDENCE, FALLBACK_RULE

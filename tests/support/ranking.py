@@ -23,11 +23,11 @@ from search.domain import (
     row_type,
     stacked,
 )
+from search.engine import Request
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rankings import hits_of
 from search.engine.read import Question, read_query
-from search.engine.request import Request
 from search.ranking import Batch, Prepared, prepare
 from search.ranking import rank as rank_batch
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from search.domain import Candidate, Classification, Profile, Query, QueryClass, Signal, Weights
-from search.engine import adjust
+from search.engine import Choices, Purpose, Request, adjust
 from search.engine.adjust import Weighing
 from search.engine.configuration import Configuration
 from search.engine.read import Plan, read, register_planner
-from search.engine.request import Choices, Purpose, Request
 from search.engine.settle import Settled
 from search.ranking import Batch
 from tests.support.ranking import columns, prepared

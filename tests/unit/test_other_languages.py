@@ -21,8 +21,8 @@ from search.domain import (
     Signal,
     Weights,
 )
+from search.engine import NOTHING_FORCED, Choices
 from search.engine.rankings import Ranking, ranking_of
-from search.engine.request import NOTHING_FORCED, Choices
 from search.engine.settle import settle
 from search.presets import DEFAULT
 from search.query.language import other_languages

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain.candidates import facts, from_facts
+from search.engine import Choices
 from search.engine.rankings import ranking_of
-from search.engine.request import Choices
 from search.engine.settle import settle
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.whatif import WhatIf

@@ -13,9 +13,8 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
-from search.engine import configuration
+from search.engine import Choices, configuration
 from search.engine.rankings import ranking_of
-from search.engine.request import Choices
 from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation import golden_runs

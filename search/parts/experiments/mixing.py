@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from search.domain import Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
+from search.engine import Request
 from search.engine.configuration import Configuration
 from search.engine.rankings import Ranking
 from search.engine.read import Mix, Plan
-from search.engine.request import Request
 from search.parts.experiments.interleaving import takes_part, team_draft
 from search.query.expand import fold_query
 from search.tuning.models import Experiment

@@ -27,9 +27,9 @@ from search.domain import (
     QueryClass,
     Signal,
 )
+from search.engine import Choices
 from search.engine.configuration import Configuration
 from search.engine.rankings import rankings
-from search.engine.request import Choices
 from search.engine.settle import Settled, classified, settled_as
 from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by

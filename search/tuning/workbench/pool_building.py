@@ -16,12 +16,11 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
 from search.domain.candidates import facts
-from search.engine import configuration
+from search.engine import Purpose, Request, configuration
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rank import with_strengths
 from search.engine.read import Question, read_query
-from search.engine.request import Purpose, Request
 from search.errors import (
     InvalidFilter,
     NothingAsked,
