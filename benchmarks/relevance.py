@@ -134,7 +134,7 @@ def _overview(outcomes: Sequence[MeasuredCollection]) -> str:
 
 
 def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
-    from search.presentation.labels import measure_label
+    from search.presentation import measure_label
     from search.tuning.evaluation.measures import LEADING, NAMES
     from search.tuning.management.commands.evaluate import difference
 

@@ -1,1 +1,65 @@
 """Presentation of passages: results, snippets, a document's text, its sections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
+from search.query.rule_classifier import FALLBACK_RULE
+from search.signals import registry
+
+# Lazily translated: they become strings when rendered.
+CLASS_LABELS: dict[QueryClass, Any] = {
+    QueryClass.LOOKUP: _("Lookup"),
+    QueryClass.CONCEPT: _("Concept question"),
+    QueryClass.CODE: _("Code question"),
+    QueryClass.DEBUG: _("Debugging question"),
+    QueryClass.COMPARISON: _("Comparison"),
+    QueryClass.GENERAL: _("General question"),
+}
+# The names that people see, of the measures that ir-measures names.
+MEASURE_LABELS = {
+    "nDCG@10": "nDCG@10",
+    "RR@10": "MRR@10",
+    "R@10": "Recall@10",
+    "R@100": "Recall@100",
+    "P@5": "Precision@5",
+    "Success@1": "Hit@1",
+}
+
+
+def rule_text(classification: Classification) -> str:
+    """The rule that decided the class, as text."""
+    if classification.rule == FALLBACK_RULE:
+        return gettext("no rule matched")
+    return gettext("rule: %(name)s") % {"name": classification.rule}
+
+
+def tier_reason(hit: Hit, query: Query) -> str:
+    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
+    reason = hit.explanation.tier.reason
+    match = hit.candidate.identifier
+    if not reason or match is None:
+        return reason
+    for identifier in query.identifiers:
+        if match.form in dict(identifier.forms):
+            return reason.replace(match.form, identifier.text)
+    return reason
+
+
+def measure_label(name: str) -> str:
+    """The common name of a measure."""
+    return MEASURE_LABELS.get(name, name)
+
+
+def unavailable(step: Signal | Stage) -> str:
+    """A sentence on a search without this signal or stage."""
+    if isinstance(step, Stage):
+        return gettext("The reranker is unavailable; showing the order without it.")
+    if part := registry.part(step):
+        return str(part.unavailable)
+    text = gettext("The signal “%(name)s” is not installed; showing other matches.")
+    return text % {"name": step.value}

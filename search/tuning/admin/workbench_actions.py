@@ -25,7 +25,7 @@ from search.domain import Profile
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.presentation.labels import measure_label
+from search.presentation import measure_label
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging

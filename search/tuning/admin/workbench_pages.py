@@ -31,7 +31,7 @@ from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.labels import CLASS_LABELS
+from search.presentation import CLASS_LABELS
 from search.signals import registry
 from search.tuning.admin import workbench_actions as actions
 from search.tuning.admin.forms import WorkbenchForm

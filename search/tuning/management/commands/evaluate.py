@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from search.engine import configuration
-from search.presentation.labels import measure_label
+from search.presentation import measure_label
 from search.presets import BASELINES, DEFAULT
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
