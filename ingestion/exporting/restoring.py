@@ -25,9 +25,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.jobs import enqueue
+from ingestion import exporting as layout
 from ingestion.documents.versions import add_version
-from ingestion.exporting import format as layout
-from ingestion.exporting.format import attached, moment, read_lines, read_manifest
+from ingestion.exporting import attached, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
 from ingestion.intake.importing.archives import copy_counted, open_archive

@@ -19,9 +19,9 @@ from django.utils.translation import gettext
 from common.accounts import quotas
 from common.audit.models import Kind
 from common.audit.trail import record
+from ingestion import exporting as layout
 from ingestion.errors import IngestionError
-from ingestion.exporting import format as layout
-from ingestion.exporting.format import Row, attached, lines
+from ingestion.exporting import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.library import Viewer
 from ingestion.spaces import active_space

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from ingestion.exporting.format import Row, attach, moment
+from ingestion.exporting import Row, attach, moment
 from ingestion.models import Collection, Document
 from search.models import Pin, ScopeProfile
 from search.query.expand import query_key
