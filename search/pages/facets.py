@@ -20,8 +20,8 @@ from ingestion.models.library import Viewer
 from search.models import Hide
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
+from search.retrieval.columns import most_held
 from search.retrieval.filters import searchable
-from search.retrieval.metadata import most_held
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.

@@ -20,7 +20,7 @@ from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
-from search.retrieval.metadata import fits, fitting
+from search.retrieval.columns import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 
 Row = TypeVar("Row", bound=Model)
