@@ -21,7 +21,7 @@ SECONDS, PAUSE = float(os.environ.get("SLOW_SECONDS", "60")), 0.5
 async def frames(question: str) -> AsyncIterator[str]:
     """The events of an answer, then a frame every half second."""
     from search.answers import answering
-    from search.answers.making.work import AnswerRequest
+    from search.answers.request import AnswerRequest
 
     asked = AnswerRequest(question, viewer=None, is_recorded=False)
     async for event in answering.events(asked):

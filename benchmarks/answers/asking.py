@@ -17,8 +17,8 @@ from search.answers.extracting.answer_types import AnswerType
 from search.answers.extracting.quotes import Extract
 from search.answers.extracting.scoring import question_weights, says
 from search.answers.making.searching import context_of_all
-from search.answers.making.work import AnswerRequest
 from search.answers.making.writing import extracted
+from search.answers.request import AnswerRequest
 from search.answers.wire import supported_share
 from search.answers.words import words
 from search.domain import TermStatistic

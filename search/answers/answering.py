@@ -33,8 +33,9 @@ from search.answers.domain import Answered, AnswerParameters, Done, Event, Faile
 from search.answers.generating.client import Model, Payer, model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
-from search.answers.making.work import AnswerRequest, Work
+from search.answers.making.work import Work
 from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.request import AnswerRequest
 from search.answers.words import content_words, follows_up, joined, rarest
 from search.engine import configuration
 from search.engine.configuration import Configuration

@@ -20,8 +20,8 @@ from ingestion.models import Document, DocumentVersion
 from ingestion.models.library import Viewer
 from search.answers.budgets import MOST_NAME
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, AnswerSource, Thread
+from search.answers.request import AnswerRequest
 from search.answers.wire import sentence_data, sentence_from, step_data, supported_share
 from search.retrieval import Filters
 

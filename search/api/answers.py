@@ -31,8 +31,8 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, Thread
+from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
 from search.answers.wire import answer_data
 from search.api.answer_forms import (

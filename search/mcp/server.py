@@ -26,7 +26,7 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Failed, Mode
-from search.answers.making.work import AnswerRequest
+from search.answers.request import AnswerRequest
 from search.mcp import tools
 from search.mcp.tools import Caller
 

@@ -24,8 +24,8 @@ from common.database import in_thread
 from kbsite.serving.dispatch import Pages, Site, Threads
 from search.answers import answering, recording
 from search.answers.domain import Answered, AnswerParameters, Done, Mode, State, Token
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, ModelCall
+from search.answers.request import AnswerRequest
 from search.answers.threads import sweep_running
 from tests.faults.asgi import response, scope
 from tests.faults.harness import ROOT, environment, wait_for
@@ -194,7 +194,7 @@ django.setup()
 from dataclasses import replace
 from search.answers.answering import answer
 from search.answers.domain import AnswerParameters, Mode
-from search.answers.making.work import AnswerRequest
+from search.answers.request import AnswerRequest
 parameters = AnswerParameters(refusal="No.", system_prompt="Answer from $fence.", refuse_below=0.0)
 asked = AnswerRequest("How long is a connection timeout?", None, mode=Mode.INSTANT)
 answer(replace(asked, parameters=parameters))

@@ -8,8 +8,8 @@ from common.accounts.models import User
 from ingestion.models import Collection
 from search.answers import answering, recording, threads
 from search.answers.domain import AnswerParameters, Mode, State, Verdict
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, Thread
+from search.answers.request import AnswerRequest
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, TIMEOUTS
 from tests.support.scripted_model import Piece, ScriptedModel

@@ -14,8 +14,8 @@ from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording
 from search.answers.domain import AnswerParameters, Done, Event, Failed, Mode, State, Token
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.engine.response import SearchResponse
 from search.errors import ModelUnavailable
 from tests.support.factories import make_collection, make_document

@@ -26,8 +26,8 @@ from search.answers.domain import (
 )
 from search.answers.extracting.quotes import Extract
 from search.answers.making import searching, writing
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.domain import Signal, Stage
 from search.engine.response import SearchResponse
 from search.errors import BudgetExceeded, ModelUnavailable, NothingAsked

@@ -17,8 +17,8 @@ from ingestion.models import Collection, Visibility
 from search.answers import answering, recording, threads
 from search.answers.domain import Answered, AnswerParameters, Begun, Event, Failed, Mode
 from search.answers.making import searching
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, ModelCall, Thread
+from search.answers.request import AnswerRequest
 from search.errors import (
     ModelUnavailable,
     NoActiveProfile,

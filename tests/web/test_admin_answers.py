@@ -11,7 +11,6 @@ from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search import tasks
 from search.answers import answering, publishing, threads
-from search.answers.making.work import AnswerRequest
 from search.answers.models import (
     Answer,
     AnswerLimits,
@@ -20,6 +19,7 @@ from search.answers.models import (
     ModelCall,
     ModelPrice,
 )
+from search.answers.request import AnswerRequest
 from search.errors import NotPermitted, ProfileError
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.database import statements

@@ -38,8 +38,8 @@ from search.answers.domain import (
     State,
     Token,
 )
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer
+from search.answers.request import AnswerRequest
 from search.api.compatible.chat import Links
 from search.api.compatible.requests import MAX_TEXTS, read_chat
 from tests.support.database import lasting

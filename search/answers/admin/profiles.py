@@ -27,10 +27,10 @@ from common.admin.pages import (
 )
 from search.answers import answering, publishing
 from search.answers.domain import Mode
-from search.answers.making.work import AnswerRequest
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.answers.models.profiles import MODES
 from search.answers.prompts import VARIABLES
+from search.answers.request import AnswerRequest
 from search.errors import NotPermitted, ProfileError, SearchError
 
 

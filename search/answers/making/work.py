@@ -10,14 +10,12 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 
 from common.database import in_thread
-from ingestion.models.library import Viewer
 from search.answers import recording
 from search.answers.checking.verdicts import product_confidence
 from search.answers.domain import (
     Answered,
     AnswerParameters,
     Event,
-    Mode,
     State,
     Step,
     StepTaken,
@@ -25,41 +23,9 @@ from search.answers.domain import (
     Verdict,
 )
 from search.answers.generating.client import Model
-from search.answers.models import Thread
+from search.answers.request import AnswerRequest
 from search.errors import BudgetExceeded, ModelUnavailable
-from search.pipeline import Choices, SearchResponse
-from search.retrieval import Filters
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRequest:
-    """A question, its asker, and the choices of its answer.
-
-    `mode` None: the profile's. `searched_for` is the question to search for as its reader edited
-    it; None: after earlier questions it is made standalone. `earlier` are the questions before it
-    in a conversation that is not stored here, oldest first; those of a `thread` are read from it.
-    `is_extractive`: quotes, even if there is a model.
-    `visitor` is the key of the asker, for reading back and feedback; `budget_key` that of who is
-    not signed in, for budgets (`privacy`). `parameters` replaces the active answer profile, such as
-    by a draft under test; `choices` decides how the search ranks. Without `is_recorded` nothing is
-    stored.
-    """
-
-    question: str
-    viewer: Viewer
-    visitor: str = ""
-    budget_key: str = ""
-    mode: Mode | None = None
-    filters: Filters = field(default_factory=Filters)
-    choices: Choices = field(default_factory=Choices)
-    thread: Thread | None = None
-    parameters: AnswerParameters | None = None
-    channel: str = "page"
-    is_recorded: bool = True
-    searched_for: str | None = None
-    is_extractive: bool = False
-    earlier: tuple[str, ...] = ()
-
+from search.pipeline import SearchResponse
 
 # The longest reply to a request for searches, in tokens: a few lines.
 SHORT_REPLY = 200

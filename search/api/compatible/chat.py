@@ -18,8 +18,8 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Context, Done, Event, Failed, Sources, Token, Usage
-from search.answers.making.work import AnswerRequest
 from search.answers.rendering import plain_line
+from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import passage_url, supported_share
 from search.api.compatible.base import AnsweringView, fields_of, shaped

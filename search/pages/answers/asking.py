@@ -26,8 +26,8 @@ from search.analytics.visitors import ROBOT, is_recorded, visitor_of
 from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
 from search.pages.forms import FlagField, QueryField, SearchForm

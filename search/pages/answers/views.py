@@ -32,8 +32,8 @@ from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
-from search.answers.making.work import AnswerRequest
 from search.answers.models import Answer, AnswerFeedback
+from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile

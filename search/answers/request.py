@@ -1,0 +1,41 @@
+"""A question with all that decides how it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingestion.models.library import Viewer
+from search.answers.domain import AnswerParameters, Mode
+from search.answers.models import Thread
+from search.pipeline import Choices
+from search.retrieval import Filters
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """A question, its asker, and the choices of its answer.
+
+    `mode` None: the profile's. `searched_for` is the question to search for as its reader edited
+    it; None: after earlier questions it is made standalone. `earlier` are the questions before it
+    in a conversation that is not stored here, oldest first; those of a `thread` are read from it.
+    `is_extractive`: quotes, even if there is a model.
+    `visitor` is the key of the asker, for reading back and feedback; `budget_key` that of who is
+    not signed in, for budgets (`privacy`). `parameters` replaces the active answer profile, such as
+    by a draft under test; `choices` decides how the search ranks. Without `is_recorded` nothing is
+    stored.
+    """
+
+    question: str
+    viewer: Viewer
+    visitor: str = ""
+    budget_key: str = ""
+    mode: Mode | None = None
+    filters: Filters = field(default_factory=Filters)
+    choices: Choices = field(default_factory=Choices)
+    thread: Thread | None = None
+    parameters: AnswerParameters | None = None
+    channel: str = "page"
+    is_recorded: bool = True
+    searched_for: str | None = None
+    is_extractive: bool = False
+    earlier: tuple[str, ...] = ()
