@@ -21,8 +21,8 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.spaces import changes
+        from search import exporting
         from search.engine import configuration
-        from search.exporting import rows
         from search.parts import register_parts
         from search.signals import keyword, recency, registry, synonym, title, vector
 
@@ -34,7 +34,7 @@ class SearchConfig(AppConfig):
             synonym.SynonymSignal(),
         )
         register_parts()
-        rows.attach_all()
+        exporting.attach_all()
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
