@@ -78,7 +78,9 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest
 
     def middleware(request: HttpRequest) -> Any:
         area, started = area_of(request.path_info), time.perf_counter()
-        identifier = observing.current().get(observing.REQUEST) or request_id(request.headers.get(HEADER, ""))
+        identifier = observing.current().get(observing.REQUEST) or request_id(
+            request.headers.get(HEADER, "")
+        )
         with observing.bound(request_id=identifier):
             response = get_response(request)
         response[HEADER] = identifier

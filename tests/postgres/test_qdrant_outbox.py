@@ -137,9 +137,9 @@ class TestTheEngineFails:
 
     def test_it_is_left_alone_for_a_moment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         search("sliding poise", viewer=None)
-        monkeypatch.setattr(engines, "_engine", lambda url, process: self.edge)
+        monkeypatch.setattr(client, "_engine", lambda url, process: self.edge)
         assert Signal.VECTOR in search("sliding poise", viewer=None).degraded
-        monkeypatch.setattr(engines, "breaker", type(client.breaker)(client.PAUSE))
+        monkeypatch.setattr(client, "breaker", type(client.breaker)(client.PAUSE))
         assert not search("sliding poise", viewer=None).degraded
 
     def test_the_outbox_waits_and_catches_up(self, monkeypatch: pytest.MonkeyPatch) -> None:

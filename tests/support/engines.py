@@ -47,8 +47,8 @@ def use(patch: pytest.MonkeyPatch, engine: Any) -> None:
     """Let the site use this engine."""
     patch.setattr(settings, "QDRANT_URL", "http://tests")
     patch.setattr(settings, "RETRIEVAL_BACKEND", "qdrant")
-    patch.setattr(engines, "_engine", lambda url, process: engine)
-    patch.setattr(engines, "breaker", type(client.breaker)(client.PAUSE))
+    patch.setattr(client, "_engine", lambda url, process: engine)
+    patch.setattr(client, "breaker", type(client.breaker)(client.PAUSE))
 
 
 def build() -> PointCollection:
