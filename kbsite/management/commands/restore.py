@@ -64,11 +64,13 @@ class Command(PlainCommand):
 def _require_known_migrations(snapshot: backups.Snapshot) -> None:
     """Raise BackupError if the snapshot was made by a newer version than this code."""
     disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    # A squashed migration is recorded with those that it replaces.
+    known = disk.keys() | {key for each in disk.values() for key in each.replaces}
     apps = {app for app, _ in disk}
     unknown = [
         f"{app}.{name}"
         for app, name in snapshot.migrations
-        if app in apps and (app, name) not in disk
+        if app in apps and (app, name) not in known
     ]
     if unknown:
         raise dumps.BackupError(
