@@ -20,14 +20,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kbsite", "search", "ingestion", "common")
 BUDGETS = {
-    "modules": 572,
-    "code lines": 69_000,
+    "modules": 500,
+    "code lines": 64_000,
     "modules in the largest import circle": 1,
-    "environment variables": 110,
+    "environment variables": 108,
     "files over 300 lines": 13,
-    "functions over 40 lines": 20,
+    "functions over 40 lines": 18,
     "public classes that share their name in an app": 0,
-    "lines of tests": 69_900,
+    "lines of tests": 64_500,
 }
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
