@@ -18,6 +18,7 @@ from unfold.decorators import display
 from unfold.views import ChangeList
 
 from common.admin.pages import ReadOnly, VisibleOnly
+from search.admin import curated  # noqa: F401 -- registers its pages
 from search.analytics.models import Interaction, SearchEvent
 
 

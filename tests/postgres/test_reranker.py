@@ -268,7 +268,7 @@ class TestFailures:
 
 def test_an_experiment_asks_for_each_ranking_and_names_a_failure(server: FakeReranker) -> None:
     plain, reranked = profile(0.0), profile(0.5)
-    running = RunningExperiment(1, True, "salt", 1.0, plain, reranked)
+    running = RunningExperiment(1, "salt", 1.0, plain, reranked)
     configured = replace(configuration.current(), experiment=running)
 
     def ask_in_trial() -> SearchResponse:

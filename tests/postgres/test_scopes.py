@@ -203,7 +203,7 @@ class TestExperiments:
     def test_include_only_searches_that_the_sites_profile_ranks(self) -> None:
         names_own("Recipes")
         arm = SearchProfile.objects.get(name=OTHER).as_profile()
-        running = RunningExperiment(1, False, "salt", 1.0, arm, arm)
+        running = RunningExperiment(1, "salt", 1.0, arm, arm)
         configured = replace(configuration.current(), experiment=running)
 
         def found(*slugs: str) -> SearchResponse:

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 QUESTION = "/?q=How+long+is+a+connection+timeout%3F"
 HOSTILE = (
-    "Wait five seconds [1]. <img src=https://evil.example/a.png onerror=alert(1)> "
+    "Set the timeout to five seconds [1]. A connection that is refused fails at once [1]. "
+    "<img src=https://evil.example/a.png onerror=alert(1)> "
     "![x](https://evil.example/b.png) [more](https://evil.example/) [9]."
 )
 
