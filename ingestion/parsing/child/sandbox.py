@@ -215,6 +215,9 @@ def _run_child(job: Job, place: _Place) -> None:
         "scratch": str(scratch),
     }
     status = _status(request, limits)
+    if status == 1:
+        # On a busy machine a parser's own threads may fail to start: a good file gets a second try.
+        status = _status(request, limits)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
