@@ -37,6 +37,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 BLOCKS_FILE = "blocks.jsonl"
 OUTCOME_FILE = "outcome.json"
+# The exit status after what is no Exception, such as the panic of a library in Rust.
+PANICKED = 3
 
 
 def clean_text(text: str) -> str:

@@ -172,7 +172,9 @@ def _become_child(job: dict[str, Any], line: int) -> NoReturn:
         os.close(complaints)
         child.main(job, line)
         status = 0
-    except BaseException:
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            status = child.PANICKED
         traceback.print_exc()
     finally:
         sys.stderr.flush()

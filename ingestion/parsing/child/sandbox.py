@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
-from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
+from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, PANICKED, decode_blocks
 from ingestion.parsing.child.forking import run_in_child
 from ingestion.parsing.child.privileges import spare_account
 from ingestion.parsing.child.scratch import (
@@ -73,9 +73,7 @@ def parse_file(
     and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
     """
     job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
-    with _place() as place:
-        _run_child(job, place)
-        scratch = place.scratch
+    with _child_of(job) as scratch:
         scanned = _scanned(scratch) if job.ocr.languages else []
         if not scanned:
             return _collect(scratch, job.limits, parts_to)
@@ -131,13 +129,12 @@ def recognise_page(
 @contextmanager
 def _page_outcome(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Run the child of a page; yield its scratch directory and the facts about the page."""
-    with _place() as place:
-        _run_child(job, place)
+    with _child_of(job) as scratch:
         try:
-            outcome = _outcome(place.scratch)
+            outcome = _outcome(scratch)
             if "error" in outcome:
                 raise errors.PageNotDrawn(outcome["message"])
-            yield place.scratch, outcome
+            yield scratch, outcome
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
 
@@ -180,67 +177,58 @@ def _type_of(path: Path, file_name: str) -> FileType:
 def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDocument:
     ocr = job.ocr.wanting(scanned)
     job = replace(job, ocr=ocr, limits=ocr.allowing(job.limits))
-    with _place() as place:
-        _run_child(job, place)
-        return _collect(place.scratch, job.limits, parts_to)
-
-
-class _Place(NamedTuple):
-    """A child's directory and account, which is free again when the directory is gone."""
-
-    scratch: Path
-    account: int | None
+    with _child_of(job) as scratch:
+        return _collect(scratch, job.limits, parts_to)
 
 
 @contextmanager
-def _place() -> Iterator[_Place]:
-    with spare_account() as account, scratch_directory() as scratch:
-        yield _Place(scratch, account)
+def _child_of(job: Job) -> Iterator[Path]:
+    """Run the job's child; yield its scratch directory, with a result. Raises ParseFailed.
+
+    One that was killed or panicked early is no verdict on the file: out of memory, the kernel kills
+    the largest process, and where no thread can be started, a parser that needs one panics. Another
+    child tries once more, in a directory that the first one could not prepare.
+    """
+    limits, file_type = job.limits, job.file_type
+    for is_last in (False, True):
+        # The account is free again when the directory is gone.
+        with spare_account() as account, scratch_directory() as scratch:
+            started = time.monotonic()
+            status = run_in_child(_request(job, scratch, account), limits.wall_seconds)
+            spent = time.monotonic() - started
+            is_early = spent < _EARLY * min(limits.wall_seconds, limits.cpu_seconds)
+            if status in (-signal.SIGKILL, PANICKED) and is_early and not is_last:
+                kind = file_type.media_type
+                logger.warning("The parser of %s ended with %s: it is tried again", kind, status)
+                continue
+            if status is None:
+                raise errors.ParseLimitExceeded(
+                    f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} "
+                    "seconds and was stopped. Split it into smaller files, or export it again."
+                )
+            if status == -signal.SIGKILL and is_last:
+                raise errors.ParseLimitExceeded(_KILLED)
+            if status != 0 or not (scratch / OUTCOME_FILE).exists():
+                raise death(status, file_type, scratch)
+            yield scratch
+            return
 
 
-def _run_child(job: Job, place: _Place) -> None:
-    limits, file_type, (scratch, account) = job.limits, job.file_type, place
+def _request(job: Job, scratch: Path, account: int | None) -> dict[str, Any]:
     path, copied = job.path.resolve(), 0
     if account is not None:
         path, copied = hand_over(scratch, path, account)
-    request = {
+    return {
         "path": str(path),
         "account": account,
         "given_bytes": copied,
-        "file_type": astuple(file_type),
-        "limits": asdict(limits),
+        "file_type": astuple(job.file_type),
+        "limits": asdict(job.limits),
         "ocr": asdict(job.ocr),
         "keeps_exif": job.keeps_exif,
         "page": job.page,
         "scratch": str(scratch),
     }
-    status = _status(request, limits)
-    if status == 1:
-        # On a busy machine a parser's own threads may fail to start: a good file gets a second try.
-        status = _status(request, limits)
-    if status is None:
-        raise errors.ParseLimitExceeded(
-            f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
-            "was stopped. Split it into smaller files, or export it again."
-        )
-    if status != 0 or not (scratch / OUTCOME_FILE).exists():
-        raise death(status, file_type, scratch)
-
-
-def _status(request: dict[str, Any], limits: ParseLimits) -> int | None:
-    """The exit status of the job's child, tried again once if it was killed early.
-
-    Out of memory, the kernel kills the largest process: no verdict on the file far from a limit.
-    """
-    started = time.monotonic()
-    status = run_in_child(request, limits.wall_seconds)
-    is_early = time.monotonic() - started < _EARLY * min(limits.wall_seconds, limits.cpu_seconds)
-    if status == -signal.SIGKILL and is_early:
-        logger.warning("The parser of %s was killed: it is tried again", request["file_type"][0])
-        status = run_in_child(request, limits.wall_seconds)
-        if status == -signal.SIGKILL:
-            raise errors.ParseLimitExceeded(_KILLED)
-    return status
 
 
 def _outcome(scratch: Path) -> dict[str, Any]:

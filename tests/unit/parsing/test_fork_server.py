@@ -131,6 +131,20 @@ def test_a_server_killed_once_costs_no_file(parse: Parse) -> None:
     assert len(one) == 1
 
 
+def test_a_child_that_panics_once_costs_no_file(parse: Parse) -> None:
+    """As liteparse does where no thread can be started; what is raised is no Exception."""
+    body = """
+if not tried[0]:
+    tried[0] = 1
+    os.mkfifo(source.scratch / "outcome.json")
+    raise BaseException("OS can't spawn worker thread")
+return "read" """
+    with intruding(body, before="import mmap, os\ntried = mmap.mmap(-1, 1)"):
+        assert text_of(parse) == "read"
+    with intruding("raise BaseException"), pytest.raises(DamagedFile):
+        parse("text", "a.txt")
+
+
 def test_a_server_killed_twice_fails_its_file_alone(parse: Parse) -> None:
     with (
         intruding("import time\ntime.sleep(60)"),
