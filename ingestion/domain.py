@@ -99,16 +99,6 @@ def extracted_text(blocks: Sequence[Block]) -> str:
     return BLOCK_SEPARATOR.join(block.text for block in blocks)
 
 
-def block_spans(blocks: Sequence[Block]) -> list[tuple[int, int]]:
-    """Each block's [start, end) character offsets in `extracted_text(blocks)`."""
-    spans: list[tuple[int, int]] = []
-    position = 0
-    for block in blocks:
-        spans.append((position, position + len(block.text)))
-        position += len(block.text) + len(BLOCK_SEPARATOR)
-    return spans
-
-
 class BlockPlace(NamedTuple):
     """Where a block begins in a chunk's text, its kind, and its level as in Block.
 

@@ -37,8 +37,6 @@ from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation, drafts, measuring, publications
 
-CHANGE_PROFILE = "search.change_searchprofile"
-
 
 class DifferenceParameters(Parameters):
     """The profile to compare with."""

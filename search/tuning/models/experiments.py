@@ -221,14 +221,9 @@ class Experiment(Job):
         """The gate's measurements of its arms, A's first: none, one or two."""
         return [run for run in (self.run_a, self.run_b) if run is not None]
 
-    @property
-    def run_ids(self) -> list[int]:
-        """The primary keys of `runs`."""
-        return [pk for pk in (self.run_a_id, self.run_b_id) if pk is not None]
-
 
 class Optimisation(Job):
-    """A search for better weights: its options, state and result.
+    """A search for better weights: its state and result.
 
     `found` holds the verdict, the gain and the weights by class. `draft` is the profile made from
     it.
