@@ -50,10 +50,10 @@ def main() -> None:
 
     from benchmarks.qdrant_edge import EdgeEngine
     from kbsite.embedded import ensure_servers
-    from search.parts.qdrant import client
+    from search.parts.qdrant import engines
 
     edge = EdgeEngine(folder)
-    client._engine = lambda url, process: edge  # type: ignore[assignment, return-value]
+    engines._engine = lambda url, process: edge  # type: ignore[assignment, return-value]
     ensure_servers()
     call_command("migrate", verbosity=0)
     _fill_postgres(arguments.chunks)
@@ -76,7 +76,7 @@ def _fill_postgres(chunks: int) -> None:
 
 
 def _is_filled(folder: Path, chunks: int) -> bool:
-    from search.parts.qdrant.client import engine
+    from search.parts.qdrant.engines import engine
     from search.parts.qdrant.models import PointCollection
 
     row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
@@ -86,7 +86,7 @@ def _is_filled(folder: Path, chunks: int) -> bool:
 def _fill_engine(folder: Path) -> None:
     """Fill the engine from Postgres, build its indexes, and compare all points with the chunks."""
     from search.parts.qdrant import rebuilding
-    from search.parts.qdrant.client import engine
+    from search.parts.qdrant.engines import engine
     from search.parts.qdrant.models import PointCollection
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -139,7 +139,7 @@ def _fill_ranges(row: Any) -> int:
 
 
 def _fill_range(row: Any, start: int) -> int:
-    from search.parts.qdrant.client import engine
+    from search.parts.qdrant.engines import engine
 
     filled = 0
     for page in _pages(start, row.spaces):

@@ -15,7 +15,7 @@ from search.analytics import gathering, visitors
 from search.answers import budgets, feedback, threads
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
-from search.parts.qdrant import client, rebuilding, syncing
+from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.readers import news, personal
@@ -136,6 +136,6 @@ def check_points() -> int:
     try:
         return rebuilding.check_if_due()
     except EngineError as error:
-        client.breaker.trip()
+        engines.breaker.trip()
         logger.warning("The points could not be compared: %s", error)
         return 0

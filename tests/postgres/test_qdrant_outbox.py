@@ -19,7 +19,7 @@ from ingestion.documents import arranging, deletion, editing, purging
 from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
-from search.parts.qdrant import client, points, rebuilding, syncing
+from search.parts.qdrant import engines, points, rebuilding, syncing
 from search.parts.qdrant.models import PointChange, PointCollection
 from search.parts.qdrant.points import EngineError
 from search.pipeline import search
@@ -137,9 +137,9 @@ class TestTheEngineFails:
 
     def test_it_is_left_alone_for_a_moment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         search("sliding poise", viewer=None)
-        monkeypatch.setattr(client, "_engine", lambda url, process: self.edge)
+        monkeypatch.setattr(engines, "_engine", lambda url, process: self.edge)
         assert Signal.VECTOR in search("sliding poise", viewer=None).degraded
-        monkeypatch.setattr(client, "breaker", type(client.breaker)(client.PAUSE))
+        monkeypatch.setattr(engines, "breaker", type(engines.breaker)(engines.PAUSE))
         assert not search("sliding poise", viewer=None).degraded
 
     def test_the_outbox_waits_and_catches_up(self, monkeypatch: pytest.MonkeyPatch) -> None:

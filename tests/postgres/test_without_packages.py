@@ -15,7 +15,7 @@ from django.db import connection
 
 from ingestion.embedding import graphs
 from kbsite.embedded import EmbeddedServers
-from tests.support.bare import GONE
+from tests.support.bare import GONE, of_tests, pinned
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTE = "# Levers\n\nThe steelyard's lever is balanced by sliding a weight along its beam.\n"
@@ -81,5 +81,5 @@ def test_a_note_is_ingested_and_found(
 
 def test_each_package_that_is_removed_is_one_that_is_installed() -> None:
     """Else the test above would prove nothing of a package that was renamed."""
-    pinned = (ROOT / "requirements.txt").read_text("utf-8")
-    assert all(f"\n{name}==" in pinned for name in GONE)
+    assert set(GONE) <= pinned("requirements.txt")
+    assert {"pytest", "qdrant_client", "httpx"} <= of_tests()

@@ -1,4 +1,4 @@
-"""A site on which packages of one maintainer are not installed: ``python -m tests.support.bare``.
+"""A site without packages of one maintainer, and those of tests: ``python -m tests.support.bare``.
 
 It takes its settings from the environment, ingests a note from standard input, searches it and
 prints what happened as JSON. Run by tests/postgres/test_without_packages.py.
@@ -9,9 +9,13 @@ from __future__ import annotations
 import importlib.abc
 import importlib.metadata
 import json
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # Distribution names, and the modules that they bring.
 GONE = {
@@ -24,18 +28,36 @@ GONE = {
 }
 
 
+def pinned(file: str) -> set[str]:
+    """The distributions that a file of requirements installs."""
+    return set(re.findall(r"(?m)^([a-z0-9.-]+)==", (ROOT / file).read_text("utf-8")))
+
+
+def of_tests() -> set[str]:
+    """The modules that only `requirements-dev.txt` installs: those of extras and of the tests."""
+    extra = pinned("requirements-dev.txt") - pinned("requirements.txt")
+    return {
+        module
+        for module, names in importlib.metadata.packages_distributions().items()
+        if {name.lower().replace("_", "-") for name in names} <= extra
+    }
+
+
 class Gone(importlib.abc.MetaPathFinder):
-    """Refuses the modules, and notes what asked for one."""
+    """Refuses the modules, and those of tests; notes what asked for one of the former."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.of_tests = of_tests()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
         if name.partition(".")[0] in GONE.values():
             self.asked.append(name)
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        elif name.partition(".")[0] not in self.of_tests:
+            return
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def remove_packages() -> Gone:
@@ -62,6 +84,8 @@ def main() -> None:
     from django.core.cache import cache
     from django.core.checks import run_checks
 
+    import kbsite.celery
+    import kbsite.urls  # noqa: F401 -- the web server's and the worker's modules load
     from ingestion.models import EmbeddingSpace
     from search.pipeline import search
     from tests.support.factories import make_collection, make_document

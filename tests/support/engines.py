@@ -12,7 +12,7 @@ from django.conf import settings
 
 from benchmarks.qdrant_edge import EdgeEngine
 from ingestion.models import EmbeddingSpace
-from search.parts.qdrant import client, rebuilding
+from search.parts.qdrant import engines, rebuilding
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.parts.qdrant.syncing import sync
@@ -47,8 +47,8 @@ def use(patch: pytest.MonkeyPatch, engine: Any) -> None:
     """Let the site use this engine."""
     patch.setattr(settings, "QDRANT_URL", "http://tests")
     patch.setattr(settings, "RETRIEVAL_BACKEND", "qdrant")
-    patch.setattr(client, "_engine", lambda url, process: engine)
-    patch.setattr(client, "breaker", type(client.breaker)(client.PAUSE))
+    patch.setattr(engines, "_engine", lambda url, process: engine)
+    patch.setattr(engines, "breaker", type(engines.breaker)(engines.PAUSE))
 
 
 def build() -> PointCollection:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from search.errors import RunFailed
 from search.parts.qdrant import rebuilding, syncing
-from search.parts.qdrant.client import reading_from
+from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.tuning.publishing import measuring

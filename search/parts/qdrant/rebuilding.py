@@ -21,7 +21,7 @@ from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
 from ingestion.models.index import WRITTEN_STATES
 from search.parts.qdrant import points
-from search.parts.qdrant.client import engine
+from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
 from search.parts.qdrant.points import EngineError, PointState, space_name
 from search.parts.qdrant.syncing import sync

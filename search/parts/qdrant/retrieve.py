@@ -25,7 +25,7 @@ from django.conf import settings
 from common.database import named
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query, Signal
-from search.parts.qdrant import client
+from search.parts.qdrant import engines
 from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name, sparse
 from search.retrieval import statement
 from search.retrieval.external import External
@@ -161,7 +161,7 @@ def _scores(target: _Target, ids: Sequence[int]) -> dict[Signal, Sequence[float 
         PointQuery(using, vector, len(ids), target.collections, ids, exact=True)
         for using, vector in target.vectors.values()
     ]
-    for signal, scored in zip(target.vectors, client.ask(target.name, asks), strict=True):
+    for signal, scored in zip(target.vectors, engines.ask(target.name, asks), strict=True):
         by_id = dict(scored)
         # No term in common is a score of 0. No vector is none: Postgres may have it.
         otherwise = None if signal is Signal.VECTOR else 0.0
@@ -212,7 +212,7 @@ def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
         **phrase_params,
         **terms.params(inputs.query, (), inputs.space.languages if inputs.space else ()),
         "budget": inputs.profile.keyword_budget,
-        "collection": client.read_from(),
+        "collection": engines.read_from(),
     }
     for part in parts:
         values.update(part.params(inputs))
@@ -255,7 +255,7 @@ def _candidates(
             PointQuery(using, each, limit, target.collections, target.few, exact=target.is_small)
             for using, each in remaining.values()
         ]
-        answers = dict(zip(remaining, client.ask(target.name, asks), strict=True))
+        answers = dict(zip(remaining, engines.ask(target.name, asks), strict=True))
         ranked = {
             signal: [each for each, _ in sorted(scored, key=lambda one: (-one[1], one[0]))]
             for signal, scored in answers.items()

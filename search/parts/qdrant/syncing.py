@@ -20,8 +20,8 @@ from prometheus_client import Metric
 from common.database import hold_name
 from common.guarded import pause
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
-from search.parts.qdrant import client, points
-from search.parts.qdrant.client import engine
+from search.parts.qdrant import engines, points
+from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection
 from search.parts.qdrant.points import EngineError
 
@@ -46,7 +46,7 @@ def sync() -> int:
     Workers that do this at once take different rows.
     """
     done = 0
-    while not client.breaker.is_open:
+    while not engines.breaker.is_open:
         try:
             count = _take()
         except _Failed as failed:
@@ -100,7 +100,7 @@ def _write(version: int) -> None:
 
 def _postpone(failed: _Failed) -> None:
     """Leave the rows for later, and the engine alone for a moment."""
-    client.breaker.trip()
+    engines.breaker.trip()
     logger.warning("Points could not be written, %d rows wait: %s", len(failed.rows), failed)
     attempts = PointChange.objects.filter(pk__in=failed.rows).order_by("-attempts")
     most = attempts.values_list("attempts", flat=True).first() or 0
