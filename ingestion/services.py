@@ -22,7 +22,7 @@ from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from common.accounts import quotas
+from common.accounts import tokens
 from common.jobs import enqueue
 from ingestion.chunking.options import LAYOUT
 from ingestion.documents.arranging import annotate, move
@@ -283,9 +283,9 @@ def _note_metadata(document: Document, metadata: Metadata | None, acting_user: U
 def _count(examined: storage.Examined, user: User | None) -> None:
     """Count the upload for its user. Raises QuotaUsedUp."""
     try:
-        quotas.spend(user, quotas.UPLOADS)
-        quotas.spend(user, quotas.BYTES, examined.size)
-    except quotas.QuotaExceeded as error:
+        tokens.spend(user, tokens.UPLOADS)
+        tokens.spend(user, tokens.BYTES, examined.size)
+    except tokens.QuotaExceeded as error:
         raise QuotaUsedUp(str(error), error.retry_after) from error
 
 

@@ -34,7 +34,7 @@ from django.utils.translation import gettext, ngettext
 from common.accounts import guard, sign_on
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
-from common.accounts.quotas import QuotaExceeded
+from common.accounts.tokens import QuotaExceeded
 from common.api.errors import body
 from common.api.requests import Rank
 from kbsite.serving.refusals import refusal

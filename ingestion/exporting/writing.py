@@ -16,7 +16,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.accounts import quotas
+from common.accounts import tokens
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion import exporting as layout
@@ -68,7 +68,7 @@ def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     Counted are the sizes of the current files. Raises QuotaExceeded.
     """
     total = _kept(collection).order_by().aggregate(size=Sum("current__size"))
-    quotas.spend(reader, quotas.DOWNLOADED, total["size"] or 0)
+    tokens.spend(reader, tokens.DOWNLOADED, total["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": _kept(collection).count()})
     return StreamingHttpResponse(
         export(collection),

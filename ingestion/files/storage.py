@@ -23,7 +23,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext
 
 from common import database
-from common.accounts import quotas
+from common.accounts import tokens
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
 from ingestion.files.filetypes import FileType, sniff
 from ingestion.models import DocumentVersion
@@ -207,8 +207,8 @@ def download(version: DocumentVersion, reader: Any) -> FileResponse:
     except FileNotFoundError as error:
         raise Http404 from error
     try:
-        quotas.spend(reader, quotas.DOWNLOADED, version.size)
-    except quotas.QuotaExceeded:
+        tokens.spend(reader, tokens.DOWNLOADED, version.size)
+    except tokens.QuotaExceeded:
         stored.close()
         raise
     response = FileResponse(

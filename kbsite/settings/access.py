@@ -34,7 +34,7 @@ AXES_VERBOSE = False
 
 
 def _quotas(entered: dict[str, int]) -> dict[str, int]:
-    """The quotas by the names of common/accounts/quotas.py, sizes in bytes."""
+    """The quotas by the names of common/accounts/tokens.py, sizes in bytes."""
     upload, download = (entered.pop(f"{name}_mb") * 1024 * 1024 for name in ("upload", "download"))
     return {**entered, "bytes": upload, "downloaded": download}
 

@@ -26,7 +26,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 
 from common import UserError
-from common.accounts import quotas
+from common.accounts import tokens
 from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
@@ -176,7 +176,7 @@ def _start(request: AnswerRequest) -> Work:
     thread = request.thread
     viewer = request.viewer
     if request.is_recorded:
-        quotas.spend(viewer, quotas.ANSWERS)
+        tokens.spend(viewer, tokens.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
         raise NotPermitted(
             gettext("Only the owner can add questions. Start your own conversation.")

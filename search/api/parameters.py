@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from common import UserError
-from common.accounts.quotas import QuotaExceeded
+from common.accounts.tokens import QuotaExceeded
 from common.api import errors
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import MAX_PAGE

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.accounts import quotas
+from common.accounts import tokens
 from common.api.access import OPEN
 from common.api.requests import Rank, read_body, read_query
 from common.api.serializers import ChoiceField, Parameters
@@ -96,7 +96,7 @@ class SearchView(APIView):
 
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
         given = parameters.validated_data
-        quotas.spend(request.user, quotas.SEARCHES)
+        tokens.spend(request.user, tokens.SEARCHES)
         response = pipeline.search(
             given["q"],
             viewer=request.user,

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
-from common.accounts import quotas
+from common.accounts import tokens
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search import pipeline
@@ -108,7 +108,7 @@ class NotFound(SearchError):
 
 def search(query: str, caller: Caller) -> Found:
     """The ten best results, one a document."""
-    quotas.spend(caller.viewer, quotas.SEARCHES)
+    tokens.spend(caller.viewer, tokens.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer)
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)

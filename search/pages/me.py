@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.accounts import quotas, rights, tokens
+from common.accounts import rights, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.requests import actor
 from common.audit.models import Kind
@@ -62,7 +62,7 @@ def me(request: HttpRequest) -> HttpResponse:
         "history": personal.history_of(user)[:OPENED],
         "keeps_history": personal.keeps_history(user),
         "favourites": personal.favourites_of(user)[:OPENED],
-        "quotas": quotas.used_today(user),
+        "quotas": tokens.used_today(user),
         "token_count": tokens.alive(user).count(),
     }
     return render(request, "search/me/me.html", context)

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from common.accounts import quotas
+from common.accounts import tokens
 from common.api.access import seconds_to_wait
 from common.api.requests import states
 from search import pipeline
@@ -110,7 +110,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return _listed(request, listed, whole, asked=form)
     except NoActiveProfile as error:
         return _refused(request, form, whole, (str(error),), status=503)
-    except quotas.QuotaExceeded as error:
+    except tokens.QuotaExceeded as error:
         refused = _refused(request, form, whole, (str(error),), status=429)
         refused["Retry-After"] = str(error.retry_after)
         return refused
@@ -124,7 +124,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
 def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
     cleaned = form.cleaned_data
     if form.query:
-        quotas.spend(request.user, quotas.SEARCHES)
+        tokens.spend(request.user, tokens.SEARCHES)
     return pipeline.search(
         form.query,
         viewer=request.user,

@@ -17,7 +17,7 @@ from knox.models import AuthToken
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
-from common.accounts import quotas, tokens
+from common.accounts import tokens
 from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, Usage, User
 from ingestion.models import Collection, Document
 from search.answers.models import Thread
@@ -533,11 +533,11 @@ class TestSearches:
 
     def test_another_day_is_another_count(self, reader: User, limit: Any) -> None:
         limit(searches=1)
-        quotas.spend(reader, quotas.SEARCHES)
+        tokens.spend(reader, tokens.SEARCHES)
         Usage.objects.update(day=timezone.localdate() - timedelta(days=1))
-        quotas.spend(reader, quotas.SEARCHES)
-        with pytest.raises(quotas.QuotaExceeded):
-            quotas.spend(reader, quotas.SEARCHES)
+        tokens.spend(reader, tokens.SEARCHES)
+        with pytest.raises(tokens.QuotaExceeded):
+            tokens.spend(reader, tokens.SEARCHES)
 
     def test_a_token_has_its_own(self, reader: User, limit: Any) -> None:
         limit(token={"searches": 1})
@@ -554,13 +554,13 @@ class TestSearches:
 
         limit(searches=1)
         search("rope", Caller(reader, "http://testserver/"))
-        with pytest.raises(quotas.QuotaExceeded):
+        with pytest.raises(tokens.QuotaExceeded):
             search("rope", Caller(reader, "http://testserver/"))
 
     def test_without_a_limit_nothing_is_counted(self, reader: User) -> None:
         with CaptureQueriesContext(connection) as queries:
-            quotas.spend(reader, quotas.SEARCHES)
-            quotas.spend(None, quotas.SEARCHES)
+            tokens.spend(reader, tokens.SEARCHES)
+            tokens.spend(None, tokens.SEARCHES)
         assert not queries.captured_queries
 
 
@@ -667,6 +667,6 @@ def test_a_readers_page_shows_them(reader: User, limit: Any) -> None:
 
 def test_old_counts_are_forgotten(reader: User, limit: Any) -> None:
     limit(searches=5)
-    quotas.spend(reader, quotas.SEARCHES)
+    tokens.spend(reader, tokens.SEARCHES)
     Usage.objects.create(user=reader, token="x", day=timezone.localdate() - timedelta(days=40))
-    assert quotas.forget() == 1
+    assert tokens.forget() == 1
