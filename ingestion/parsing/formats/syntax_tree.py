@@ -109,7 +109,12 @@ class TreeReader:
         for inlines, definitions in items:
             nodes = [node for definition in definitions for node in definition]
             term = self.text(inlines)
-            yield from defined(term, self._item(nodes, depth, term, joint=": "))
+            if term.startswith(("- ", "* ", "+ ")):
+                # The first line of a list item, within a documented object: pandoc takes its
+                # second line, which is indented, for the definition of the first.
+                yield from self._item(nodes, depth, term[2:], joint=" ")
+            else:
+                yield from defined(term, self._item(nodes, depth, term, joint=": "))
 
     def _item(self, nodes: list[Node], depth: int, label: str, joint: str = "") -> Iterator[Block]:
         """A list item of its label and first paragraph, then the blocks nested in it."""

@@ -34,6 +34,15 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
             p("After."),
         ],
     ),
+    "list-in-an-object": (
+        ".. class:: A\n\n    .. method:: b()\n\n      Two:\n\n"
+        "      - one, as a\n        number.\n      - two, as a\n        word.\n",
+        define(
+            "A",
+            p("A"),
+            *define("b", p("b()"), p("Two:"), li(0, "one, as a number."), li(0, "two, as a word.")),
+        ),
+    ),
     "domain": (".. py:method:: run(x)\n\n   Runs.\n", define("run", p("run(x)"), p("Runs."))),
     "style-class": (".. class:: wide\n\nText.", [p("Text.")]),
     "two-signatures": (
