@@ -1,14 +1,19 @@
-"""`manage.py check --deploy`: hosts, proxies, secrets, servers."""
+"""The site's checks: hosts, proxies, secrets, servers for --deploy; the settings of people."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP
+from knox.models import AuthToken
 from pytest_django import Settings
 
+from common.accounts import tokens
+from common.accounts.models import User
 from common.probes import Occasion, State, of
-from kbsite.operations import probes
-from kbsite.operations.probes import machine
+from kbsite.operations.probes import check_deployment, database, machine
+from kbsite.operations.probes import settings as probes
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
@@ -41,7 +46,7 @@ def found() -> list[str]:
 
 def test_check_with_deploy_runs_them(site: Settings) -> None:
     site.LOG_LEVEL = "DEBUG"
-    assert [each.id for each in probes.check_deployment(None)] == ["steelyard.W046"]
+    assert [each.id for each in check_deployment(None)] == ["steelyard.W046"]
 
 
 def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:
@@ -122,3 +127,65 @@ def test_every_warning_says_what_to_do(site: Settings) -> None:
     assert all(finding.advice for finding in findings)
     assert {finding.state for finding in findings} == {State.LOOK}
     assert len(findings) == 2
+
+
+def ids(found: list[Any]) -> set[str]:
+    return {finding.check for finding in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SSO_SIGN_UP", "yes", "SSO_SIGN_UP"),
+        ("SSO_LINKS_BY_EMAIL", "yes", "SSO_LINKS_BY_EMAIL"),
+        ("STAFF_SECOND_FACTOR", "on", "STAFF_SECOND_FACTOR"),
+        ("SSO_GROUPS", {"groups": "insiders"}, "SSO_GROUPS"),
+        ("SSO_GROUPS", {"groups": {"a": 1}}, "SSO_GROUPS"),
+        ("OIDC_SERVER", "https://sso.example.org", "OIDC_CLIENT_ID"),
+        ("QUOTAS_USER", {"searches": -1}, "negative"),
+    ],
+)
+def test_a_setting_without_meaning_is_an_error(
+    settings: Any, name: str, value: Any, said: str
+) -> None:
+    assert [*probes.people(), *probes.choices()] == []
+    setattr(settings, name, value)
+    [error] = [*probes.people(), *probes.choices()]
+    assert error.check == "E040"
+    assert said in error.text
+
+
+def test_a_site_that_others_reach(settings: Any) -> None:
+    settings.STAFF_SECOND_FACTOR = "all"
+    assert list(probes.sign_in()) == []
+
+    settings.STAFF_SECOND_FACTOR = "off"
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.REST_KNOX = {"TOKEN_TTL": timedelta(days=4000)}
+    settings.SSO_SIGN_UP = "open"
+    settings.OIDC_SERVER = "https://login.microsoftonline.com/common/v2.0"
+    app = {"provider_id": "sso", "settings": {"server_url": "http://sso.example.org"}}
+    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
+    found = ids([*probes.sign_in()])
+    assert found == {f"W{number:03d}" for number in (51, 52, 53, 54)}
+
+
+@pytest.mark.django_db
+class TestTheDatabase:
+    def found(self) -> set[str]:
+        return ids([*database.tokens()])
+
+    def test_tokens_without_scopes_or_end(self, reader: User) -> None:
+        tokens.make(reader, scopes=["read"])
+        assert self.found() == set()
+        old, _ = AuthToken.objects.create(reader)
+        assert self.found() == {"W048"}
+        old.delete()
+        endless, _ = tokens.make(reader, scopes=["read"])
+        AuthToken.objects.filter(pk=endless.pk).update(expiry=None)
+        assert self.found() == {"W048"}
+
+    def test_superusers_without_a_second_factor(self, administrator: User) -> None:
+        assert self.found() == {"W049"}
+        TOTP.activate(administrator, "JBSWY3DPEHPK3PXP")
+        assert self.found() == set()

@@ -1,4 +1,4 @@
-""".env.example names every variable that the site reads, with its default, and no other."""
+"""Variables: .env.example names each with its default, and no other; those of several entries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from kbsite.settings.environment import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = (*sorted((ROOT / "kbsite/settings").glob("*.py")), ROOT / "kbsite/gunicorn.py")
@@ -88,3 +93,28 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+DEFAULT = {"searches": 0, "answers": 5}
+
+
+def test_entries_replace_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert entries("QUOTA_TEST", DEFAULT) == DEFAULT
+    monkeypatch.setenv("QUOTA_TEST", "searches=500")
+    assert entries("QUOTA_TEST", DEFAULT) == {"searches": 500, "answers": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("searchs=500", "QUOTA_TEST has no searchs. Its entries: searches=0,answers=5"),
+        ("searches=many", "QUOTA_TEST is written as searches=0,answers=5"),
+        ("500", "QUOTA_TEST is written as searches=0,answers=5"),
+    ],
+)
+def test_others_are_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    monkeypatch.setenv("QUOTA_TEST", text)
+    with pytest.raises(ImproperlyConfigured, match=words):
+        entries("QUOTA_TEST", DEFAULT)

@@ -1,11 +1,13 @@
-"""Q1: synonyms of a query's words, and what makes two queries the same."""
+"""Q1: synonyms of a query's words, and what makes two queries the same, or mean the same."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from search.analytics.gathering import nearest_group, shares_words, unit
 from search.query.expand import (
     MAX_KEY,
     SynonymGroup,
@@ -78,3 +80,46 @@ def test_a_long_question_finds_its_pins() -> None:
     long = "word " * 700
     assert pins_for(long.upper(), {query_key(long): [1]}) == (1,)
     assert pins_for(long + "x", {query_key(long): [1]}) == ()
+
+
+EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
+
+
+def test_a_group_is_as_near_as_its_members_on_average() -> None:
+    members = np.array([EAST, NORTH, unit([0.9, 0.436])], dtype=np.float32)
+    asked = unit([1.0, 0.1])
+
+    # East alone: .995. The other group: (.100 + .939) / 2 = .519.
+    assert nearest_group(asked, members, [7, 3, 3], at_least=0.9) == 7
+    assert nearest_group(asked, members[1:], [3, 3], at_least=0.51) == 3
+    assert nearest_group(asked, members[1:], [3, 3], at_least=0.53) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "members", "groups", "nearest"),
+    [
+        (EAST, [EAST, EAST], [9, 4], 4),
+        (EAST, np.empty((0, 2)), [], None),
+        ([0.0, 0.0], [EAST], [1], None),
+    ],
+    ids=["of equally near ones the oldest", "no groups yet", "the zero vector"],
+)
+def test_the_nearest(
+    asked: list[float], members: list[list[float]], groups: list[int], nearest: int | None
+) -> None:
+    assert nearest_group(unit(asked), np.array(members, np.float32), groups) == nearest
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("vpn setup", "vpn setup guide", True),
+        ("reset password", "how to reset a password", True),
+        ("vpn setup", "printer setup", False),
+        ("vpn", "holidays", False),
+        ("", "", False),
+        ("?", "!", False),
+    ],
+)
+def test_words_in_common(one: str, other: str, same: bool) -> None:
+    assert shares_words(one, other) is same

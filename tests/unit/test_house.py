@@ -1,5 +1,6 @@
 """The house keeps its budgets: a new thing pays by taking away, or an ADR says why not.
 
+A signal is named by few modules: the others iterate over the registry or the enumeration.
 To raise a number in `BUDGETS`, write an ADR that says what pays for it.
 """
 
@@ -10,12 +11,14 @@ import io
 import re
 import sys
 import tokenize
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from search.domain import OPTIONAL, Signal
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kbsite", "search", "ingestion", "common")
@@ -178,3 +181,46 @@ def test_the_map_of_the_house_names_every_package() -> None:
         if folder.is_dir() and any(folder.glob("*.py"))
     }
     assert folders - EVERYWHERE <= on_the_map
+
+
+# The enumeration with the weights, the signal's own module, the column of the weights.
+MOST = 3
+# What the kernel and its explanation stand on, by name: Reciprocal rank fusion's factor for both,
+# the confidence, ties by keywords, embeddings, degradation without a model.
+KERNEL = {Signal.VECTOR: 19, Signal.KEYWORD: 8, Signal.TITLE: 6}
+# Other things are named “title” or “keyword” by the same words.
+OPTIONAL_NAMES = {signal.value for signal in OPTIONAL}
+
+
+def _names(tree: ast.AST) -> set[str]:
+    """The signals that a module names: `Signal.NAME`, and as a weight or its column."""
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="Signal"), attr=name):
+                named.add(name.lower())
+            case ast.ClassDef(name="Signal" | "Weights" | "ClassWeights"):
+                named |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+            case ast.Attribute(value=ast.Name(id="weights" | "shares"), attr=name):
+                named |= {name} & OPTIONAL_NAMES
+            case ast.Call(func=ast.Name(id="Weights" | "replace"), keywords=given):
+                named |= {each.arg for each in given if each.arg} & OPTIONAL_NAMES
+    return {name.lower() for name in named} & {signal.value for signal in Signal}
+
+
+@cache
+def modules_by_signal() -> dict[str, set[str]]:
+    """The modules that name each signal; a part is one place: its package."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, tree in trees().items():
+        if not module.startswith("search.presets."):
+            for name in _names(tree):
+                found[name].add(re.sub(r"^(search\.parts\.\w+)\..*", r"\1", module))
+    return found
+
+
+@pytest.mark.parametrize("signal", Signal)
+def test_few_modules_name_a_signal(signal: Signal) -> None:
+    where = sorted(modules_by_signal()[signal.value])
+    assert len(where) <= KERNEL.get(signal, MOST), "\n".join(where)
+    assert len(where) >= MOST, "the test does not see where the signal is named"

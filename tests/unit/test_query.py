@@ -1,4 +1,4 @@
-"""Q1-Q2: reading and classifying a query, without a database."""
+"""Q1-Q2: reading and classifying a query, without a database; what is said of parts left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.domain import ClassifierRule, Query, QueryClass, QueryFilters
+from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFilters
+from search.engine.response import left_out
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import classify, parse
 from search.query.expand import correctable
@@ -383,3 +384,20 @@ class TestPredicates:
         test = PREDICATES[predicate].test
         assert [text for text in yes if not test(read(text))] == []
         assert [text for text in no if test(read(text))] == []
+
+
+@pytest.mark.parametrize(
+    ("unread", "terms", "said"),
+    [
+        (0, 0, []),
+        (1, 0, ["the last word was left out"]),
+        (12, 0, ["the last 12 words were left out"]),
+        (0, 1, ["the most common one was left out"]),
+        (3, 9, ["the last 3 words were left out", "the 9 most common ones were left out"]),
+    ],
+)
+def test_each_part_is_named_with_its_size(unread: int, terms: int, said: list[str]) -> None:
+    notes = left_out(Candidates(Query("pumps"), unread=unread, left_out=terms))
+    assert len(notes) == len(said)
+    for note, part in zip(notes, said, strict=True):
+        assert part in note

@@ -1,9 +1,14 @@
-"""Which paths of a watched folder count, and what a look through it says."""
+"""Which paths of a watched folder count, what a look through it says, and how progress is shown."""
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
+from ingestion.documents import progress
+from ingestion.documents.progress import progress_view
 from ingestion.intake.walking import Seen
 from ingestion.intake.watched import KnownFile, compare, wanted
 
@@ -57,3 +62,34 @@ def test_each_path_is_told_once() -> None:
         ["new"], ["grown"], ["still"], ["back"],
     )  # fmt: skip
     assert (found.gone, found.still_gone, found.same) == (["gone", "lockedness"], ["long gone"], 1)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    lines: list[str] = []
+    with progress_view(lines.append) as show:
+        show(1, 4, "1,200 chunks")
+        shown = terminal.getvalue().rpartition("\r")[2]
+    assert " 25%|" in shown
+    assert "1,200 chunks" in shown
+    # The bar is gone once the work is done, and never among the lines of the output.
+    assert "1,200 chunks" not in terminal.getvalue().rpartition("\r")[2]
+    assert lines == []
+
+
+def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    lines: list[str] = []
+    with progress_view(lines.append) as show:
+        show(1, 4, "1,200 chunks")
+        assert lines == []
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with progress_view(lines.append) as show:
+        show(1, 4, "1,200 chunks")
+    assert lines == ["1 of 4 files; 1,200 chunks"]

@@ -1,4 +1,4 @@
-"""Follow-up questions without a model, and the decisions of the modes."""
+"""When to answer unasked, follow-up questions without a model, and the decisions of the modes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from search.answers.domain import AnswerParameters
 from search.answers.making.searching import distinct, limited
 from search.answers.words import content_words, follows_up, joined, rarest
 from search.domain import QueryClass
+from search.pages.answers.asking import deserves_answer
 from search.query import parse
 
 
@@ -61,3 +62,39 @@ def test_the_limit_of_a_class() -> None:
 
 def test_equal_searches_are_made_once() -> None:
     assert distinct(("Pool size", "pool  size", "", "x")) == ("Pool size", "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how do I avoid one query for each related object",
+        "What is region D40?",
+        "Wie lange vorher muss der Urlaub beantragt werden",
+        "Comment choisir un index",
+        "connection timeout default?",
+        "Was ist neu?",
+        "数据库连接超时是多少？",
+        "the walls are wet and the rope slips when loaded",
+    ],
+)
+def test_questions(text: str) -> None:
+    assert deserves_answer(parse(text, DEFAULT_PATTERNS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "D40",
+        "ORD-7793",
+        "postgres",
+        "connection pool",
+        "how",
+        "vacation policy germany",
+        '"connection timeout" how long is it',
+        "how long is the timeout -pool",
+        "how long is the timeout collection:handbook",
+    ],
+)
+def test_lookups(text: str) -> None:
+    assert not deserves_answer(parse(text, DEFAULT_PATTERNS))

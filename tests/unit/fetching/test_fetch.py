@@ -305,18 +305,6 @@ def test_pauses(site: Site, open_policy: Policy, status: int, after: str, second
     assert caught.value.seconds == seconds
 
 
-def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
-    tls = ssl.create_default_context()
-    if authority is not None:
-        authority.configure_trust(tls)
-    return Policy(
-        guard=Guard(allow=read_rules([f"{host}:{site.port}"])),
-        resolver=lambda host, port: ["127.0.0.1"],
-        seconds=5,
-        tls=tls,
-    )
-
-
 # --- TLS ---------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""EPUBs that are not as they should be: read as far as they go, or refused in clear words."""
+"""Books and office files that are not as they should be, or that anydoc would get wrong."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import zipfile
 
 import pytest
 
-from ingestion.errors import DamagedFile, EncryptedFile
-from tests.samples import builders
+from ingestion.errors import DamagedFile, EncryptedFile, TypeMismatch
+from tests.samples import builders, outlook
 
 from .conftest import Parse
-from .shorthand import h, p
+from .shorthand import h, p, table
 
 CHAPTER = [h(1, "Parts"), p("A steelyard weighs by sliding a weight.")]
 ENCRYPTION = (
@@ -25,13 +25,17 @@ LATIN = (
 ).encode("iso-8859-1")
 
 
-def _book(changes: dict[str, bytes | str | None]) -> bytes:
-    """The sample book with members changed, added, or left out (None)."""
-    with zipfile.ZipFile(io.BytesIO(builders.make_epub())) as archive:
+def _changed(container: bytes, changes: dict[str, bytes | str | None]) -> bytes:
+    """The container with members changed, added, or left out (None)."""
+    with zipfile.ZipFile(io.BytesIO(container)) as archive:
         members: dict[str, bytes | str | None]
         members = {name: archive.read(name) for name in archive.namelist()}
     members |= changes
     return builders.make_zip({name: text for name, text in members.items() if text is not None})
+
+
+def _book(changes: dict[str, bytes | str | None]) -> bytes:
+    return _changed(builders.make_epub(), changes)
 
 
 def _package(manifest: str, spine: str) -> str:
@@ -83,3 +87,84 @@ def test_protected_chapters_are_said_and_protected_fonts_do_no_harm(parse: Parse
         parse(_book(dict(locked)), "a.epub")
     fonts = {"META-INF/encryption.xml": ENCRYPTION.format("font.otf"), "font.otf": b"\x93"}
     assert list(parse(_book(dict(fonts)), "a.epub").blocks) == CHAPTER
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def _docx(body: str, prefix: str = "w") -> bytes:
+    """A document whose body this is, in a container that python-docx made."""
+    text = f'<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
+    named = text.replace("w:", f"{prefix}:").replace("xmlns:w=", f"xmlns:{prefix}=")
+    return _changed(builders.make_docx(), {"word/document.xml": named})
+
+
+def _odt(body: str) -> bytes:
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text")
+    )
+    content = (
+        f'<office:document-content {spaces} xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+    mimetype = "application/vnd.oasis.opendocument.text"
+    return builders.make_zip({"mimetype": mimetype, "content.xml": content})
+
+
+def _cell(text: str, columns: int = 1) -> str:
+    span = f'<w:tcPr><w:gridSpan w:val="{columns}"/></w:tcPr>'
+    return f"<w:tc>{span}<w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+
+
+@pytest.mark.parametrize("prefix", ["w", "ns0"])
+def test_a_hyphen_at_which_no_line_ends_is_one(parse: Parse, prefix: str) -> None:
+    body = "<w:p><w:r><w:t>Part AB</w:t><w:noBreakHyphen/><w:t>123</w:t></w:r></w:p>"
+    assert list(parse(_docx(body, prefix), "a.docx").blocks) == [p("Part AB-123")]
+
+
+def test_the_label_of_two_columns_is_one_label(parse: Parse) -> None:
+    first = f"<w:tr>{_cell('Size', 2)}{_cell('Price')}</w:tr>"
+    second = f"<w:tr>{_cell('3')}{_cell('4')}{_cell('5')}</w:tr>"
+    (block,) = parse(_docx(f"<w:tbl>{first}{second}</w:tbl>"), "a.docx").blocks
+    assert block == table(("Size", "", "Price"), ("3", "4", "5"))
+
+
+def test_contents_whose_titles_end_in_numbers(parse: Parse) -> None:
+    lines = "".join(
+        f"<w:p><w:r><w:t>Chapter {number}</w:t><w:tab/><w:t>{page}</w:t></w:r></w:p>"
+        for number, page in ((1, 3), (2, 9), (3, 27))
+    )
+    body = f"<w:p><w:r><w:t>Contents</w:t></w:r></w:p>{lines}<w:p><w:r><w:t>Go.</w:t></w:r></w:p>"
+    assert list(parse(_docx(body), "a.docx").blocks) == [p("Go.")]
+
+
+def test_comments_stay_out_of_the_sentence_they_are_about(parse: Parse) -> None:
+    comment = (
+        '<office:annotation office:name="1"><dc:creator>Ada</dc:creator><text:p>Sure?</text:p>'
+        '</office:annotation>beam<office:annotation-end office:name="1"/>'
+    )
+    document = parse(_odt(f"<text:p>Slide the {comment} now.</text:p>"), "a.odt")
+    assert list(document.blocks) == [p("Slide the beam now.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rb"{\rtf1\mac caf\'8e \'8a\par}",
+        rb"{\rtf1\mac\ansicpg10000 caf\'8e \'8a\par}",
+        rb"{\rtf1\pca caf\'82 \'84\par}",
+        rb"{\rtf1\pc\ansicpg437 caf\'82 \'84\par}",
+        rb"{\rtf1\ansi\ansicpg1252 caf\'e9 \'e4\par}",
+    ],
+)
+def test_code_pages_of_rtf(parse: Parse, text: bytes) -> None:
+    assert list(parse(text, "a.rtf").blocks) == [p("café ä")]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("a.docx", ".doc"), ("a.pptx", ".ppt")])
+def test_an_old_document_under_a_new_name(parse: Parse, name: str, wanted: str) -> None:
+    # Far into the file, where the name alone decides which parser is asked.
+    old = outlook.make_ole({"Data": bytes(5000)})
+    with pytest.raises(TypeMismatch, match=f"Rename it to end in {wanted} "):
+        parse(old, name)

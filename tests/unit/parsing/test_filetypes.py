@@ -1,4 +1,4 @@
-"""What a file is taken for: content decides, names tell text formats apart."""
+"""What a file is taken for: content decides, names tell text formats apart; its title (S2-12)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
 from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
 from ingestion.parsing.formats import MODULES, parser_for
+from ingestion.parsing.protocol import title_from_file_name, with_file_name
 from tests.samples import builders
 from tests.samples.outlook import make_msg
 
@@ -107,3 +108,45 @@ def test_each_supported_type_has_a_parser() -> None:
     assert media_types == set(MODULES)
     for media_type in media_types:
         assert parser_for(media_type).name
+
+
+@pytest.mark.parametrize(
+    ("file_name", "title"),
+    [
+        (
+            "Distributed Systems for practitioners -- Author.pdf",
+            "Distributed Systems for practitioners",
+        ),
+        ("/srv/books/Understanding_Distributed_Systems.epub", "Understanding Distributed Systems"),
+        ("C:\\books\\Beam_and_hook -- A. Weigher -- 2nd ed -- 9f3a.docx", "Beam and hook"),
+        ("Beam_--_Author.pdf", "Beam"),
+        ("release 2.0", "release 2.0"),
+        ("release-2.0.markdown", "release-2.0"),
+        ("well-known -- parts.pdf", "well-known"),
+        ("a--b.txt", "a--b"),
+        ("REPORT.PDF", "REPORT"),
+        (" -- Author.pdf", "Author"),
+        ("___.pdf", "___.pdf"),
+        (".pdf", ".pdf"),
+        ("", "Untitled"),
+        ("/", "Untitled"),
+        ("weiß_Ω -- Autorin.txt", "weiß Ω"),
+    ],
+)
+def test_title(file_name: str, title: str) -> None:
+    assert title_from_file_name(file_name) == title
+
+
+@pytest.mark.parametrize(
+    ("title", "file_name", "named"),
+    [
+        ("Annual report", "2024_finance-v2.pdf", "Annual report 2024 finance v2"),
+        ("Annual report", "annual-report.pdf", "Annual report"),
+        ("Beam", "Beam -- A. Weigher.docx", "Beam A Weigher"),
+        ("", "notes.tar.gz", "notes tar"),
+        ("Plan", "", "Plan"),
+        ("Plan", "folder/other/plan_b.md", "Plan b"),
+    ],
+)
+def test_a_document_is_found_by_its_files_name_too(title: str, file_name: str, named: str) -> None:
+    assert with_file_name(title, file_name) == named
