@@ -1,15 +1,40 @@
-"""Answers, end to end: exact quotes, deletions meanwhile, several searches at once."""
+"""Answers, end to end: exact quotes, several searches at once, the vectors of quoted sentences.
+
+And interrupted: by their reader, a deletion, a change of who may read what.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.cache import cache
 
 from common.accounts.models import User
-from ingestion.models import Collection
+from ingestion.embedding import Vectors
+from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording, threads
-from search.answers.domain import AnswerParameters, Mode, State, Verdict
-from search.answers.models import Answer, Thread
+from search.answers.domain import (
+    AnswerParameters,
+    Done,
+    Event,
+    Failed,
+    Mode,
+    State,
+    Token,
+    Verdict,
+)
+from search.answers.extracting.quotes import sentence_embedder, vectors_of
+from search.answers.models import Answer
 from search.answers.request import AnswerRequest
+from search.engine.response import SearchResponse
+from search.errors import ModelUnavailable
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, TIMEOUTS
 from tests.support.scripted_model import Piece, ScriptedModel
@@ -19,22 +44,38 @@ TRUE = "Set the timeout to five seconds [1]."
 PARAMETERS = AnswerParameters(refusal="No.", system_prompt="Answer from $fence.", refuse_below=0.0)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, *pieces: Piece, **replies: str) -> None:
+@pytest.fixture
+def library(db: None) -> Document:
+    return make_document(make_collection(), TIMEOUTS)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *pieces: Piece, **replies: str) -> ScriptedModel:
     model = ScriptedModel(pieces, **replies)
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
+    return model
 
 
-def asked(
-    viewer: User | None, mode: Mode = Mode.INSTANT, thread: Thread | None = None
-) -> AnswerRequest:
-    return AnswerRequest(QUESTION, viewer, mode=mode, parameters=PARAMETERS, thread=thread)
+def asked(viewer: User | None = None, **changed: Any) -> AnswerRequest:
+    given = {
+        "visitor": "" if viewer else "somebody",
+        "mode": Mode.INSTANT,
+        "parameters": PARAMETERS,
+    }
+    return AnswerRequest(QUESTION, viewer, **{**given, **changed})
+
+
+def told(question: AnswerRequest) -> list[Event]:
+    async def collected() -> list[Event]:
+        return [event async for event in answering.events(question)]
+
+    return async_to_sync(collected)()
 
 
 @pytest.mark.django_db
 def test_an_answer_quotes_its_sources_exactly() -> None:
     """S5-18, S5-25."""
     make_document(make_collection(), CONNECTIONS)
-    answered = answering.answer(AnswerRequest("How long is a connection timeout?", viewer=None))
+    answered = answering.answer(AnswerRequest(QUESTION, viewer=None))
 
     assert answered.state is State.DONE
     assert answered.notes == ()  # why the weights lean is said of the results alone
@@ -77,6 +118,265 @@ def test_parts_of_a_question_are_searched_at_once(monkeypatch: pytest.MonkeyPatc
     """Each in a thread of its own; the connections are released."""
     make_document(make_collection(), TIMEOUTS)
     use(monkeypatch, TRUE, split='{"searches": ["pool size", "keepalives"]}')
-    answer = answering.answer(asked(None, Mode.THINKING))
+    answer = answering.answer(asked(mode=Mode.THINKING, visitor=""))
     assert [step.name for step in answer.steps].count("search") == 3
     assert answer.text == TRUE
+
+
+def test_a_reader_who_leaves_stops_the_model(
+    library: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request is closed at once, and the text so far is recorded."""
+    model = use(monkeypatch, f"{TRUE} ", "And so ", "on.")
+
+    async def left() -> None:
+        async with aclosing(answering.events(asked())) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, Token) and "so" in event.text:
+                    break
+        assert model.closed == 1
+
+    async_to_sync(left)()
+    row = Answer.objects.get()
+    assert (row.state, row.model) == ("stopped", "scripted")
+    assert row.text.startswith(TRUE)
+    assert row.sentences[0]["verdict"] == "supported"
+    assert row.prompt_tokens == 100
+    assert row.sources.count() == row.source_count > 0
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_cancelled_task_records_its_answer(
+    library: Document, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Also if it is cancelled again while it records."""
+    writing = asyncio.Event()
+    model = use(monkeypatch, f"{TRUE} ", writing.set)
+
+    async def left() -> None:
+        async def reads() -> None:
+            async for _ in answering.events(asked()):
+                if writing.is_set():
+                    await asyncio.Event().wait()
+
+        async def stalls(*_: object, **__: object) -> Any:
+            try:
+                yield TRUE + " "
+                writing.set()
+                await asyncio.Event().wait()
+            finally:
+                model.closed += 1
+
+        monkeypatch.setattr(model, "stream", stalls)
+        task = asyncio.ensure_future(reads())
+        await writing.wait()
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not await sync_to_async(Answer.objects.filter(state="stopped").exists)():
+            await asyncio.sleep(0.01)
+
+    async_to_sync(left)()
+    assert model.closed == 1
+    assert Answer.objects.get().text.strip() == TRUE
+
+
+def test_who_leaves_before_the_first_event_leaves_nothing_running(
+    library: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = use(monkeypatch, TRUE)
+
+    async def left() -> None:
+        events = answering.events(asked())
+        await anext(events)
+        await events.aclose()  # type: ignore[attr-defined]
+
+    async_to_sync(left)()
+    assert model.calls == []
+    assert Answer.objects.get().state == "stopped"
+
+
+def test_an_error_after_the_first_event_ends_the_stream_in_words(
+    library: Document, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    use(monkeypatch, TRUE, RuntimeError("secret detail"))
+    *_, last = told(asked())
+    assert isinstance(last, Failed)
+    assert last.code == "internal_error"
+    assert "secret" not in last.message
+    row = Answer.objects.get()
+    assert (row.state, row.error) == ("failed", "internal_error")
+    assert "secret detail" in caplog.text
+
+
+def hide(collection: Collection) -> None:
+    Collection.objects.filter(pk=collection.pk).update(visibility=Visibility.GROUPS)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_document_made_private_while_the_model_writes(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, failing: bool
+) -> None:
+    """The end is withheld, and so is the stored answer, whatever became of it."""
+    away = [ModelUnavailable("cut", "It broke off.")] if failing else []
+    use(monkeypatch, f"{TRUE} ", lambda: hide(library.collection), *away)
+    *_, last = told(asked(reader))
+    assert isinstance(last, Done)
+    assert last.answer.withheld
+    assert (last.answer.text, last.answer.context.passages) == ("", ())
+    assert_withheld(last.answer.id, reader)
+
+
+@pytest.mark.parametrize(("mode", "purpose"), [(Mode.AUTO, "rewrite"), (Mode.THINKING, "split")])
+def test_a_document_made_private_while_searches_are_planned(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, mode: Mode, purpose: str
+) -> None:
+    """The model is not sent what the asker may no longer read."""
+    model = use(monkeypatch, TRUE, rewrite='{"question": "a"}', split='{"searches": ["b"]}')
+    model.meanwhile = lambda: hide(library.collection)
+    monkeypatch.setattr(SearchResponse, "confidence", 0.25)
+    answer = answering.answer(asked(reader, mode=mode))
+    assert model.calls == [purpose]
+    assert (answer.state, answer.context.passages) == (State.REFUSED, ())
+
+
+def test_a_document_made_private_before_the_repair(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    false, hides = "It takes 47 hours [1].", lambda: hide(library.collection)
+    model = use(monkeypatch, false, hides, split="{}", repair=TRUE)
+    answer = answering.answer(asked(reader, mode=Mode.THINKING))
+    assert model.calls == ["split", "answer"]
+    assert answer.withheld
+
+
+def test_a_document_made_private_between_asking_and_reading(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    use(monkeypatch, TRUE)
+    answer = answering.answer(asked(reader))
+    row = recording.readable(answer.id, reader)
+    assert row is not None
+    shown = recording.shown(row)
+    assert (shown.text, shown.sentences) == (answer.text, answer.sentences)
+    # The sections within a passage name its citations when they are made, and are not stored.
+    passages = tuple(replace(each, sections=()) for each in answer.context.passages)
+    assert shown.context.passages == passages
+    assert (shown.usage, shown.confidence) == (answer.usage, answer.confidence)
+    hide(library.collection)
+    assert_withheld(answer.id, reader)
+
+
+def test_a_document_in_the_bin_or_gone_withholds(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    use(monkeypatch, TRUE)
+    answer = answering.answer(asked(reader))
+    library.delete()
+    assert_withheld(answer.id, reader)
+    row = Answer.objects.get()
+    assert (row.text, row.sentences) == ("", [])
+
+
+def assert_withheld(public_id: str, reader: User) -> None:
+    row = recording.readable(public_id, reader)
+    assert row is not None
+    shown = recording.shown(row)
+    assert shown.withheld
+    assert (shown.text, shown.sentences, shown.context.passages) == ("", (), ())
+    assert (shown.question, shown.searched_for, shown.steps) == (QUESTION, QUESTION, ())
+
+
+def test_only_the_asker_reads_an_answer(
+    library: Document,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: User,
+    member: User,
+    administrator: User,
+) -> None:
+    use(monkeypatch, TRUE)
+    own = answering.answer(asked(reader)).id
+    assert recording.readable(own, reader) is not None
+    for other in (member, administrator, None):
+        assert recording.readable(own, other, visitor="somebody") is None
+    use(monkeypatch, TRUE)
+    visitors = answering.answer(asked()).id
+    assert recording.readable(visitors, None, visitor="somebody") is not None
+    assert recording.readable(visitors, None, visitor="another") is None
+    assert recording.readable(visitors, None) is None
+    assert recording.readable(visitors, administrator, visitor="somebody") is None
+    assert recording.readable("no-uuid", reader) is None
+
+
+def test_the_queries_of_an_instant_answer(
+    library: Document, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr(answering, "model_for", lambda *_: None)
+    answering.answer(asked())
+    # The profile, the search (2: its words are ordinary, so no spelling is looked up), the context
+    # (2), the space, the answer and its sources.
+    with django_assert_max_num_queries(11) as captured:
+        answer = answering.answer(asked(parameters=None))
+    sent = [query["sql"] for query in captured.captured_queries]
+    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 8
+    use(monkeypatch, TRUE)
+    with django_assert_max_num_queries(13) as captured:
+        answering.answer(
+            asked(parameters=None)
+        )  # twice stored, and once more checked, but no space
+    sent = [query["sql"] for query in captured.captured_queries]
+    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 10
+    with django_assert_max_num_queries(2):
+        row = recording.readable(answer.id, None, visitor="somebody")
+        assert row is not None
+        recording.shown(row)
+
+
+@dataclass
+class Card:
+    fingerprint: str
+
+
+@dataclass
+class Counting:
+    """Embeds a text as its length, and counts."""
+
+    card: Card
+    embedded: list[str] = field(default_factory=list)
+
+    def embed_query(self, text: str) -> Vectors:
+        raise NotImplementedError
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.embedded += texts
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_a_sentence_is_embedded_once_for_each_model() -> None:
+    embedder = Counting(Card("a"))
+    assert vectors_of(["one", "three"], embedder).tolist() == [[3, 1], [5, 1]]
+    assert vectors_of(["three", "four", "four"], embedder).tolist() == [[5, 1], [4, 1], [4, 1]]
+    assert embedder.embedded.count("three") == 1
+    other = Counting(Card("b"))
+    vectors_of(["one"], other)
+    assert other.embedded == ["one"]
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_a_broken_cache_embeds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object, **named: object) -> None:
+        raise ConnectionError("away")
+
+    monkeypatch.setattr(cache, "get_many", fail)
+    monkeypatch.setattr(cache, "set_many", fail)
+    embedder = Counting(Card("a"))
+    assert vectors_of(["one"], embedder).tolist() == [[3, 1]]
+    assert vectors_of(["one"], embedder).tolist() == [[3, 1]]
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_without_a_space_there_is_no_embedder() -> None:
+    assert sentence_embedder(None) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -36,7 +36,7 @@ from tests.support.factories import make_collection, make_document
 from tests.support.library import POOL, TIMEOUTS
 from tests.support.scripted_model import ONE_CALL, ScriptedModel
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shelf")]
 
 QUESTION = "How long is a connection timeout?"
 TRUE = "Set the timeout to five seconds [1]."
@@ -48,24 +48,19 @@ PARAMETERS = AnswerParameters(
 )
 
 # A context of one passage a search, so that a second one adds to it.
-NARROW = AnswerParameters(
-    refusal=REFUSAL, system_prompt="Answer from $fence.", refuse_below=0.0, candidates=1
-)
+NARROW = replace(PARAMETERS, candidates=1)
 ABOUT_POOL = '{"question": "pool size"}'
+Used = TypeVar("Used", bound=ScriptedModel | Exception | None)
 
 
 @pytest.fixture(scope="module")
 def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Two documents of one passage, made once for all tests."""
     with lasting(django_db_blocker):
         collection = make_collection()
         make_document(collection, TIMEOUTS, file_name="timeouts.md")
         make_document(collection, POOL, file_name="pool.md")
         yield
-
-
-@pytest.fixture(autouse=True)
-def _library(shelf: None, db: None) -> None:
-    """Two documents of one passage, made once for all tests."""
 
 
 @pytest.fixture(autouse=True)
@@ -78,18 +73,17 @@ def confidences(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
 
 def parameters(**changed: Any) -> AnswerParameters:
-    return AnswerParameters(
-        **{**{n: getattr(PARAMETERS, n) for n in AnswerParameters.__dataclass_fields__}, **changed}
-    )
+    return replace(PARAMETERS, **changed)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel | Exception | None) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, model: Used) -> Used:
     def model_for(*_: object) -> ScriptedModel | None:
         if isinstance(model, Exception):
             raise model
         return model
 
     monkeypatch.setattr(answering, "model_for", model_for)
+    return model
 
 
 def told(asked: AnswerRequest) -> list[Event]:
@@ -139,8 +133,7 @@ def test_instant_is_one_search_and_one_call(monkeypatch: pytest.MonkeyPatch) -> 
         "timeout is ",
         "47 hours [1].",
     ]
-    model = ScriptedModel(pieces)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(pieces))
     answer, events = ask()
 
     assert (answer.mode, answer.state, model.calls) == (Mode.INSTANT, State.DONE, ["answer"])
@@ -166,8 +159,7 @@ def test_a_confident_auto_answer_is_instant(
 ) -> None:
     """S4-15: at the threshold itself nothing is tried again."""
     confidences[QUESTION] = 0.3
-    model = ScriptedModel(TRUE)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(TRUE))
     answer, _ = ask(Mode.AUTO)
     assert (answer.asked_mode, answer.mode, model.calls) == (Mode.AUTO, Mode.INSTANT, ["answer"])
 
@@ -209,8 +201,7 @@ def test_auto_answers_again_if_the_answer_is_worth_little(
 ) -> None:
     """S4-15 to S4-17: .4 x .6 is below .3; the second answer replaces the first."""
     confidences[QUESTION] = 0.4
-    model = ScriptedModel(FALSE, TRUE, rewrite=ABOUT_POOL)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(FALSE, TRUE, rewrite=ABOUT_POOL))
     answer, events = ask(Mode.AUTO, parameters=NARROW)
 
     assert model.calls == ["answer", "rewrite", "answer"]
@@ -226,8 +217,7 @@ def test_the_first_answer_comes_back_if_the_second_is_not_worth_more(
 ) -> None:
     confidences |= {QUESTION: 0.4, "pool size": 0.1}
     first = f"{TRUE}\n\n{FALSE}"
-    model = ScriptedModel(first, second, rewrite=ABOUT_POOL)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(first, second, rewrite=ABOUT_POOL))
     answer, events = ask(Mode.AUTO, parameters=parameters(escalate_below=0.39, candidates=1))
     assert model.calls == ["answer", "rewrite", "answer"]
     assert (answer.text, answer.state, answer.degraded) == (first, State.DONE, ())
@@ -237,8 +227,7 @@ def test_the_first_answer_comes_back_if_the_second_is_not_worth_more(
 
 def test_auto_tries_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that says that the passages do not answer is worth nothing, too."""
-    model = ScriptedModel(REFUSAL, TRUE, rewrite=ABOUT_POOL)
-    use(monkeypatch, model)
+    use(monkeypatch, ScriptedModel(REFUSAL, TRUE, rewrite=ABOUT_POOL))
     answer, _ = ask(Mode.AUTO, parameters=NARROW)
     assert (answer.state, answer.text) == (State.DONE, TRUE)
 
@@ -259,8 +248,7 @@ def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
 
 def test_auto_does_not_ask_twice_about_the_same_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the wider search leaves out another number of candidates (issue 27)."""
-    model = ScriptedModel(REFUSAL, rewrite="no JSON at all")
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(REFUSAL, rewrite="no JSON at all"))
     made = searching.context_of_all
     counts = iter(range(1, 9))
     monkeypatch.setattr(
@@ -294,8 +282,7 @@ def test_the_asker_may_choose_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_thinking_searches_in_parts_and_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """F4-07: the question as asked is one of the searches; one round of repair."""
     split = '{"searches": ["connection timeout", "pool size", "a third", "a fourth"]}'
-    model = ScriptedModel(f"{TRUE}\n\n{FALSE}", split=split, repair=TRUE)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(f"{TRUE}\n\n{FALSE}", split=split, repair=TRUE))
     answer, events = ask(Mode.THINKING, parameters=parameters(max_searches=3))
 
     assert model.calls == ["split", "answer", "repair"]
@@ -323,8 +310,7 @@ def test_a_repair_that_is_no_better_is_dropped(
 def test_a_search_of_the_model_that_is_no_query_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = ScriptedModel(TRUE, split='{"searches": ["-timeout", "title:"]}')
-    use(monkeypatch, model)
+    use(monkeypatch, ScriptedModel(TRUE, split='{"searches": ["-timeout", "title:"]}'))
     answer, _ = ask(Mode.THINKING)
     assert answer.state is State.DONE
 
@@ -334,8 +320,7 @@ def test_nothing_fits_and_no_model_is_asked(
 ) -> None:
     """The nearest passages stay in the context."""
     confidences[QUESTION] = 0.19
-    model = ScriptedModel()
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel())
     answer, events = ask(Mode.INSTANT, parameters=parameters(refuse_below=0.2))
     assert (answer.state, answer.text, model.calls) == (State.REFUSED, REFUSAL, [])
     assert answer.context.passages
@@ -387,8 +372,7 @@ def test_a_model_that_fails_before_the_answer_is_not_asked_again(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], mode: Mode, failing: str
 ) -> None:
     confidences[QUESTION] = 0.25
-    model = ScriptedModel(**{failing: AWAY})
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(**{failing: AWAY}))
     answer, _ = ask(mode)
     assert (model.calls, answer.mode) == ([failing], Mode.INSTANT)
     assert (answer.state, answer.degraded) == (State.DONE, ("model",))
@@ -448,8 +432,7 @@ def test_a_refusal_names_the_model_that_failed_before_it(
 def test_a_refusal_in_other_words_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It cites nothing, so it is worth nothing: auto tries again before it believes it."""
     other = "I don't know."
-    model = ScriptedModel(other, other, rewrite=ABOUT_POOL)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(other, other, rewrite=ABOUT_POOL))
     answer, _ = ask(Mode.AUTO, parameters=NARROW)
     assert model.calls == ["answer", "rewrite", "answer"]
     assert (answer.state, answer.text, answer.confidence) == (State.REFUSED, other, 0.0)
@@ -506,8 +489,7 @@ def test_the_model_may_judge(
     monkeypatch: pytest.MonkeyPatch, reply: str | Exception, verdict: Verdict
 ) -> None:
     """It refuses further sentences; one that fails changes nothing."""
-    model = ScriptedModel(f"{TRUE} {TRUE}", judge=reply)
-    use(monkeypatch, model)
+    model = use(monkeypatch, ScriptedModel(f"{TRUE} {TRUE}", judge=reply))
     answer, events = ask(Mode.INSTANT, parameters=parameters(judge=True))
     assert model.calls == ["answer", "judge"]
     assert [each.verdict for each in answer.sentences] == [verdict, Verdict.SUPPORTED]

@@ -289,8 +289,7 @@ class TestActivating:
         with pytest.raises(SpaceError, match=r"2 passages have no vector.*index is not ready"):
             changes.activate(second, acting_user=None)
         fill(second)
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP INDEX {second.index_name}")
+        execute(f"DROP INDEX {second.index_name}")
         with pytest.raises(SpaceError, match="index is not ready"):
             changes.activate(second, acting_user=None)
 

@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: a judged collection through ingestion and search to figures."""
+"""`manage.py evaluate` and `benchmarks.answers`: from a judged collection to figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from benchmarks.answers.__main__ import measured
 from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
+from search.answers.models import Answer
 from search.pipeline import search
 from search.tuning.models import EvaluationRun
 
@@ -50,10 +52,11 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def write(folder: Path, corpus: list[dict[str, str]]) -> None:
-    def lines(rows: list[dict[str, str]]) -> str:
-        return "".join(json.dumps(row) + "\n" for row in rows)
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
+
+def write(folder: Path, corpus: list[dict[str, str]]) -> None:
     (folder / "corpus.jsonl").write_text(lines(corpus))
     (folder / "queries.jsonl").write_text(lines(QUERIES))
     rows = "".join(f"{query}\t{passage}\t{grade}\n" for query, passage, grade in QRELS)
@@ -150,17 +153,14 @@ def test_changed_corpus_is_followed(folder: Path) -> None:
     write(folder, changed)
     evaluate("--collection", folder)
 
-    texts = {document.title: document.current.text for document in documents()}  # type: ignore[union-attr]
+    found = Document.objects.select_related("current")
+    texts = {document.title: document.current.text for document in found}  # type: ignore[union-attr]
     assert texts["Roman balance"] == CORPUS[0]["text"]
     assert "Bread rises by yeast." in texts.values()
     assert CORPUS[1]["text"] not in texts.values()
     newest = EvaluationRun.objects.latest("pk")
     assert newest.corpus_hash != before
     assert newest.measures["nDCG@10"] == 1
-
-
-def documents() -> list[Document]:
-    return list(Document.objects.select_related("current"))
 
 
 @pytest.mark.parametrize("username", ["", "someone"])
@@ -184,7 +184,7 @@ def test_a_slow_model_is_waited_for(folder: Path, settings: Any) -> None:
 
 def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
     rows = [QUERIES[0], QUERIES[1] | {"text": "bread " * 700}, *QUERIES[2:]]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "queries.jsonl").write_text(lines(rows))
     printed = evaluate("--collection", folder)
     assert "1 queries were refused" in printed
     assert EvaluationRun.objects.get().measures["Success@1"] == pytest.approx(2 / 3)
@@ -226,3 +226,64 @@ def test_a_database_without_tables_is_told_what_to_do(folder: Path) -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE elsewhere RENAME TO search_configurationstamp")
+
+
+# --- answers -----------------------------------------------------------------------------------
+
+
+FERRIES = [
+    {"_id": "d1", "title": "Ferry", "text": "The ferry crosses the river twice an hour. Its "
+     "captain is Ada Lovelace. She has steered it since 1843."},
+    {"_id": "d2", "title": "Bread", "text": "Bread is baked from flour, water, salt and yeast. It "
+     "bakes for 45 minutes."},
+]  # fmt: skip
+ASKED: list[dict[str, Any]] = [
+    {"_id": "q1", "text": "Who is the captain of the ferry?",
+     "metadata": {"answers": ["Ada Lovelace"]}},
+    {"_id": "q2", "text": "How long does bread bake?",
+     "metadata": {"answers": ["45 minutes", "45"]}},
+    {"_id": "no gold", "text": "What is bread?", "metadata": {}},
+]  # fmt: skip
+ANSWERED_BY = [("q1", "d1"), ("q2", "d2"), ("no gold", "d2")]
+UNANSWERABLE = [{"_id": "u1", "text": "Who is the owner of the ferry?", "paragraph": "d1"}]
+
+
+@pytest.fixture
+def ferries(tmp_path: Path) -> Path:
+    made = tmp_path / "ferries and bread"
+    made.mkdir()
+    (made / "corpus.jsonl").write_text(lines(FERRIES))
+    (made / "queries.jsonl").write_text(lines(ASKED))
+    (made / "unanswerable.jsonl").write_text(lines(UNANSWERABLE))
+    (made / "qrels.tsv").write_text("".join(f"{query}\t{each}\t1\n" for query, each in ANSWERED_BY))
+    return made
+
+
+def test_figures_of_a_judged_collection(ferries: Path, tmp_path: Path) -> None:
+    """S5-25, S5-44: every answer has sources, and every citation is valid."""
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "corpus.jsonl").write_text(lines(FERRIES[:1]))
+    foreign = [{"_id": "f", "text": "aortic valve stenosis in children"}]
+    (other / "queries.jsonl").write_text(lines(foreign))
+    (other / "qrels.tsv").write_text("f\td1\t1\n")
+    printed: list[str] = []
+    (run,) = measured([str(ferries)], foreign=[str(other)], write=printed.append)
+
+    text = "\n".join(printed)
+    assert "ferries and bread: 2 questions with an answer, 1 without, 1 of other" in text
+    assert "Mode instant" in text
+    assert run["questions"] == {"answerable": 2, "unanswerable": 1, "foreign": 1, "rejected": 0}
+    assert run["context_recall"]["by_shape"][-1]["recall"] == 1
+    held = run["containment"]
+    assert held["quotes"] == 1
+    assert held["baselines"]["first sentence"]["contained"] == 0
+    assert held["baselines"]["first sentence"]["quotes_better_by"]["mean"] == 1
+    assert held["by_type"]["person"] == {"questions": 1, "contained": 1.0}
+    refusal = run["refusal"]["foreign"]
+    assert refusal["auroc"] == 1
+    assert refusal["risk_by_coverage"]["1.0"] == pytest.approx(1 / 3, abs=1e-4)
+    mode = run["modes"]["instant"]
+    assert mode["with_sources"] == mode["valid_citations"] == 1
+    assert 0 < mode["latency_ms"]["p50"] <= mode["latency_ms"]["p95"]
+    assert not Answer.objects.exists()

@@ -78,12 +78,6 @@ def recorded(text: str, browser: str = "browser") -> tuple[SearchResponse, Searc
     return response, SearchEvent.objects.get(search_id=search_id)
 
 
-def clicked(event: SearchEvent, number: int, browser: str = "browser") -> Interaction:
-    document = event.results[number]
-    record_interaction(request_of(browser), event.search_id, Said(Interaction.Kind.CLICK, document))
-    return Interaction.objects.get(event=event, document=document)
-
-
 def documents_of(response: SearchResponse) -> list[str]:
     return [result.document_id for result in response.results]
 
@@ -244,8 +238,10 @@ class TestInterleaving:
         started(other)
         response, event = recorded(RISE)
         assert event.teams == "".join(team or "-" for team in response.teams)
-        for number, team in enumerate(response.teams):
-            assert clicked(event, number).team == team
+        for document, team in zip(event.results, response.teams, strict=True):
+            said = Said(Interaction.Kind.CLICK, document)
+            record_interaction(request_of("browser"), event.search_id, said)
+            assert Interaction.objects.get(event=event, document=document).team == team
 
     def test_what_is_pinned_stays_first(
         self, harbour: dict[str, Document], other: SearchProfile

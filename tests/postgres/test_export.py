@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from ingestion.models.versions import UNFINISHED
 from search.models import Pin
 from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement
+from tests.samples.builders import make_zip
 from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
@@ -65,11 +65,8 @@ def fill(user: User) -> Collection:
         shelf, "# Beam\n\nThe counterweight slides along the beam. See INC-2024-0042.", source="/a"
     )
     upload(shelf, "# Hook\n\nThe hook carries the load: a sack to be weighed.", title="The hook")
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("one.md", "# One\n\nA part about sacks.")
-        archive.writestr("two.md", "# Two\n\nA part about weights.")
-    upload(shelf, packed.getvalue(), file_name="parts.zip")
+    parts = {"one.md": "# One\n\nA part about sacks.", "two.md": "# Two\n\nA part about weights."}
+    upload(shelf, make_zip(parts), file_name="parts.zip")
     process()
     chunk = Chunk.objects.get(text__contains="carries the load")
     services.edit_chunk(
@@ -169,9 +166,7 @@ def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
     target = path.with_name("changed.zip")
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
+    target.write_bytes(make_zip(files))
     return target
 
 

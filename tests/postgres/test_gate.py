@@ -151,8 +151,7 @@ class TestPublishing:
         refused = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
         assert refused.state == State.REFUSED
         (refusal,) = refused.refusals
-        question = "why does yeast make the dough of a loaf rise"
-        assert f"not first for 1 golden query: “{question}”" in refusal
+        assert f"not first for 1 golden query: “{dough}”" in refusal
         assert refused.run is not None
         assert refused.run.differences["RR@10"]["mean"] == 0
 

@@ -57,6 +57,17 @@ def joined(text: str) -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
+def as_before(pk: int) -> None:
+    """Make the chunk like one read before there were joined readings: of the compound alone."""
+    version = Chunk.objects.get(pk=pk).version_id
+    terms.count_out(version, chunk_id=pk)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text) WHERE id = %s", [pk]
+        )
+    terms.count_in(version, chunk_id=pk)
+
+
 class TestCompounds:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -153,16 +164,8 @@ class TestSearch:
         assert ask("quarterlife", words=("quarterlife",)).unknown == ("quarterlife",)
 
     def test_finds_all_that_it_found_before_chunks_are_read_again(self) -> None:
-        """Chunks read before there were joined readings hold the compound alone."""
         hyphenated, written, *_ = shelf(HYPHENATED, JOINED, HYPHENATED)
-        old = Chunk.objects.get(pk=hyphenated)
-        terms.count_out(old.version_id, chunk_id=old.pk)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text) WHERE id = %s",
-                [hyphenated],
-            )
-        terms.count_in(old.version_id, chunk_id=old.pk)
+        as_before(hyphenated)
         # One chunk holds the compound alone, one the joined word alone, one both.
         assert idfs("half-life")["halflif"] == approx(idf(9, 2))
         found = scores("half-life")
@@ -171,16 +174,8 @@ class TestSearch:
 
     def test_readings_share_one_idf_while_few_chunks_are_read_again(self) -> None:
         first, second, third, *_ = shelf(HYPHENATED, HYPHENATED, HYPHENATED)
-        version = Chunk.objects.get(pk=first).version_id
-        for chunk in (first, second):
-            terms.count_out(version, chunk_id=chunk)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text)"
-                    " WHERE id = %s",
-                    [chunk],
-                )
-            terms.count_in(version, chunk_id=chunk)
+        as_before(first)
+        as_before(second)
         found = idfs("half-life")
         assert found["half-lif"] == found["halflif"] == approx(idf(9, 4))
         assert set(scores("half-life")) == {first, second, third}

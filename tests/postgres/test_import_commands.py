@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import zipfile
 from io import StringIO
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from ingestion.models import (
     ImportItem,
     State,
 )
+from tests.samples.builders import make_zip
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
@@ -115,9 +115,7 @@ def test_a_name_that_is_no_utf8_is_imported_all_the_same(tmp_path: Path) -> None
 
 def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
     path = tmp_path / "pages.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.md", "# A\n\nText.")
-        archive.writestr("b.md", "# B\n\nMore text.")
+    path.write_bytes(make_zip({"a.md": "# A\n\nText.", "b.md": "# B\n\nMore text."}))
     import_(path, "--no-wait")
     assert set(Document.objects.values_list("source", flat=True)) == {"a.md", "b.md"}
     import_(path, "--no-wait", "--kind", "file")
@@ -142,8 +140,7 @@ def test_an_import_that_cannot_go_on_does_not_stop_the_next(
 
     monkeypatch.setattr(ArchiveSource, "take", unreadable)
     path = tmp_path / "pages.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.md", "# A\n\nText.")
+    path.write_bytes(make_zip({"a.md": "# A\n\nText."}))
     printed, error = failing(path, folder)
     stopped = Import.objects.get(kind=Import.Kind.ARCHIVE)
     assert "(Input/output error)" in error
@@ -204,9 +201,7 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "pages.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(4):
-            archive.writestr(f"{number}.md", f"# Page {number}\n\nText {number}.")
+    path.write_bytes(make_zip({f"{n}.md": f"# Page {n}\n\nText {n}." for n in range(4)}))
 
     with monkeypatch.context() as patched:
         take = ArchiveSource.take

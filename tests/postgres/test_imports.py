@@ -28,6 +28,7 @@ from ingestion.models import (
     Lane,
     SourceKind,
 )
+from tests.samples.builders import make_zip
 from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
@@ -36,12 +37,7 @@ Kind, State = Import.Kind, Import.State
 
 
 def archive(files: dict[str, str | bytes]) -> io.BytesIO:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
-        for name, content in files.items():
-            writer.writestr(name, content)
-    packed.seek(0)
-    return packed
+    return io.BytesIO(make_zip(files))
 
 
 def pages(count: int) -> dict[str, str | bytes]:

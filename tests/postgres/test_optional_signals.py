@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from pytest import approx
 
@@ -17,11 +16,12 @@ from common.accounts.models import User
 from ingestion.models import Document, DocumentVersion
 from search import pipeline
 from search.domain import Signal, Weights
-from search.models import Pin, SearchProfile, Synonym
+from search.models import Pin, Synonym
 from search.pipeline import Choices, SearchResponse
-from search.tuning.publishing import activation, publications
-from tests.support.database import lasting
+from search.tuning.publishing import publications
+from tests.support.database import lasting, statements
 from tests.support.factories import make_collection, make_document
+from tests.support.golden_library import draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -43,12 +43,8 @@ def contribution(response: SearchResponse, title: str, signal: Signal) -> float:
 
 def profile_with(administrator: User, **fields: object) -> None:
     """The active profile with other settings."""
-    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    draft = activation.draft_from(active, acting_user=administrator)
-    for name, value in fields.items():
-        setattr(draft, name, value)
+    draft = draft_with(user=administrator, **fields)
     draft.full_clean()
-    draft.save()
     publications.publish(draft, acting_user=administrator)
 
 
@@ -91,11 +87,7 @@ class TestSynonyms:
 
     def test_costs_no_further_query(self) -> None:
         search("FK", keyword=0.8, synonym=0.2)
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
-            search("FK", keyword=0.8, synonym=0.2)
-        assert len(queries) == 3
+        assert statements(lambda: search("FK", keyword=0.8, synonym=0.2)) == 3
 
     def test_a_disabled_one_counts_no_more(self) -> None:
         Synonym.objects.get().delete()

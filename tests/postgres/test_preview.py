@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pytest import approx
 
 from search.domain import Fusion, QueryClass, Weights
-from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation.golden import golden_set
 from search.tuning.golden import judging
@@ -19,24 +15,15 @@ from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench.preview import preview
 from tests.support.admin_client import staff
-from tests.support.library import lasting_library
+from tests.support.golden_library import active_profile
+from tests.support.library import fill_library
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
-    with lasting_library(django_db_blocker) as filled:
-        yield filled
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 
-def active_row() -> SearchProfile:
-    return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-
-
-@pytest.mark.usefixtures("clean_cache")
-def test_a_preview_is_what_publishing_gives(library: SimpleNamespace) -> None:
+def test_a_preview_is_what_publishing_gives() -> None:
     """For every golden query."""
+    library = fill_library()
     viewer = staff("viewer", "view_searchprofile")
     for text, document in (
         ("barometer", library.logbook),
@@ -46,7 +33,7 @@ def test_a_preview_is_what_publishing_gives(library: SimpleNamespace) -> None:
         judging.judge(text, [], document, 3, acting_user=viewer)
     settings = {"fusion": "rrf", "depth": 40}
     weights = dict.fromkeys(QueryClass, Weights(0, 1, 0))
-    active = active_row()
+    active = active_profile()
     changed = replace(active.as_profile(), fusion=Fusion.RRF, depth=40, weights=weights)
     previews = {
         golden.text: preview(golden.text, active.as_profile(), changed, viewer=viewer)

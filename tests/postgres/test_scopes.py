@@ -22,7 +22,7 @@ from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelves")]
 
 PDF, MARKDOWN = "application/pdf", "text/markdown"
 OWN, OTHER = "textbook:60/40", "mind"
@@ -30,17 +30,13 @@ OWN, OTHER = "textbook:60/40", "mind"
 
 @pytest.fixture(scope="module")
 def shelves(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The collections, for every test of the module."""
     with lasting(django_db_blocker):
         for name in ("Recipes", "Manuals", "Letters"):
             make_document(make_collection(name), f"# {name}\n\nThe pump of the {name.lower()}.")
         secret = make_collection("Secret", visibility="groups", groups=["insiders"])
         make_document(secret, "# Plan\n\nThe pump of the plan.")
         yield
-
-
-@pytest.fixture(autouse=True)
-def library(shelves: None, db: None) -> None:
-    """The collections, for every test of the module."""
 
 
 def names_own(name: str, profile: str = OWN) -> ScopeProfile:

@@ -60,6 +60,12 @@ def use(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel | None) -> None:
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
 
 
+@pytest.fixture(autouse=True)
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None answers, but where a test uses one."""
+    use(monkeypatch, None)
+
+
 def ask(thread: Thread, question: str, **changed: Any) -> Answered:
     given = {
         "viewer": thread.user,
@@ -80,10 +86,9 @@ def ask(thread: Thread, question: str, **changed: Any) -> Answered:
     ],
 )
 def test_a_follow_up_takes_the_rare_words_along(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread, question: str, searched_for: str | None
+    thread: Thread, question: str, searched_for: str | None
 ) -> None:
     """Without a model; a question that stands alone stays as it is."""
-    use(monkeypatch, None)
     ask(thread, FIRST)
     answer = ask(thread, question)
     assert answer.question == question
@@ -92,10 +97,7 @@ def test_a_follow_up_takes_the_rare_words_along(
     assert Answer.objects.get(public_id=answer.id).searched_for == answer.searched_for
 
 
-def test_a_follow_up_takes_the_identifiers_along(
-    monkeypatch: pytest.MonkeyPatch, reader: User
-) -> None:
-    use(monkeypatch, None)
+def test_a_follow_up_takes_the_identifiers_along(reader: User) -> None:
     thread = threads.start(reader, "How is region D40 reached?")
     ask(thread, "How is region D40 reached?")
     answer = ask(thread, "When does it flood?")
@@ -137,7 +139,6 @@ def test_a_bad_rewriting_leaves_the_rule(
     reply: str | Exception,
     degraded: tuple[str, ...],
 ) -> None:
-    use(monkeypatch, None)
     ask(thread, FIRST)
     use(monkeypatch, ScriptedModel("Set the timeout to five seconds [1].", standalone=reply))
     answer = ask(thread, "And how large is it?")
@@ -180,21 +181,15 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
 
 
-def test_what_is_searched_for_can_be_edited(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread
-) -> None:
-    use(monkeypatch, None)
+def test_what_is_searched_for_can_be_edited(thread: Thread) -> None:
     ask(thread, FIRST)
     answer = ask(thread, "And it?", searched_for="the sandy floor of region D40")
     assert (answer.question, answer.searched_for) == ("And it?", "the sandy floor of region D40")
     assert answer.steps[0].name == "search"
 
 
-def test_the_earlier_questions_of_a_conversation_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_earlier_questions_of_a_conversation_elsewhere() -> None:
     """Chat programs send their history; what cannot be read of it is left out."""
-    use(monkeypatch, None)
     for earlier in ((FIRST,), ("x" * 99_999, FIRST), (FIRST, "  ")):
         asked = AnswerRequest("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
         answer = answering.answer(asked)
@@ -204,11 +199,8 @@ def test_the_earlier_questions_of_a_conversation_elsewhere(
         assert answering.answer(asked).searched_for.startswith("And how large is it?")
 
 
-def test_a_question_too_long_is_refused_in_a_thread(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread
-) -> None:
+def test_a_question_too_long_is_refused_in_a_thread(thread: Thread) -> None:
     """Even if what is searched for is short."""
-    use(monkeypatch, None)
     for searched_for in (None, "short"):
         with pytest.raises(QueryTooLong):
             ask(thread, "long " * 5000, searched_for=searched_for)
@@ -236,9 +228,8 @@ def test_only_the_owner_asks_and_changes(thread: Thread, member: User, administr
 
 
 def test_nobody_else_reads_a_thread_unless_it_is_shared(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread, member: User, administrator: User
+    thread: Thread, member: User, administrator: User
 ) -> None:
-    use(monkeypatch, None)
     answer = ask(thread, FIRST)
     others: tuple[User | None, ...] = (member, administrator, None)
     for other in others:
@@ -259,15 +250,13 @@ def test_nobody_else_reads_a_thread_unless_it_is_shared(
 
 
 def test_a_reader_of_a_shared_thread_sees_only_what_their_documents_say(
-    monkeypatch: pytest.MonkeyPatch,
     thread: Thread,
     collection: Collection,
     member: User,
     django_assert_max_num_queries: Any,
 ) -> None:
     """The owner reads on; for the other the answer is withheld, in every form."""
-    collection.groups.add(*_group("owners", thread.user))
-    use(monkeypatch, None)
+    collection.groups.add(thread.user.groups.create(name="owners"))
     ask(thread, FIRST)
     ask(thread, "And how large is it?")
     threads.share(thread, acting_user=thread.user)
@@ -286,16 +275,8 @@ def test_a_reader_of_a_shared_thread_sees_only_what_their_documents_say(
     assert "Database connections" not in exported
 
 
-def _group(name: str, user: User) -> Any:
-    user.groups.create(name=name)
-    return user.groups.filter(name=name)
-
-
-def test_an_export_links_its_sources_and_loads_nothing(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread
-) -> None:
+def test_an_export_links_its_sources_and_loads_nothing(thread: Thread) -> None:
     """A document cannot make an exported answer phone home."""
-    use(monkeypatch, None)
     answer = ask(thread, FIRST)
     number = answer.cited[0]
     evil = (
@@ -317,7 +298,7 @@ def test_an_export_links_its_sources_and_loads_nothing(
     json.dumps(data)
 
 
-def test_rename_and_delete(monkeypatch: pytest.MonkeyPatch, thread: Thread) -> None:
+def test_rename_and_delete(thread: Thread) -> None:
     """What the answers cost stays recorded."""
     assert thread.title == FIRST
     assert len(threads.start(thread.user, "word " * 100).title) <= 80
@@ -325,7 +306,6 @@ def test_rename_and_delete(monkeypatch: pytest.MonkeyPatch, thread: Thread) -> N
     threads.rename(thread, "  ", acting_user=thread.user)
     thread.refresh_from_db()
     assert thread.title == "Time outs"
-    use(monkeypatch, None)
     answer = ask(thread, FIRST)
     ModelCall.objects.create(answer=Answer.objects.get(public_id=answer.id), purpose="answer")
     threads.delete(thread, acting_user=thread.user)
@@ -333,11 +313,8 @@ def test_rename_and_delete(monkeypatch: pytest.MonkeyPatch, thread: Thread) -> N
     assert ModelCall.objects.get().answer is None
 
 
-def test_old_answers_and_threads_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch, thread: Thread, settings: Any
-) -> None:
+def test_old_answers_and_threads_are_forgotten(thread: Thread, settings: Any) -> None:
     settings.ANSWERS_DAYS = 30
-    use(monkeypatch, None)
     old, new = ask(thread, FIRST), ask(thread, FIRST)
     empty = threads.start(thread.user, "never asked")
     now = timezone.now()

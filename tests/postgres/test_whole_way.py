@@ -1,4 +1,7 @@
-"""U and Q together: an upload becomes a ranked, explained result, on real Postgres."""
+"""U and Q together: an upload becomes a ranked, explained result, on real Postgres.
+
+Of each format, found by its file's name too; and however many passages it has.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest import approx
 
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
+from ingestion.errors import TypeMismatch
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -26,6 +32,8 @@ from search.errors import NoActiveProfile, UnknownProfile
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.retrieval import Filters
+from tests.samples import builders
+from tests.samples.sheets_and_slides import make_notebook, make_odp, make_ods, make_pptx, make_xlsx
 from tests.support.database import lasting
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document, upload
@@ -199,3 +207,112 @@ def test_receive_refuses_an_empty_file_and_stores_nothing() -> None:
     with pytest.raises(EmptyFile, match="empty"):
         services.receive(make_collection(), io.BytesIO(b""), file_name="a.md", acting_user=None)
     assert Document.objects.count() == 0
+
+
+# Long enough for the second slide to begin a chunk of its own.
+LONG = "Small marsupials with round ears and short tails. " * 60
+DECK = [("Quokkas", LONG, ""), ("Habitat", "They live on Rottnest Island.", "")]
+NOTE = {"cell_type": "markdown", "source": "# Quokkas\n\nThey live on Rottnest Island."}
+SHEET = {"A1": "Animal", "B1": "Home", "A2": "Quokka", "B2": "Rottnest Island"}
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "page"),
+    [
+        (make_xlsx({"Animals": SHEET}), "animals.xlsx", None),
+        (make_ods([("Animal", "Home"), ("Quokka", "Rottnest Island")]), "animals.ods", None),
+        (make_pptx(DECK), "animals.pptx", 2),
+        (make_odp(DECK), "animals.odp", 2),
+        (make_notebook([NOTE]), "animals.ipynb", None),
+    ],
+    ids=["xlsx", "ods", "pptx", "odp", "ipynb"],
+)
+def test_an_upload_is_found(content: bytes, name: str, page: int | None) -> None:
+    document = make_document(make_collection(), content, file_name=name)
+    assert document.latest is not None
+    assert (document.latest.state, document.latest.error) == (State.READY, "")
+
+    found = search("Rottnest Island", viewer=None).results
+
+    assert [result.title for result in found] == [document.title]
+    chunk = Chunk.objects.get(version=document.current, text__contains="Rottnest")
+    assert chunk.page == page
+
+
+def test_a_workbook_under_a_false_name_is_turned_away_with_advice() -> None:
+    with pytest.raises(TypeMismatch, match=r"Rename it to end in \.xlsx"):
+        upload(make_collection(), make_xlsx(), file_name="animals.docx")
+    assert not Document.objects.exists()
+
+
+UPLOADS = {
+    "note.eml": (builders.make_eml("Quarterly weighing"), "quarterly weighing", "message/rfc822"),
+    "beams.json": (builders.make_json(), "Aachen", "application/json"),
+    "log.jsonl": (
+        b'{"event": "calibration drift"}\n{"event": "restart"}\n',
+        "calibration drift",
+        "application/x-ndjson",
+    ),
+    "shop.xml": (builders.make_xml(), "sku D41 hook", "application/xml"),
+    "scales.py": (
+        b'def tare_offset(beam):\n    """The empty pan."""\n    return beam.zero\n',
+        "tare_offset",
+        "text/x-python",
+    ),
+}
+
+
+def test_each_format_is_found_by_what_it_says() -> None:
+    collection = make_collection()
+    documents = {
+        name: make_document(collection, content, file_name=name)
+        for name, (content, _, _) in UPLOADS.items()
+    }
+    for name, (_, question, media_type) in UPLOADS.items():
+        version = documents[name].latest
+        assert version is not None
+        assert (version.state, version.media_type) == (State.READY, media_type), version.error
+        best = search(question, viewer=None).results[0]
+        assert best.title == documents[name].title, name
+    assert documents["note.eml"].title == "Quarterly weighing"
+    assert documents["scales.py"].title == "scales"
+
+
+def test_by_a_word_of_the_name() -> None:
+    collection = make_collection()
+    make_document(collection, "# Water\n\nPumps move it.", file_name="hydraulics_2023.md")
+    make_document(collection, "# Fire\n\nIt burns.", file_name="heat.md")
+    response = search("hydraulics", viewer=None)
+    assert response.results[0].title == "Water"
+    assert response.results[0].hit.candidate.raw["title"] > 0
+
+
+def test_by_the_whole_name_before_every_score() -> None:
+    collection = make_collection()
+    make_document(collection, "# Water\n\nPumps move it.", file_name="pump_node.md")
+    make_document(collection, "# Talk\n\nSee pump_node.md. pump_node.md is it.", file_name="t.md")
+    make_document(collection, "# A node\n\nThe pump.", file_name="pump_nodes.md")
+    first = search("pump_node.md", viewer=None).results[0]
+    assert first.title == "Water"
+    assert first.hit.explanation.tier.reason.startswith("its title names")
+
+
+def test_a_new_title_keeps_the_files_name() -> None:
+    document = make_document(make_collection(), "# Water\n\nIt flows.", file_name="hydraulics.md")
+    services.describe(document, acting_user=None, title="Rivers")
+    assert titles("hydraulics") == ["Rivers"]
+
+
+def queries_for(sections: int) -> int:
+    """How many statements it takes to process a note of so many long sections."""
+    parts = [f"## Part {n}\n\n" + "The pump is green and quiet. " * 30 for n in range(sections)]
+    version = upload(make_collection(f"{sections}"), "\n\n".join(parts)).version
+    with CaptureQueriesContext(connection) as queries:
+        assert steps.advance(version.pk)
+    assert Chunk.objects.filter(version=version).count() >= sections
+    return len(queries)
+
+
+def test_ten_passages_take_no_more_queries_than_two() -> None:
+    queries_for(1)  # the first document makes the embedding space
+    assert queries_for(10) == queries_for(2)
