@@ -24,7 +24,7 @@ from collections.abc import Sequence
 SUITE = {
     "who sees what, at every address": (
         "tests/web/test_visibility.py",
-        "tests/web/test_watching_visibility.py",
+        "tests/web/test_admin_watching.py",
         "tests/web/test_targets.py",
         "tests/web/test_token_scopes.py",
         "tests/web/test_who_sees.py",
@@ -49,7 +49,6 @@ SUITE = {
     ),
     "slow, large and many": (
         "tests/faults/test_slow_clients.py",
-        "tests/faults/test_bodies.py",
         "tests/faults/test_admission.py",
     ),
     "servers that die, hang or are full": (
@@ -57,7 +56,7 @@ SUITE = {
         "tests/faults/test_embedded.py",
         "tests/faults/test_killed.py",
         "tests/faults/test_workers.py",
-        "tests/faults/test_storage.py",
+        "tests/faults/test_intake.py",
         "tests/web/test_outages.py",
         "tests/backups",
     ),

@@ -61,13 +61,13 @@ SLOW = (
     "tests/web/test_api_fuzz.py",
     "tests/faults",
     "tests/relevance",
-    "tests/web/test_watching_visibility.py",
+    "tests/web/test_admin_watching.py",
     "tests/postgres/test_seed_cases.py",
     "tests/web/browser/test_admin_browser.py",
     "tests/web/browser/test_results_browser.py",
     "tests/web/browser/test_axe_browser.py",
     "tests/web/browser/test_search_browser.py",
-    "tests/web/browser/test_whole_way_browser.py",
+    "tests/web/browser/test_workbench_browser.py",
 )
 
 

@@ -32,7 +32,7 @@ from kbsite.operations.dumps import BackupError
 from search.pipeline import search
 from tests.backups.conftest import contents, rows
 from tests.faults.harness import ROOT, environment
-from tests.faults.test_storage import small_disk
+from tests.faults.test_intake import small_disk
 from tests.support.factories import upload
 from tests.support.programs import needs
 from tests.upgrades import release

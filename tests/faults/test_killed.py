@@ -37,8 +37,7 @@ from tests.faults.harness import (
     worker,
 )
 from tests.faults.holding import SWAP, endless, held_bytes, hold, waiting_for_locks
-from tests.support.factories import make_collection, make_document, upload
-from tests.support.long_documents import make_long_document
+from tests.support.factories import make_collection, make_document, make_long_document, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

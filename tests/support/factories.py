@@ -6,12 +6,13 @@ import io
 from collections.abc import Sequence
 
 from django.contrib.auth.models import Group
+from django.db import transaction
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import activation, steps
 from ingestion.lexical import terms
-from ingestion.models import Collection, Document, Visibility
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 
 
 def make_collection(
@@ -60,3 +61,21 @@ def make_document(collection: Collection, content: str | bytes, **given: str) ->
     return Document.objects.select_related("current", "latest", "collection").get(
         pk=receipt.document.pk
     )
+
+
+def make_long_document(collection: Collection, text: str, passages: int) -> Document:
+    """A searchable document whose one passage is repeated so often; the copies have no vectors."""
+    document = make_document(collection, text, file_name="long.md")
+    first = Chunk.objects.get(document=document)
+    with transaction.atomic():
+        activation.hide(document)
+        copies = [_copy(first, ordinal) for ordinal in range(1, passages)]
+        Chunk.objects.bulk_create(copies, batch_size=500)
+        DocumentVersion.objects.filter(pk=document.current_id).update(chunk_count=passages)
+        activation.show(document)
+    return document
+
+
+def _copy(chunk: Chunk, ordinal: int) -> Chunk:
+    values = {field.attname: getattr(chunk, field.attname) for field in Chunk._meta.concrete_fields}
+    return Chunk(**values | {"id": None, "ordinal": ordinal, "searchable": False})

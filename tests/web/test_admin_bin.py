@@ -19,8 +19,7 @@ from ingestion.models import Chunk, ChunkEdit, Collection, Document, Purge, Visi
 from search.pipeline import search
 from tests.faults.harness import assert_statistics_equal_a_recount
 from tests.support.admin_client import form_data, said, signed_in, staff
-from tests.support.factories import make_collection, make_document
-from tests.support.long_documents import make_long_document
+from tests.support.factories import make_collection, make_document, make_long_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.test import RequestFactory
+from moto.server import ThreadedMotoServer
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
@@ -32,7 +35,6 @@ from kbsite.operations.probes import machine
 from kbsite.serving import refusals
 from search.pipeline import search
 from tests.faults.harness import ROOT, environment
-from tests.support.bucket import Bucket, bucket_server
 from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
@@ -70,18 +72,39 @@ print(json.dumps(found))
 """
 
 
+@dataclass(frozen=True)
+class Bucket:
+    """The bucket of a running server that speaks S3 over HTTP."""
+
+    server: ThreadedMotoServer
+    address: str = "s3://house/steelyard"
+
+
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Bucket]:
-    """The site's originals are in a bucket."""
-    with bucket_server() as found:
-        for name, value in found.variables.items():
-            monkeypatch.setenv(name, value)
-        backend = "ingestion.files.bucket.BucketStorage"
-        settings.ORIGINALS_URL = found.address
-        options = {"address": found.address}
-        default = {"BACKEND": backend, "OPTIONS": options}
-        settings.STORAGES = {**settings.STORAGES, "default": default}
+    """The site's originals are in a bucket, which is empty."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    url = f"http://{host}:{port}"
+    # All servers of a process have the same buckets.
+    urllib.request.urlopen(f"{url}/moto-api/reset", data=b"").close()
+    urllib.request.urlopen(urllib.request.Request(f"{url}/house", method="PUT")).close()
+    variables = {
+        "AWS_ENDPOINT": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": "something",
+    }  # fmt: skip
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = Bucket(server)
+    settings.ORIGINALS_URL = found.address
+    options = {"address": found.address}
+    default = {"BACKEND": "ingestion.files.bucket.BucketStorage", "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "default": default}
+    try:
         yield found
+    finally:
+        server.stop()
 
 
 def names(bucket: Bucket) -> set[str]:

@@ -16,8 +16,17 @@ from common.accounts import sign_on
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from tests.support.factories import make_collection
-from tests.support.oidc_dialects import AUTHENTIK, ENTRA, GOOGLE, KEYCLOAK, TENANT, Dialect
-from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider
+from tests.support.oidc_provider import (
+    AUTHENTIK,
+    CLIENT,
+    ENTRA,
+    GOOGLE,
+    KEYCLOAK,
+    SECRET,
+    TENANT,
+    Dialect,
+    OidcProvider,
+)
 from tests.web.test_sign_on import reads, sign_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

@@ -107,7 +107,7 @@ AUTOCOMPLETE = [
 
 @pytest.fixture
 def unrecorded(settings: Any) -> None:
-    """The walk's own searches would change what it sees: see test_watching_visibility.py."""
+    """The walk's own searches would change what it sees: see test_admin_watching.py."""
     settings.SEARCH_EVENTS = False
     settings.HISTORY_DAYS = 0
 

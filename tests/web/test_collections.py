@@ -1,23 +1,190 @@
-"""Collections and identifier patterns in the admin."""
+"""Collections over the API and in the admin, and identifier patterns: made, changed, who may."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import Group
 from django.test import Client
+from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.models import Chunk, Collection, Document, IdentifierPattern
+from ingestion.collections import save
+from ingestion.errors import StateConflict
+from ingestion.models import Chunk, Collection, Document, IdentifierPattern, Visibility
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload
 
+COLLECTIONS = "/api/v1/collections/"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+ALL = ("add_collection", "change_collection", "delete_collection")
 
-COLLECTIONS = "/admin/ingestion/collection/"
+
+@pytest.fixture
+def librarian(api: APIClient) -> User:
+    user = staff("librarian", *ALL, "delete_document", groups=("insiders",), is_staff=False)
+    api.force_authenticate(user)
+    return user
+
+
+def actions(row: Collection) -> list[int]:
+    entries = LogEntry.objects.filter(object_id=str(row.pk)).order_by("pk")
+    return [entry.action_flag for entry in entries]
+
+
+def test_one_is_made_changed_and_put_in_the_bin(api: APIClient, librarian: User) -> None:
+    made = api.post(
+        COLLECTIONS,
+        {
+            "name": "Harbour rules", "description": "Since 1890.", "visibility": "groups",
+            "groups": ["insiders"], "language": "en-GB", "chunk_tokens": 100, "overlap_tokens": 10,
+        },
+    )  # fmt: skip
+
+    assert made.status_code == 201, made.json()
+    body = made.json()
+    assert (body["slug"], body["language"], body["groups"]) == (
+        "harbour-rules", "en", ["insiders"],
+    )  # fmt: skip
+    assert (body["chunk_tokens"], body["overlap_tokens"], body["warnings"]) == (100, 10, [])
+    assert (body["documents"], body["searchable"]) == (0, 0)
+    row = Collection.objects.get(slug="harbour-rules")
+    assert row.visibility == Visibility.GROUPS
+
+    address = f"{COLLECTIONS}harbour-rules/"
+    changed = api.patch(address, {"visibility": "public", "groups": [], "chunk_tokens": 300})
+    assert changed.status_code == 200, changed.json()
+    row.refresh_from_db()
+    assert (row.visibility, row.chunk_tokens, row.name) == ("public", 300, "Harbour rules")
+    assert not row.groups.exists()
+
+    assert api.delete(address).status_code == 204
+    row.refresh_from_db()
+    assert row.deleted_at is not None
+    assert row.deleted_by == librarian
+    assert api.get(address).status_code == 404
+    assert actions(row) == [ADDITION, CHANGE, DELETION]
+
+
+def test_other_chunks_are_announced(api: APIClient, librarian: User) -> None:
+    shelf = make_collection("Shelf")
+    make_document(shelf, "# Tides\n\nHigh water.\n")
+
+    told = api.patch(f"{COLLECTIONS}shelf/", {"chunk_tokens": 100}).json()["warnings"]
+
+    assert "processed again" in told[0]
+    assert api.patch(f"{COLLECTIONS}shelf/", {"description": "x"}).json()["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "named", "words"),
+    [
+        ({}, "name", "required"),
+        ({"name": "Shelf"}, "non_field_errors", "already exists"),
+        ({"name": "Other", "slug": "shelf"}, "non_field_errors", "already exists"),
+        ({"name": "Other", "slug": "a b"}, "slug", "slug"),
+        ({"name": "Other", "visibility": "nobody"}, "visibility", "Use one of: public"),
+        ({"name": "Other", "chunk_tokens": 8}, "chunk_tokens", "32"),
+        ({"name": "Other", "overlap_tokens": 100}, "non_field_errors", "half the chunk size"),
+        ({"name": "Other", "language": "klingon"}, "language", "two-letter"),
+        ({"name": "Other", "groups": ["nobody"]}, "groups", "nobody"),
+        ({"name": "Other", "visibility": "groups"}, "groups", "at least one group"),
+        ({"name": "Other", "visibility": "groups", "groups": ["theirs"]}, "groups", "your own"),
+        ({"name": "Other", "colour": "red"}, "colour", "no such field"),
+        ({"name": "Other", "documents": 3}, "documents", "no such field"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_the_admin_refuses_is_refused(
+    api: APIClient, librarian: User, fields: dict[str, Any], named: str, words: str
+) -> None:
+    make_collection("Shelf")
+    Group.objects.create(name="theirs")
+
+    refused = api.post(COLLECTIONS, fields)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid"), refused.json()
+    assert words in " ".join(refused.json()["details"][named])
+    assert Collection.objects.count() == 1
+
+
+def test_a_change_is_checked_with_what_stays(api: APIClient, librarian: User) -> None:
+    make_collection("Shelf", chunk_tokens=200, overlap_tokens=90)
+    address = f"{COLLECTIONS}shelf/"
+
+    assert api.patch(address, {"chunk_tokens": 150}).status_code == 400
+    assert api.patch(address, {"visibility": "groups"}).status_code == 400
+    assert api.patch(address, {"chunk_tokens": 150, "overlap_tokens": 20}).status_code == 200
+    assert api.put(address, {"name": "Whole"}).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [
+        ("anonymous", [401, 401, 401]),
+        ("reader", [403, 403, 403]),
+        ("staff without the permission", [403, 403, 403]),
+        ("who only changes", [403, 200, 403]),
+        ("who only deletes", [403, 403, 403]),  # it holds a document
+    ],
+)
+def test_each_act_needs_its_permission(api: APIClient, who: str, expected: list[int]) -> None:
+    make_document(make_collection("Shelf"), "# Tides\n\nHigh water.\n")
+    users = {
+        "anonymous": lambda: None,
+        "reader": lambda: staff("reader", is_staff=False),
+        "staff without the permission": lambda: staff("clerk", "view_collection"),
+        "who only changes": lambda: staff("changer", "change_collection", is_staff=False),
+        "who only deletes": lambda: staff("deleter", "delete_collection", is_staff=False),
+    }
+    api.force_authenticate(users[who]())
+
+    answers = [
+        api.post(COLLECTIONS, {"name": "New"}),
+        api.patch(f"{COLLECTIONS}shelf/", {"description": "Mine."}),
+        api.delete(f"{COLLECTIONS}shelf/"),
+    ]
+
+    assert [each.status_code for each in answers] == expected
+    assert Collection.objects.kept().count() == 1
+
+
+def test_an_empty_one_goes_without_the_right_to_delete_documents(api: APIClient) -> None:
+    make_collection("Shelf")
+    api.force_authenticate(staff("deleter", "delete_collection", is_staff=False))
+
+    assert api.delete(f"{COLLECTIONS}shelf/").status_code == 204
+
+
+def test_groups_are_told_to_those_who_see_them_in_the_admin(
+    api: APIClient, member: User, django_assert_num_queries: Any
+) -> None:
+    for number in range(3):
+        make_collection(f"Inside {number}", visibility=Visibility.GROUPS, groups=["insiders"])
+    api.force_authenticate(member)
+    assert {each["groups"] for each in api.get(COLLECTIONS).json()["results"]} == {None}
+
+    clerk = staff("clerk", "view_collection", groups=("insiders",), is_staff=False)
+    api.force_authenticate(clerk)
+    api.get(COLLECTIONS)
+    with django_assert_num_queries(3):  # the count, the page, the groups of all
+        told = api.get(COLLECTIONS).json()["results"]
+    assert [each["groups"] for each in told] == [["insiders"]] * 3
+
+
+def test_a_name_taken_at_the_same_moment_is_a_conflict(librarian: User) -> None:
+    make_collection("Shelf")
+    with pytest.raises(StateConflict, match="Shelf"):
+        save(Collection(name="Shelf"), (), None, acting_user=librarian)
+
+
+# --- Collections and identifier patterns in the admin --------------------------------------------
+
+
+ADMIN = "/admin/ingestion/collection/"
 PATTERNS = "/admin/ingestion/identifierpattern/"
 NEW = {"name": "New", "visibility": "public", "chunk_tokens": "200", "overlap_tokens": "20"}
 
@@ -31,7 +198,7 @@ class TestCollections:
     def test_a_collection_is_made_with_a_slug_and_groups(self, desk: Client) -> None:
         group = Group.objects.create(name="insiders")
         named = {"name": "Field notes", "visibility": "groups", "groups": [group.pk]}
-        desk.post(f"{COLLECTIONS}add/", {**NEW, **named})
+        desk.post(f"{ADMIN}add/", {**NEW, **named})
         made = Collection.objects.get()
         assert (made.slug, list(made.groups.all())) == ("field-notes", [group])
 
@@ -49,7 +216,7 @@ class TestCollections:
     def test_what_cannot_be_is_refused_with_a_reason(
         self, desk: Client, changes: dict[str, str], field: str
     ) -> None:
-        response = desk.post(f"{COLLECTIONS}add/", {**NEW, **changes})
+        response = desk.post(f"{ADMIN}add/", {**NEW, **changes})
         assert field in errors(response)
         assert not Collection.objects.exists()
 
@@ -57,7 +224,7 @@ class TestCollections:
         keeper = staff("keeper", "view_collection", "change_collection", groups=("keepers",))
         collection = make_collection()
         other = Group.objects.create(name="others")
-        client, address = signed_in(keeper), f"{COLLECTIONS}{collection.pk}/change/"
+        client, address = signed_in(keeper), f"{ADMIN}{collection.pk}/change/"
         data = form_data(client.get(address), "collection_form")
         data |= {"visibility": "groups", "groups": [other.pk]}
         assert "lose access" in str(errors(client.post(address, data)))
@@ -70,22 +237,22 @@ class TestCollections:
         make_document(collection, "# One\n\nA chunk.\n")
         make_document(collection, b"%PDF-1.4\ntorn", file_name="torn.pdf")
         upload(collection, "# Waiting\n", file_name="waiting.md")
-        (row,) = desk.get(COLLECTIONS).context["cl"].result_list
+        (row,) = desk.get(ADMIN).context["cl"].result_list
         counts = (row.document_count, row.chunk_count, row.failed_count, row.waiting_count)
         assert counts == (3, 1, 1, 1)
 
     def test_the_list_asks_no_more_queries_for_more_collections(self, desk: Client) -> None:
         make_collection("First", visibility="groups", groups=["insiders"])
-        desk.get(COLLECTIONS)
-        few = statements(lambda: desk.get(COLLECTIONS))
+        desk.get(ADMIN)
+        few = statements(lambda: desk.get(ADMIN))
         for number in range(8):
             make_collection(f"Other {number}", visibility="groups", groups=["insiders"])
-        assert statements(lambda: desk.get(COLLECTIONS)) == few
+        assert statements(lambda: desk.get(ADMIN)) == few
 
     def test_new_chunk_sizes_say_that_documents_keep_their_chunks(self, desk: Client) -> None:
         collection = make_collection()
         document = make_document(collection, "# One\n\nA chunk.\n")
-        client, address = desk, f"{COLLECTIONS}{collection.pk}/change/"
+        client, address = desk, f"{ADMIN}{collection.pk}/change/"
         data = form_data(client.get(address), "collection_form")
         response = client.post(address, {**data, "chunk_tokens": "100"})
         assert "keeps its passages" in said(response)
@@ -93,7 +260,7 @@ class TestCollections:
         assert document.versions.count() == 1
 
         response = client.post(
-            COLLECTIONS, {"action": "reprocess_all", "_selected_action": [collection.pk]}
+            ADMIN, {"action": "reprocess_all", "_selected_action": [collection.pk]}
         )
         assert "1 document was queued" in said(response)
         assert document.versions.count() == 2
@@ -103,7 +270,7 @@ class TestCollections:
     ) -> None:
         collection = make_collection()
         make_document(collection, "# One\n\nA chunk.\n")
-        client, address = desk, f"{COLLECTIONS}{collection.pk}/delete/"
+        client, address = desk, f"{ADMIN}{collection.pk}/delete/"
         counts = dict(client.get(address).context["model_count"])
         assert counts == {"collections": 1, "documents": 1, "chunks": 1}
         client.post(address, {"post": "yes"})
@@ -115,7 +282,7 @@ class TestCollections:
         keeper = staff("keeper", "view_collection", "delete_collection")
         collection = make_collection()
         upload(collection, "# One\n")
-        client, address = signed_in(keeper), f"{COLLECTIONS}{collection.pk}/delete/"
+        client, address = signed_in(keeper), f"{ADMIN}{collection.pk}/delete/"
         assert client.post(address, {"post": "yes"}).status_code == 403
         assert Collection.objects.exists()
 
