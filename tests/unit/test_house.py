@@ -30,7 +30,7 @@ BUDGETS = {
     "files over 300 lines": 13,
     "functions over 40 lines": 18,
     "public classes that share their name in an app": 0,
-    "lines of tests": 64_500,
+    "lines of tests": 64_000,
 }
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
