@@ -113,6 +113,18 @@ def test_passages_find_their_innermost_judged_section(harbour: SectionCollection
     assert "Brakes" in of_second["old/harbour.md"]
 
 
+def test_a_term_is_a_section_of_passages_that_know_theirs(harbour: SectionCollection) -> None:
+    """A line that only says the same is none, but for passages from before sections were stored."""
+    page = "# Words\n\n## Terms\n\nKeel\n:   Below the hull.\n\nSee\n\nBallast\n\nIts stones.\n"
+    make_document(Collection.objects.get(), page, file_name="words.md", source="words.md")
+    grades = [("q1", "words.md#Terms > Keel", 2), ("q1", "words.md#Terms > Ballast", 2)]
+    write(harbour.folder, grades)
+    judged = read_sections(harbour.folder, harbour.load, "harbour")
+    assert corpus(judged).missing == ("words.md#Terms > Ballast",)
+    Chunk.objects.update(sections=[])
+    assert "words.md#Terms > Ballast" not in corpus(judged).missing
+
+
 def test_sections_that_are_gone_are_named_and_left_out(harbour: SectionCollection) -> None:
     found = corpus(harbour)
     assert found.missing == ("old/harbour.md#Derricks",)

@@ -22,6 +22,8 @@ import numpy as np
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from ingestion.chunking.sections import paths
+from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
 from search.domain import Booleans, Candidates
 from search.engine.rankings import Ranking
@@ -151,21 +153,28 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A passage, the headings above it without the document's title, and its text."""
+    """A passage: the headings above it and of each section that it holds, without the title.
+
+    `text` is None if the passage knows its sections; those made before sections were stored do not.
+    """
 
     pk: int
     path: Headings
-    text: str
+    sections: tuple[Headings, ...]
+    text: str | None
 
 
 def _passages(slugs: Sequence[str]) -> dict[str, list[_Passage]]:
     """The searchable passages of the collections, by the source of their document."""
     rows = Chunk.objects.filter(searchable=True, collection__slug__in=slugs)
-    fields = ("pk", "heading_path", "text", "document__source", "document__title")
+    fields = ("pk", "heading_path", "sections", "text", "document__source", "document__title")
     passages: dict[str, list[_Passage]] = defaultdict(list)
-    for pk, path, text, source, title in rows.values_list(*fields).order_by("pk"):
-        above = path[1:] if path[:1] == [title] else path
-        passages[source].append(_Passage(pk, tuple(above), text))
+    for pk, path, held, text, source, title in rows.values_list(*fields).order_by("pk"):
+        above, *inner = (
+            tuple(each[1:] if each[:1] == (title,) else each)
+            for each in (tuple(path), *paths(path, [SectionPlace(*each) for each in held]))
+        )
+        passages[source].append(_Passage(pk, above, tuple(inner), None if held else text))
     return passages
 
 
@@ -175,7 +184,7 @@ def _find(
     """The passages of a section; empty if there is none.
 
     A section too small for a passage of its own is part of one under the headings that it shares
-    with its neighbours; its heading is a line of that passage.
+    with its neighbours. In a passage that does not know its sections, its heading is a line.
     """
     source, hash_sign, rest = name.partition("#")
     headings = tuple(rest.split(BETWEEN)) if rest else ()
@@ -188,8 +197,12 @@ def _find(
     return frozenset(
         each.pk
         for each in passages
-        if each.path[: len(headings)] == headings
-        or (headings[: len(each.path)] == each.path and headings[-1] in each.text.splitlines())
+        if any(path[: len(headings)] == headings for path in (each.path, *each.sections))
+        or (
+            each.text is not None
+            and headings[: len(each.path)] == each.path
+            and headings[-1] in each.text.splitlines()
+        )
     )
 
 
