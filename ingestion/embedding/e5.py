@@ -223,7 +223,8 @@ def _layer(graph: Graph, file: Q4File, name: str, states: str, mask: str) -> str
     attended = linear(graph.add("Reshape", attended, graph.ints(0, 0, file.hidden)), "ao")
     states = _norm(graph, file, graph.add("Add", states, attended), f"{name}aln")
     wide = linear(states, "fi")
-    curve = graph.add("Erf", graph.scaled(wide, 2**-0.5))
+    # A quotient, not a product: so onnxruntime knows GELU and computes it in one step.
+    curve = graph.add("Erf", graph.add("Div", wide, graph.constant(np.array(2**0.5, np.float32))))
     curve = graph.add("Add", curve, graph.constant(np.array(1, np.float32)))
     wide = graph.scaled(graph.add("Mul", wide, curve), 0.5)
     narrow = linear(wide, "fo", columns=file.wide)

@@ -183,6 +183,34 @@ def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(
     assert cosines.max() < 0.999999  # they are two models, and must not share a space
 
 
+def test_without_guards_against_nan_the_outputs_are_the_same_to_the_bit(
+    minilm: LocalEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a model that an earlier version built, with the guards; short, long and padded."""
+    with monkeypatch.context() as patch:
+        patch.setattr(packaged, "remove_guards", lambda model: None)
+        packaged.build(packaged.source_model(), tmp_path / "guarded.onnx")
+    content = (tmp_path / "guarded.onnx").read_bytes()
+    monkeypatch.setattr(packaged, "prepared", lambda path, build: content)
+    earlier = packaged.prepared_model(tmp_path)
+    assert content.count(b"IsNaN") > 5
+    assert b"IsNaN" not in earlier
+    sessions = [onnxruntime.InferenceSession(each) for each in (content, earlier)]
+    sessions.append(minilm._session.get()[0])
+    batch = [minilm._encode(text) for text in (*TEXTS, "the pump's valve closes " * 60)]
+    width = max(map(len, batch))
+    padded = np.array([[*ids, *[0] * (width - len(ids))] for ids in batch])
+    masks = np.array([[1] * len(ids) + [0] * (width - len(ids)) for ids in batch])
+    for ids, mask in [
+        (padded, masks),
+        *((row[m > 0][None], m[m > 0][None]) for row, m in zip(padded, masks, strict=True)),
+    ]:
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        guarded, *others = (session.run(None, inputs)[0] for session in sessions)
+        for other in others:
+            np.testing.assert_array_equal(guarded, other)
+
+
 def test_processes_that_start_at_once_build_one_model(first_start: FirstStart) -> None:
     assert first_start.exit_codes == [0, 0, 0], first_start.errors
     assert len(set(first_start.answers)) == 1
