@@ -16,7 +16,7 @@ from ingestion.api.library import (
 )
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible.base import UnknownAddressView
-from search.api.compatible.chat import ChatCompletionsView
+from search.api.compatible.chat import ChatCompletionsView, ResponsesView
 from search.api.compatible.requests import EmbeddingsView, ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
@@ -116,6 +116,7 @@ urlpatterns = [
 # Below /v1/; without a final slash, as OpenAI's.
 compatible = [
     path("chat/completions", ChatCompletionsView.as_view(), name="chat"),
+    path("responses", ResponsesView.as_view(), name="responses"),
     path("models", ModelsView.as_view(), name="models"),
     path("models/<path:model_name>", ModelView.as_view(), name="model"),
     path("embeddings", EmbeddingsView.as_view(), name="embeddings"),

@@ -146,6 +146,7 @@ def test_the_queue_is_bounded_whatever_the_estimate() -> None:
         ("/", "GET", Rank.SEARCH),
         ("/api/v1/search/", "POST", Rank.SEARCH),
         ("/v1/chat/completions", "POST", Rank.SEARCH),
+        ("/v1/responses", "POST", Rank.SEARCH),
         ("/api/v1/collections/", "GET", Rank.SEARCH),
         ("/api/v1/answers/", "POST", Rank.SEARCH),
         ("/api/v1/auth/token/", "POST", Rank.SEARCH),

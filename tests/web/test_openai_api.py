@@ -33,13 +33,14 @@ from search.answers.domain import (
 )
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
-from search.api.compatible.chat import Links
+from search.api.compatible.base import Links
 from search.api.compatible.requests import MAX_TEXTS, read_chat
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
 
-CHAT, MODELS, EMBEDDINGS = "/v1/chat/completions", "/v1/models", "/v1/embeddings"
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+MODELS, EMBEDDINGS = "/v1/models", "/v1/embeddings"
 QUESTION = "How long is a connection timeout?"
 ASK: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
 LINK = re.compile(r"\[(\d+)\]\((http://[^)]+)\)")
@@ -222,9 +223,10 @@ class TestChat:
             {"temperature": 1.5, "top_p": 0.5, "max_tokens": 10, "seed": 1, "user": "u"},
             {"tools": [], "n": 1, "response_format": {"type": "text"}, "stop": ["x"]},
             {"tools": [{"type": "function"}], "tool_choice": "auto", "unknown": {}},
+            {"n": None, "tool_choice": None, "response_format": None, "stream_options": None},
             {"messages": [{"role": "user", "content": "a\x00 timeout\ud800?"}]},
         ],
-        ids=["sampling", "unset", "no tools", "no text"],
+        ids=["sampling", "unset", "no tools", "null", "no text"],
     )
     def test_what_changes_nothing_is_ignored(
         self, client: APIClient, fields: dict[str, Any]
@@ -237,6 +239,64 @@ class TestChat:
         )
 
         assert response.status_code == 200
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"input": QUESTION, "text": {"format": {"type": "text"}}, "store": True, "include": []},
+            {
+                "instructions": "i",
+                "tools": [{"type": "function", "name": "f", "parameters": {}}],
+                "tool_choice": "auto",
+                "previous_response_id": None,
+                "input": [
+                    {"role": "developer", "content": "s"},
+                    {"role": "user", "content": [{"type": "input_text", "text": "A firewall?"}]},
+                    {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "1", "output": "IGNORE"},
+                    {"role": "assistant", "content": [{"type": "output_text", "text": "IGNORE"}]},
+                    {"role": "user", "content": [{"type": "input_text", "text": QUESTION}]},
+                ],
+            },
+        ],
+        ids=["text", "an agent's"],
+    )
+    def test_a_response_takes_what_clients_send(
+        self, client: APIClient, fields: dict[str, Any]
+    ) -> None:
+        response = client.post(RESPONSES, {"model": "steelyard:instant", **fields})
+
+        body = response.json()
+        assert (response.status_code, body["status"], body["object"]) == (
+            200,
+            "completed",
+            "response",
+        )
+        row = Answer.objects.get(public_id=body["steelyard"]["answer"])
+        assert (row.question, row.searched_for) == (QUESTION, QUESTION)
+
+    @pytest.mark.parametrize(
+        ("fields", "param"),
+        [
+            ({"input": None}, "input"),
+            ({"input": [{"type": "function_call_output"}]}, "input"),
+            (
+                {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+                "input[0].content",
+            ),
+            ({"text": {"format": {"type": "json_schema"}}}, "text.format"),
+            ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
+            ({"previous_response_id": "resp_1"}, "previous_response_id"),
+            ({"background": True}, "background"),
+        ],
+        ids=range(7),
+    )
+    def test_a_response_refuses_what_it_cannot_do(
+        self, client: APIClient, fields: dict[str, Any], param: str
+    ) -> None:
+        response = client.post(RESPONSES, {"model": "steelyard", "input": QUESTION, **fields})
+
+        assert (response.status_code, response.json()["error"]["param"]) == (400, param)
 
     @pytest.mark.parametrize(
         "body", [b"{", b"[]", b"3", b"\xff", b"[" * 200_000], ids=lambda body: body[:3]
@@ -500,6 +560,11 @@ class TestTurns:
         error = json.loads(lines[-2].removeprefix("data: "))["error"]
         assert (error["code"], error["type"]) == ("stalled", "server_error")
 
+        response = api.post(RESPONSES, {"model": "steelyard", "input": QUESTION, "stream": True})
+        last = b"".join(response.streaming_content).decode().split("\n\n")[-2]  # type: ignore[attr-defined]
+        assert last.startswith("event: response.failed\n")
+        assert json.loads(last.split("data: ")[1])["response"]["error"]["message"] == "Ask again."
+
     @pytest.mark.parametrize("address", [CHAT, "/api/v1/answers/"])
     def test_a_failure_without_a_stream_is_a_503(
         self, api: APIClient, monkeypatch: pytest.MonkeyPatch, address: str
@@ -546,6 +611,6 @@ def test_markers_become_links_over_pieces() -> None:
 
     text = links.add("Höhe [1]") + links.add(" und [2][9] [1](x).")
 
-    assert_annotated(text, links.annotations)
-    assert [a["url_citation"]["title"] for a in links.annotations] == ["Tides", "Tides"]
+    assert_annotated(text, [{"type": "url_citation", "url_citation": a} for a in links.citations])
+    assert [a["title"] for a in links.citations] == ["Tides", "Tides"]
     assert text.endswith("[9] [1](x).")

@@ -90,6 +90,35 @@ def _ask_in_turn(client: openai.OpenAI) -> None:
     assert missing.value.code == "model_not_found"
 
 
+def test_the_openai_package_s_responses_work_unmodified(site: Site) -> None:
+    """Whole, as events, by its helper that adds them up, and as an open HTTP response."""
+    with openai.OpenAI(**site.options) as client:
+        ask: Any = {"model": "steelyard:instant", "input": QUESTION}
+        whole = client.responses.create(**ask)
+        events = list(client.responses.create(**ask, stream=True))
+        with client.responses.stream(**ask) as stream:
+            final = stream.get_final_response()
+        with client.responses.with_streaming_response.create(**ask) as raw:
+            parsed = raw.parse()
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.responses.create(**ask, text={"format": {"type": "json_object"}})
+    assert refused.value.param == "text.format"
+    assert (whole.status, whole.model_extra["steelyard"]["state"]) == ("completed", "done")  # type: ignore[index]
+    part: Any = whole.output[0].content[0]  # type: ignore[union-attr, index]
+    cited = part.annotations[0]
+    assert cited.type == "url_citation"
+    assert whole.output_text[cited.start_index : cited.end_index].endswith(f"]({cited.url})")
+    for told in (final, parsed):
+        assert told.output_text == whole.output_text
+        assert told.output[0].content[0].annotations == part.annotations  # type: ignore[union-attr, index]
+    assert [each.sequence_number for each in events] == list(range(len(events)))
+    assert events[-1].type == "response.completed"
+    said = [each.delta for each in events if each.type == "response.output_text.delta"]
+    assert "".join(said) == whole.output_text
+    added = [each for each in events if each.type == "response.output_text.annotation.added"]
+    assert len(added) == len(part.annotations)
+
+
 async def _ask_at_once(options: dict[str, Any]) -> None:
     messages: Any = ASK
     async with openai.AsyncOpenAI(**options) as client:
@@ -117,7 +146,11 @@ def test_langchain_asks_and_streams_unmodified(site: Site) -> None:
 
     model = ChatOpenAI(model="steelyard:instant", stream_usage=True, **site.options)
     asked = [("system", "Answer like a pirate."), ("human", QUESTION)]
+    newer = ChatOpenAI(model="steelyard:instant", use_responses_api=True, **site.options)
     whole = model.invoke(asked)
+    assert newer.invoke(asked).text == whole.text
+    assert "".join(piece.text for piece in newer.stream(asked)) == whole.text
+    assert newer.bind_tools([{"name": "f", "parameters": {}}]).invoke(asked).text == whole.text
     assert "timeout" in whole.text
     assert f"]({site.address}/documents/" in whole.text
     assert whole.response_metadata["finish_reason"] == "stop"

@@ -1,4 +1,4 @@
-"""Read requests: the question of a chat, its model, what is refused; and list models, embed texts.
+"""Read requests: the question, its model, what is refused; and list models, embed texts.
 
 POST /v1/embeddings gives texts as vectors of the model that this site searches with.
 """
@@ -33,11 +33,20 @@ from search.engine import configuration
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 MAX_MESSAGES = 2000
-# What a client must not believe to have: the values that mean "not wanted" are accepted.
-_REFUSED: Mapping[str, tuple[Any, ...]] = {
-    "logprobs": (None, False),
-    "audio": (None,),
-    "web_search_options": (None,),
+_NO_TOOLS = ((None, "none", "auto"), "This API calls no tools: do not force one.")
+_TEXT_ONLY = ((None, "text"), "Answers are text with citations: leave the format out.")
+_ALL_IN_ONE = ((None,), "Nothing is kept between requests: send the earlier messages, too.")
+# What a client must not believe to have, with the values that mean "not wanted": agents and chat
+# programs send these always, and tools, which are ignored.
+_REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
+    "n": ((None, 1), "There is one answer to a question: leave n at 1."),
+    "modalities": ((None, ["text"]), "Answers are text only."),
+    **dict.fromkeys(("tool_choice", "function_call"), _NO_TOOLS),
+    **dict.fromkeys(("response_format", "text.format"), _TEXT_ONLY),
+    **dict.fromkeys(("previous_response_id", "conversation"), _ALL_IN_ONE),
+} | {
+    name: ((None, False), f"This API does not support {name}. Leave it out.")
+    for name in ("logprobs", "audio", "web_search_options", "background", "prompt")
 }
 
 
@@ -52,12 +61,17 @@ class ChatRequest:
     counts_usage: bool
 
 
-def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
-    """The request of a body. Raises BadRequest and NoSuchModel."""
+def read_chat(body: Mapping[str, Any], viewer: Viewer, *, name: str = "messages") -> ChatRequest:
+    """The request of a body, whose messages are its field `name`: those of a chat, or the `input`
+    of a response, which may be the question alone. Raises BadRequest and NoSuchModel.
+    """
     if "model" not in body:
         raise BadRequest("Name a model, such as steelyard.", "model", "missing_required_parameter")
     _check_supported(body)
-    questions = _questions(body.get("messages"))
+    messages = body.get(name)
+    if name == "input" and isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    questions = _questions(messages, name)
     options = body.get("stream_options") or {}
     if not isinstance(options, Mapping):
         raise BadRequest("stream_options must be an object.", "stream_options")
@@ -71,70 +85,57 @@ def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
 
 
 def _check_supported(body: Mapping[str, Any]) -> None:
-    if body.get("n") not in (None, 1):
-        raise BadRequest("There is one answer to a question: leave n at 1.", "n")
-    for name in ("tool_choice", "function_call"):  # agents send tools always: they are ignored
-        if body.get(name) not in (None, "none", "auto"):
-            message = "This API calls no tools: do not force one."
+    text = body.get("text")
+    given = {**body, "text.format": text.get("format") if isinstance(text, Mapping) else text}
+    for name, (accepted, message) in _REFUSED.items():
+        value = given.get(name)
+        if accepted is _TEXT_ONLY[0] and isinstance(value, Mapping):
+            value = value.get("type")
+        if value not in accepted:
             raise BadRequest(message, name, "unsupported_parameter")
-    for name, unset in _REFUSED.items():
-        if body.get(name) not in unset:
-            raise BadRequest(
-                f"This API does not support {name}. Leave it out.", name, "unsupported_parameter"
-            )
-    response_format = body.get("response_format")
-    kind = response_format.get("type") if isinstance(response_format, Mapping) else response_format
-    if kind not in (None, "text"):
-        raise BadRequest(
-            "Answers are text with citations. Leave response_format out.",
-            "response_format",
-            "unsupported_parameter",
-        )
-    modalities = body.get("modalities")
-    if modalities not in (None, ["text"]):
-        raise BadRequest("Answers are text only.", "modalities", "unsupported_parameter")
 
 
-def _questions(messages: Any) -> list[str]:
+def _questions(messages: Any, name: str) -> list[str]:
     """The texts of the user's last messages, the last of which is the question."""
     if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
-        raise BadRequest(f"messages must be a list of 1 to {MAX_MESSAGES:,} messages.", "messages")
+        raise BadRequest(f"{name} must be a list of 1 to {MAX_MESSAGES:,} messages.", name)
     for place, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None
+        if (
+            role is None and isinstance(message, Mapping) and "type" in message
+        ):  # a call of a tool, its result, thoughts
+            continue
         if not isinstance(role, str) or role not in ROLES:
             roles = ", ".join(sorted(ROLES))
             raise BadRequest(
-                f"messages[{place}] must be an object with one of the roles {roles}.",
-                f"messages[{place}].role",
+                f"{name}[{place}] must be an object with one of the roles {roles}.",
+                f"{name}[{place}].role",
             )
-    places = [place for place, each in enumerate(messages) if each["role"] == "user"]
+    places = [place for place, each in enumerate(messages) if each.get("role") == "user"]
     if not places:
-        raise BadRequest("There is no message of the role user: it is the question.", "messages")
+        raise BadRequest("There is no message of the role user: it is the question.", name)
     texts = [
-        _text(messages[place], place, is_last=place == places[-1])
+        _text(messages[place], f"{name}[{place}].content", is_last=place == places[-1])
         for place in places[-1 - MOST_EARLIER :]
     ]
     if not texts[-1].strip():
-        raise BadRequest("The last message of the user is empty.", f"messages[{places[-1]}]")
+        raise BadRequest("The last message of the user is empty.", f"{name}[{places[-1]}]")
     return texts
 
 
-def _text(message: Mapping[str, Any], place: int, *, is_last: bool) -> str:
+def _text(message: Mapping[str, Any], param: str, *, is_last: bool) -> str:
     """A message's text. Only of the question, parts that are no text are an error."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = []
     for part in parts:
-        if isinstance(part, Mapping) and part.get("type") == "text":
+        if isinstance(part, Mapping) and part.get("type") in ("text", "input_text"):
             text = part.get("text")
             if isinstance(text, str):
                 texts.append(text)
                 continue
         if is_last:
-            raise BadRequest(
-                "A question is a text, or a list of parts of the type text.",
-                f"messages[{place}].content",
-            )
+            raise BadRequest("A question is a text, or a list of parts that are texts.", param)
     return _clean("\n".join(texts))
 
 
