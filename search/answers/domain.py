@@ -204,7 +204,6 @@ class AnswerParameters:
     refuse_below: float = 0.2
     escalate_below: float = 0.3
     max_searches: int = 4
-    remove_unsupported: bool = False
     judge: bool = False
     first_token_seconds: float = 20.0
     token_seconds: float = 15.0

@@ -380,18 +380,6 @@ def test_a_model_that_fails_before_the_answer_is_not_asked_again(
     assert (step.detail, step.usage) == ("", ONE_CALL)
 
 
-def test_unsupported_sentences_are_removed_if_the_profile_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """S4-21."""
-    text = f"- {FALSE}\n- {TRUE}\n- {FALSE}"
-    use(monkeypatch, ScriptedModel(text))
-    answer, _ = ask(Mode.INSTANT, parameters=parameters(remove_unsupported=True))
-    assert answer.text == f"- {TRUE}"
-    (sentence,) = answer.sentences
-    assert answer.text[sentence.start : sentence.end].endswith("[1].")
-
-
 @pytest.mark.parametrize("text", [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours."])
 def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
     monkeypatch: pytest.MonkeyPatch, text: str

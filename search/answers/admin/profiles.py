@@ -107,10 +107,7 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
         (
             _("Confidence"),
             {
-                "fields": (
-                    "refuse_below", "refusal", "escalate_below", "max_searches",
-                    "remove_unsupported",
-                )
+                "fields": ("refuse_below", "refusal", "escalate_below", "max_searches")
             },
         ),
         (_("Time"), {"fields": ("first_token_seconds", "token_seconds", "total_seconds")}),

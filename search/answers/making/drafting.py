@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ingestion.embedding.protocol import encodable
 from search.answers.checking.splitting import MARKER, completed, split
@@ -29,7 +28,6 @@ _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*(?:\s*\[\d+\])*\s*$|\[\d
 # A text is searched for whole sentences when its unfinished part grew by this part of itself: a
 # sentence of 250 characters at every 5, but a model that never ends one costs no quadratic time.
 RETRY = 50
-_ONLY_A_MARK = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]*")
 
 
 class Draft:
@@ -120,57 +118,6 @@ def replay(answer: Answered) -> Iterator[Event]:
 def unsupported(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The sentences that their passages do not bear out."""
     return tuple(each for each in sentences if each.verdict in NOT_SUPPORTED)
-
-
-def without_unsupported(
-    text: str, sentences: Sequence[Sentence]
-) -> tuple[str, tuple[Sentence, ...]]:
-    """The text and its sentences without the unsupported ones, and without emptied list items."""
-    gone = [False] * len(text)
-    for sentence in unsupported(sentences):
-        gone[sentence.start : sentence.end] = [True] * (sentence.end - sentence.start)
-    for start, end in _emptied_lines(text, gone):
-        gone[start:end] = [True] * (end - start)
-    _close_gaps(text, gone)
-    place = [0]
-    for lost in gone:
-        place.append(place[-1] + (not lost))
-    kept = [each for each in sentences if each.verdict not in NOT_SUPPORTED]
-    moved = tuple(replace(each, start=place[each.start], end=place[each.end]) for each in kept)
-    return "".join(each for each, lost in zip(text, gone, strict=True) if not lost), moved
-
-
-def _emptied_lines(text: str, gone: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """The lines of which nothing but a list's mark is left, with their line breaks."""
-    start = 0
-    for line in text.splitlines(keepends=True):
-        end = start + len(line)
-        rest = "".join(text[i] for i in range(start, end) if not gone[i]).strip("\n")
-        if any(gone[start:end]) and (not rest.strip() or _ONLY_A_MARK.fullmatch(rest)):
-            yield start, end
-        start = end
-
-
-def _close_gaps(text: str, gone: list[bool]) -> None:
-    """Remove the white space that would follow white space, or begin or end the text, by a gap."""
-    last, blanks = "\n", 2
-    for index, character in enumerate(text):
-        if gone[index]:
-            continue
-        after_gap = index > 0 and gone[index - 1]
-        if character == "\n":
-            blanks += 1
-            gone[index] = blanks > 2
-        elif character in " \t":
-            gone[index] = after_gap and last.isspace()
-        else:
-            blanks = 0
-        if not gone[index]:
-            last = character
-    for index in range(len(text) - 1, -1, -1):
-        if not gone[index] and not text[index].isspace():
-            break
-        gone[index] = True
 
 
 def _spaced(text: str) -> str:

@@ -33,7 +33,7 @@ from search.answers.domain import (
     Verdict,
 )
 from search.answers.generating.messages import repair_messages
-from search.answers.making.drafting import Draft, replay, unsupported, without_unsupported
+from search.answers.making.drafting import Draft, replay, unsupported
 from search.answers.making.searching import fits_nothing, gather, parts, search, stand_alone, widen
 from search.answers.making.work import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
@@ -70,7 +70,7 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
         work.degrade()
         yield Token(work.now.text)
     else:
-        for part in (write_answer, _try_again, _repair, _drop_unsupported):
+        for part in (write_answer, _try_again, _repair, _quote_instead):
             async with aclosing(cast("AsyncGenerator[Event]", part(work))) as events:
                 async for event in events:
                     yield event
@@ -182,20 +182,12 @@ async def _repair(work: Work) -> AsyncIterator[Event]:
             yield event
 
 
-async def _drop_unsupported(work: Work) -> AsyncIterator[Event]:
-    """Put quotes in the place of an answer that its sources hardly bear out; in another one, remove
-    the unsupported sentences if the profile says so.
-    """
+async def _quote_instead(work: Work) -> AsyncIterator[Event]:
+    """Put quotes in the place of an answer that its sources hardly bear out."""
     now = work.now
-    if now.state is not State.DONE or not unsupported(now.sentences):
+    is_doubtful = now.state is State.DONE and bool(unsupported(now.sentences))
+    if not is_doubtful or not _is_baseless(now.sentences):
         return
-    if not _is_baseless(now.sentences):
-        if not work.parameters.remove_unsupported:
-            return
-        text, sentences = without_unsupported(now.text, now.sentences)
-        if any(each.citations for each in sentences):
-            work.now = replace(now, text=text, sentences=sentences)
-            return
     yield Sources(now.context)
     for event in await write_quotes(work):
         yield event

@@ -99,12 +99,6 @@ class AnswerProfile(VersionedProfile):
         validators=[MinValueValidator(1), MaxValueValidator(10)],
         help_text=_("In thinking mode: the most searches that a question is split into."),
     )
-    remove_unsupported = models.BooleanField(
-        default=False,
-        help_text=_(
-            "Remove sentences that their sources do not bear out, instead of marking them."
-        ),
-    )
     judge = models.BooleanField(
         _("let the model judge"),
         default=False,
