@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
-from itertools import pairwise
+from itertools import chain, pairwise
 from textwrap import dedent
 from types import MappingProxyType
 from typing import Any
@@ -84,13 +84,19 @@ def parts_of(
 class NamedSection:
     """A section of a passage: its heading, anchor and path, which ends with its heading.
 
-    `begins`: it begins within the passage, so that its anchor is there.
+    `start` and `end` are the offsets of its own text, without its subsections.
     """
 
     heading: str
     anchor: str
     path: tuple[str, ...]
-    begins: bool = False
+    start: int = 0
+    end: int = sys.maxsize
+
+    @property
+    def begins(self) -> bool:
+        """Whether it begins within the passage, so that its anchor is there."""
+        return self.start > 0
 
 
 def matched_section(
@@ -99,35 +105,61 @@ def matched_section(
     """The section of a passage that holds most of the question's `stems`, those in its name twice.
 
     They count where they are marked, and in names if nothing is; without `stems`, the marked words
-    count. If no section has any, it is that of the passage's headings `path`. None without a name.
+    count. If no section has any, it is that of the passage's headings `path`; None without a name.
+    One without a text of its own ends with its subsections.
     """
-    named = named_sections(path, sections)
-    whole = NamedSection(path[-1], "", tuple(path)) if path else None
-    if len(named) < len(sections) or len(named) < 2:
-        return named[0] if len(named) == len(sections) == 1 else whole
-    pieces = _divided(marked, [place[0] for place in sections])
-    scores = [
-        _count(_words(piece), stems) + _count(_words(piece[: len(each.heading) * 2]), stems)
-        if MARK_START in marked
-        else _count(_names(each.heading), stems) * bool(stems)
-        for piece, each in zip(pieces, named, strict=True)
-    ]
-    best = max(scores)
-    if not best:
-        return next((each for each in named if each.path == tuple(path)), whole)
-    return named[scores.index(best)]
+    places = _sections(path, sections)
+    scores = [*_scores(places, marked, stems)]
+    best = max(scores, default=0)
+    if best or len(places) == 1:
+        section: NamedSection | None = places[scores.index(best)]
+    else:
+        section = next((each for each in places if each.path == tuple(path)), None)
+    if section is None or not section.heading:
+        return NamedSection(path[-1], "", tuple(path)) if path else None
+    if _squeezed(unmarked(within(section, marked)[0])) != _squeezed(section.heading):
+        return section
+    depth = len(section.path)
+    others = (each for each in places if each.path[:depth] != section.path)
+    end = next((each.start for each in others if each.start > section.start), sys.maxsize)
+    return replace(section, end=end)
 
 
 def named_sections(
     path: Sequence[str], sections: Sequence[Sequence[Any]]
 ) -> tuple[NamedSection, ...]:
     """The sections of a passage that have a name, in order."""
+    return tuple(each for each in _sections(path, sections) if each.heading)
+
+
+def within(section: NamedSection | None, marked: str, layout: Layout = ()) -> tuple[str, Layout]:
+    """The section's part of a passage's marked text and of its layout; all of them without one."""
+    if section is None:
+        return marked, layout
+    start, end = section.start, section.end
+    blocks = [(at - start, kind, level) for at, kind, level in layout if start <= at < end]
+    return _divided(marked, [start, end])[0], blocks
+
+
+def _sections(path: Sequence[str], sections: Sequence[Sequence[Any]]) -> tuple[NamedSection, ...]:
+    """All sections of a passage in order; the heading of one without a name is empty."""
     places = [SectionPlace(*place) for place in sections]
+    ends = [*(place.start for place in places), sys.maxsize][1:]
     return tuple(
-        NamedSection(each[-1], place.anchor, each, place.start > 0)
-        for place, each in zip(places, paths(path, places), strict=True)
-        if each
+        NamedSection(each[-1] if each else "", place.anchor, each, place.start, end)
+        for place, end, each in zip(places, ends, paths(path, places), strict=True)
     )
+
+
+def _scores(sections: Sequence[NamedSection], marked: str, stems: Sequence[str]) -> Iterator[int]:
+    """The number of stems in each section's text and in its name; see `matched_section`."""
+    if MARK_START not in marked:
+        yield from (_count(_names(each.heading), stems) * bool(stems) for each in sections)
+        return
+    cuts = [(each.start, min(each.end, each.start + len(each.heading))) for each in sections]
+    pieces = [_words(piece) for piece in _divided(marked, [*chain.from_iterable(cuts)])]
+    for name, text in zip(pieces[::2], pieces[1::2], strict=True):
+        yield _count(name | text, stems) + _count(name, stems)
 
 
 def _count(words: Collection[str], stems: Sequence[str]) -> int:

@@ -16,7 +16,6 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from ingestion import spaces
 from ingestion.embedding import Vectors
@@ -25,7 +24,6 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces import vectors
 from ingestion.spaces.vectors import Span
 from search.domain import Query, Signal
-from search.presentation.blocks import matched_section
 from search.presentation.results import Result
 from search.presentation.snippets import (
     MARK_END,
@@ -79,7 +77,7 @@ def with_nearest(
 
 def _has_no_word(result: Result) -> bool:
     raw = result.hit.candidate.raw
-    return not shows_a_mark(result.marked, result.chars) and Signal.VECTOR in raw
+    return not shows_a_mark(result.section_text, result.chars) and Signal.VECTOR in raw
 
 
 def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
@@ -92,8 +90,7 @@ def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
     if end - start > MARKED_CHARS:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
-    section = matched_section(marked, result.heading_path, result.sections)
-    return replace(result, marked=marked, section=section, is_nearest=True)
+    return result.remarked(marked, is_nearest=True)
 
 
 def with_exact_words(results: Sequence[Result], query: Query) -> tuple[Result, ...]:
@@ -105,26 +102,23 @@ def with_exact_words(results: Sequence[Result], query: Query) -> tuple[Result, .
     patterns = [re.compile(literal_pattern(phrase), re.IGNORECASE) for phrase in query.phrases]
     if not patterns:
         return tuple(results)
-    return tuple(
-        replace(each, marked=_with_phrases(each.marked, patterns, alone=query.is_quoted))
-        for each in results
-    )
+    return tuple(_with_phrases(each, patterns, alone=query.is_quoted) for each in results)
 
 
-def _with_phrases(marked: str, patterns: Iterable[re.Pattern[str]], *, alone: bool) -> str:
-    """The marked text with the phrases marked, and with `alone` nothing else."""
-    text, marks = text_and_marks(marked)
+def _with_phrases(result: Result, patterns: Iterable[re.Pattern[str]], *, alone: bool) -> Result:
+    """The result with the phrases marked, and with `alone` nothing else."""
+    text, marks = text_and_marks(result.marked)
     spans = (match.span() for pattern in patterns for match in pattern.finditer(text))
     matches = list(_apart(spans))
     if not matches:
-        return marked
+        return result
     others = () if alone else marks
     rest = [span for span in others if not any(_overlap(span, exact) for exact in matches)]
     pieces, last = [], 0
     for start, end in sorted([*matches, *rest]):
         pieces += [text[last:start], MARK_START, text[start:end], MARK_END]
         last = end
-    return "".join([*pieces, text[last:]])
+    return result.remarked("".join([*pieces, text[last:]]))
 
 
 def _apart(spans: Iterable[Span]) -> Iterator[Span]:

@@ -20,6 +20,7 @@ from search.presentation.blocks import (
     excerpt,
     matched_section,
     with_class,
+    within,
 )
 from search.presentation.rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
@@ -86,12 +87,17 @@ class Result:
         return self.group.best
 
     @property
+    def section_text(self) -> str:
+        """The marked text of the section that matched; of the passage without one."""
+        return within(self.section, self.marked)[0]
+
+    @property
     def snippet(self) -> SafeString:
-        """About `chars` characters of the text, as escaped HTML with <mark>.
+        """About `chars` characters of the section that matched, as escaped HTML with <mark>.
 
         Made when asked for: many callers show no folded passages.
         """
-        html = snippet(self.marked, self.chars)
+        html = snippet(self.section_text, self.chars)
         return mark_safe(html.replace("<mark>", NEAREST)) if self.is_nearest else html  # noqa: S308
 
     @property
@@ -118,9 +124,15 @@ class Result:
 
     @property
     def excerpt(self) -> tuple[Part, ...]:
-        """The parts of the text to show: prose, and code or a table where it matched."""
-        parts = excerpt(self.marked, self.heading_path, self.kind, self.layout)
+        """The parts of the matched section to show: prose, and code or a table where it matched."""
+        marked, layout = within(self.section, self.marked, self.layout)
+        parts = excerpt(marked, self.heading_path, self.kind, layout)
         return with_class(parts, NEAREST) if self.is_nearest else parts
+
+    def remarked(self, marked: str, *, is_nearest: bool = False) -> Result:
+        """The result with other marks, and the section that has most of them."""
+        section = matched_section(marked, self.heading_path, self.sections)
+        return replace(self, marked=marked, section=section, is_nearest=is_nearest)
 
     @property
     def siblings(self) -> tuple[Result, ...]:

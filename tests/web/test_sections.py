@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -235,6 +236,52 @@ def test_the_api_names_the_section(client: Client, cookies: Document) -> None:
         "path": ["Settings", "Sessions", "SESSION_COOKIE_DOMAIN"],
     }
     assert found["document"]["url"].endswith("?chunk=0#section-session_cookie_domain")
+
+
+PACKED = """# Settings
+
+## Sessions
+
+### SESSION_COOKIE_AGE
+
+Default: 1209600. How long they last, in seconds, counted from the last change of what is stored.
+
+### SESSION_CACHE_ALIAS
+
+Default: 'default'. Which of the caches to use for session data. The default age of a cookie, of
+the session cookie, too, is the default of its own setting, and of no cache at any age whatsoever.
+
+### SESSION_PATHS
+
+#### SESSION_FILE_PATH
+
+Default: None. Where files go if a session is stored in files.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "quoted"),
+    [
+        ("SESSION_COOKIE_AGE default", "SESSION_COOKIE_AGE", "Default: 1209600"),
+        ("default age of a session in the cache", "SESSION_CACHE_ALIAS", "Which of the"),
+        ('"files go"', "SESSION_FILE_PATH", "Where files go"),
+        ("SESSION_PATHS", "SESSION_PATHS", "Where files go"),
+    ],
+    ids=["named", "most words elsewhere", "exact words", "only a heading"],
+)
+def test_what_is_quoted_is_of_the_section_that_is_named(
+    client: Client, db: None, question: str, heading: str, quoted: str
+) -> None:
+    make_document(make_collection(), PACKED, file_name="settings.md")
+    page = client.get("/", {"q": question}).content.decode()
+    assert headings(page) == [heading]
+    (shown,) = re.findall(r'<p class="snippet">(.+?)</p>', page)
+    (found,) = client.get("/api/v1/search/", {"q": question}).json()["results"]
+    assert found["section"]["heading"] == heading
+    for snippet in (shown, found["snippet"]):
+        plain = unescape(re.sub("<.*?>", "", snippet))
+        assert quoted in plain
+        assert plain.count("Default:") == 1
 
 
 def test_passages_of_the_old_shape_have_the_headings_above_them(
