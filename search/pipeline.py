@@ -30,7 +30,7 @@ from search.engine.find import breadths_of, find, scope_of
 from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.response import SearchResponse, respond
-from search.query.expand import corrected
+from search.query.expand import correctable, corrected
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
 
@@ -114,11 +114,13 @@ def with_correction(steps: Steps) -> Steps:
 
 def _suggestion(response: SearchResponse, request: Request) -> str:
     """The query with its unknown words corrected; empty if there is no correction."""
-    if not response.unknown or (response.page > 1 and response.total):
+    plain = {word.text for word in correctable(response.query)}
+    words = [word for word in response.unknown if word in plain]
+    if not words or (response.page > 1 and response.total):
         return ""
     hidden = response.settled.hidden
     scope = scope_of(response.query, request.viewer, request.filters, hidden)
-    near = neighbours(response.unknown, scope)
+    near = neighbours(words, scope)
     return corrected(response.query, near, settings.SEARCH_QUERY_CHARS)
 
 

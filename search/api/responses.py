@@ -217,8 +217,8 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     unknown_words = serializers.ListField(
         child=serializers.CharField(),
         source="unknown",
-        help_text="Words of the query that none of the searched collections contains; other "
-        "filters do not count.",
+        help_text="Words and names of the query that none of the searched collections contains; "
+        "other filters do not count.",
     )
     did_you_mean = serializers.CharField(
         source="suggestion",

@@ -25,7 +25,7 @@ from ingestion.models.library import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
 from search.engine.read import Question
 from search.engine.settle import Settled
-from search.query.expand import correctable, hidden_from, is_ordinary, pins_for
+from search.query.expand import checked, hidden_from, is_ordinary, pins_for
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
@@ -200,7 +200,7 @@ def _retrieved(
         embeddings=breadth.embeddings,
         boosts=(*breadth.boosts, *by_sought([WISHED])) if query.wished else breadth.boosts,
         pins=pins_for(query.original, configuration.pins),
-        words=tuple(word.text for word in correctable(question.query)),
+        words=checked(question.query),
         places=breadth.is_wide,
     )
     hidden = hidden_from(query.original, configuration.hides)

@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from ingestion.lexical.languages import units
 from search.domain import Query
+from search.query.fields import ASKING
 from search.query.parse import MAX_QUERY_CHARS
 
 PinT = TypeVar("PinT")
@@ -150,8 +151,26 @@ class Neighbour:
     chunks: int
 
 
+def checked(query: Query) -> tuple[tuple[str, str], ...]:
+    """The words of a query that a text should hold, each with the form of an identifier or "".
+
+    Its first plain words, without words of asking; its names and acronyms; its identifiers, once
+    with each form, without those that may be none.
+    """
+    words = [word.text for word in _plain_words(query, _is_plain, _is_name)]
+    return (
+        *((word, "") for word in words if word.casefold() not in ASKING),
+        *((one.text, form) for one in query.identifiers if not one.loose for form, _ in one.forms),
+    )
+
+
 def correctable(query: Query) -> tuple[Word, ...]:
     """The query's plain words: not in an operator, phrase or identifier, and without digits."""
+    return _plain_words(query, _is_plain)
+
+
+def _plain_words(query: Query, *kinds: Callable[[str], bool]) -> tuple[Word, ...]:
+    """The first words of these kinds that are not in an operator, phrase or identifier."""
     original = query.original
     operators = deque(match.span() for match in _OPERATORS.finditer(original))
     codes = {part for one in query.identifiers for part in (one.text, *one.text.split())}
@@ -163,7 +182,7 @@ def correctable(query: Query) -> tuple[Word, ...]:
             operators.popleft()
         if operators and operators[0][0] < word.end:
             continue
-        if _is_plain(bare) and bare not in codes:
+        if bare not in codes and any(is_kind(bare) for is_kind in kinds):
             words.append(word)
             if len(words) == MAX_WORDS:
                 break
@@ -232,6 +251,11 @@ def _is_plain(word: str) -> bool:
         and word[1:] == word[1:].lower()
         and not units(word)
     )
+
+
+def _is_name(word: str) -> bool:
+    """Whether it is a name or an acronym by its capitals: only letters, one within it."""
+    return len(word) <= MAX_LETTERS and word.isalpha() and word[1:] != word[1:].lower()
 
 
 def _nearest(word: str, neighbours: Sequence[Neighbour]) -> str:

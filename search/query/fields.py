@@ -151,6 +151,21 @@ _OPENINGS = frozenset(
     qué dónde muestra busca explica cosa dove mostra spiega que onde mostre wat waar toon
     """.split()  # noqa: SIM905 - a list of sixty quoted words reads worse
 )
+# Words that ask: a text that answers need not have them. Shorter ones are not looked for.
+ASKING = _OPENINGS | frozenset(
+    """
+    list describing explaining showing telling mean means overview summarize summarise compare whose
+    which when
+    liste nenne erläutere erklär erzähl erzähle welche welcher welches wieso warum wann vergleiche
+    montrez expliquez décrivez définis définissez dites donne donnez comment pourquoi quel quelle
+    dime cuéntame muéstrame explícame describe define lista cuál cómo
+    dimmi descrivi definisci elenca quale come diga mostre conte explique descreva defina
+    vertel beschrijf definieer toon noem welke berätta förklara beskriv visa definiera
+    fortæl forklar definer hvad hvordan fortell kerro selitä kuvaile näytä määrittele luettele miten
+    расскажи объясни опиши покажи определи перечисли anlat açıkla tanımla göster listele nedir nasıl
+    mondd magyarázd mutasd sorold spune explică descrie arată definește jelaskan tunjukkan
+    """.split()  # noqa: SIM905
+)
 # Words without content: of the openings, and articles, prepositions and forms of "to be". Of the
 # languages that most libraries hold; elsewhere such words count as content.
 _EMPTY = _OPENINGS | frozenset(

@@ -48,7 +48,8 @@ class RetrievalOptions:
     """The options of a retrieval besides the signals that always run.
 
     `signals` are the optional ones to run; `embeddings`: return embeddings; `pins` are the pinned
-    documents, in order; `words` those of the query to check against the vocabulary. `places`:
+    documents, in order; `words` those of the query to look for, each with
+    an identifier's form or "". `places`:
     return each candidate's ranks by candidate generator, as a wide candidate set needs them.
     """
 
@@ -56,7 +57,7 @@ class RetrievalOptions:
     embeddings: bool = False
     boosts: tuple[Boost, ...] = ()
     pins: tuple[Pinned, ...] = ()
-    words: tuple[str, ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
     places: bool = False
 
 

@@ -240,35 +240,44 @@ question AS MATERIALIZED (
 """
 
 # Query statistics: its terms, rarest first, and the number of those left out; those of %(words)s
-# that no searched text contains under any configuration; the number of its words that each
-# configuration keeps.
-FINDINGS = f"""
+# that no searched text contains under any configuration (of an identifier, which has forms, the
+# parts of its name prove nothing); the number of its words that each configuration keeps.
+FINDINGS = """
 json_build_object(
     'terms',
     (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
      FROM term),
     'left_out', (SELECT left_out FROM question),
-    'unchecked', {{unchecked}},
+    'unchecked', {unchecked},
     'unknown',
-    (SELECT json_agg(word)
-     FROM unnest(%(words)s::text[]) word
+    (SELECT json_agg(word ORDER BY place)
+     FROM (SELECT word, array_agg(form) AS forms, min(place) AS place
+           FROM unnest(%(words)s::text[], %(word_forms)s::text[])
+                WITH ORDINALITY asked(word, form, place)
+           GROUP BY word) sought
      WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
-         SELECT FROM config, to_tsvector(config.text_config::regconfig, concat_ws(
-             ' ', word, (SELECT string_agg(joined, ' ') FROM {joined_sql("word")} parted))) reading
-         WHERE reading = ''::tsvector
-            OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted))),
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
+         WHERE reading = ''::tsvector OR (forms = '{{""}}' OR length(reading) = 1)
+               AND tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted)
+     ) AND NOT EXISTS (
+         SELECT FROM ingestion_identifier i JOIN ingestion_chunk c ON c.id = i.chunk_id
+         WHERE i.form = ANY(forms) AND c.searchable
+           AND c.collection_id IN (SELECT id FROM readable))),
     'readings',
     (SELECT json_agg(json_build_array(text_config, chunks, words)) FROM reading)
 )
 """
 
 
-def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict[str, Any]:
-    """The parameters of the common tables; `words` are checked against the vocabulary."""
+def params(
+    query: Query, words: Sequence[tuple[str, str]], languages: Sequence[str]
+) -> dict[str, Any]:
+    """The parameters of the common tables; `words` are looked for, by their forms if any."""
     return {
         "text": query.text,
         "spaced": spaced(query.text),
-        "words": list(words),
+        "words": [word for word, _ in words],
+        "word_forms": [form for _, form in words],
         "known_configs": list(configs_of(languages)),
     }
 

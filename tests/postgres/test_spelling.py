@@ -99,6 +99,34 @@ class TestSuggestion:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        pytest.param("Kafka gripper", ("Kafka",), id="a name"),
+        pytest.param("gripper of the NASA robots", ("NASA",), id="an acronym"),
+        pytest.param("is valve_robot_python for joints", ("valve_robot_python",), id="parts known"),
+        pytest.param("GripperJoint RobotPart", ("GripperJoint", "RobotPart"), id="camel case"),
+        pytest.param("the valve V-77", ("V-77",), id="a code"),
+        pytest.param("tell me about the pump, explain its codes", ("codes",), id="words of asking"),
+        pytest.param("erkläre Urlaub", (), id="words of asking in German"),
+        pytest.param("please show or describe Python", (), id="nothing is missing"),
+        pytest.param("Genehmigung 12", (), id="a number alone"),
+    ],
+)
+def test_words_and_names_that_no_text_has_are_missing(text: str, missing: tuple[str, ...]) -> None:
+    assert ask(text).unknown == missing
+
+
+def test_an_identifier_is_there_in_any_form_and_where_it_may_be_read(member: User) -> None:
+    make_document(make_collection("Plant"), "Pump D-40 stands in the cellar.", file_name="pump.md")
+    secret = make_collection("Attic", visibility=Visibility.GROUPS, groups=["insiders"])
+    make_document(secret, "Pump D-50 stands in the attic.", file_name="hidden.md")
+    assert ask("tell me about D40").unknown == ()
+    assert ask("tell me about D50").unknown == ("D50",)
+    assert ask("tell me about D50", viewer=member).unknown == ()
+
+
+@pytest.mark.usefixtures("library")
 class TestWhatIsSearched:
     def test_no_word_of_a_hidden_collection_is_suggested(self, member: User) -> None:
         assert ask("gripper gyroskopes").suggestion == ""
