@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -36,12 +38,8 @@ QUERIES = [
     {"_id": "irrelevant", "text": "nothing"},
 ]
 QRELS = [
-    ("q1", "d1", 2),
-    ("q2", "d2", 1),
-    ("q3", "d3", 1),
-    ("q3", "d4", 1),
-    ("irrelevant", "d1", 0),
-]
+    ("q1", "d1", 2), ("q2", "d2", 1), ("q3", "d3", 1), ("q3", "d4", 1), ("irrelevant", "d1", 0),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -226,6 +224,107 @@ def test_a_database_without_tables_is_told_what_to_do(folder: Path) -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE elsewhere RENAME TO search_configurationstamp")
+
+
+# --- collections of ir_datasets ----------------------------------------------------------------
+
+
+class Article(NamedTuple):
+    doc_id: str
+    title: str | None
+    abstract: str | None
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.abstract}"
+
+
+class Topic(NamedTuple):
+    """As of the collections whose text ir_datasets does not name."""
+
+    query_id: str
+    query: str
+
+
+class Row(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+LONG = "The ferry is painted in the spring. " * 300 + "Its bell was cast in Utrecht."
+ARTICLES = [
+    Article("a1", "Ferry", "The ferry crosses the river twice an hour."),
+    Article("a2", "Timetable of the ferry", None),
+    Article("a3", None, LONG),
+]
+GRADED = [Row("t1", "a1", 1), Row("t1", "a1", 2), Row("t1", "a2", 1), Row("t1", "a3", -2)]
+TOPICS = [Topic("t1", "crossing the river by ferry"), Topic("t2", "where was the bell cast?")]
+
+
+@pytest.fixture
+def dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ferries` without judgements, `/judged` and `/half` of it, and `adrift` without a server."""
+    import ir_datasets
+    from ir_datasets.datasets.base import Dataset
+    from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries
+
+    def part(base: type, kind: str, rows: Callable[[], Any]) -> Any:
+        return type(kind, (base,), {f"{kind}_iter": lambda _: rows()})()
+
+    def unreachable() -> Any:
+        raise ConnectionError("no route to host")
+
+    registry = ir_datasets.registry
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    docs = part(BaseDocs, "docs", lambda: iter(ARTICLES))
+    queries = part(BaseQueries, "queries", lambda: iter(TOPICS))
+    half = part(BaseQrels, "qrels", lambda: iter(GRADED))
+    judged = part(BaseQrels, "qrels", lambda: iter([*GRADED, Row("t2", "a3", 1)]))
+    registry.register("ferries", Dataset(docs, queries))
+    registry.register("ferries/judged", Dataset(docs, queries, judged))
+    registry.register("ferries/half", Dataset(docs, queries, half))
+    registry.register("adrift", Dataset(part(BaseDocs, "docs", unreachable), queries, half))
+
+
+@pytest.mark.usefixtures("dataset")
+def test_a_collection_of_ir_datasets_is_measured_like_a_folder(tmp_path: Path) -> None:
+    written = tmp_path / "figures.json"
+    arguments = ("--profile", "default", "--json", written)
+    evaluate("--collection", "irds:ferries/judged", "irds:ferries/half", *arguments)
+
+    first, second = json.loads(written.read_text())["runs"]
+    assert (first["collection"], first["queries"]) == ("irds:ferries/judged", 2)
+    assert (second["collection"], second["queries"]) == ("irds:ferries/half", 1)
+    # Both relevant articles of the first topic lead, the better one first; the long one has t2.
+    assert first["measures"]["nDCG@10"] == first["measures"]["Success@1"] == 1
+    assert Collection.objects.get().name == "judged: irds:ferries"
+    texts = Document.objects.values_list("title", "current__text")
+    assert {title: " ".join(text.split()) for title, text in texts} == {
+        "Ferry": ARTICLES[0].abstract,
+        "Timetable of the ferry": "Timetable of the ferry",
+        "untitled": LONG,
+    }
+    assert len({run.corpus_hash for run in EvaluationRun.objects.all()}) == 1
+
+
+@pytest.mark.usefixtures("dataset")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("ferries", "has no qrels, which an evaluation needs. Its judged subsets: irds:ferries/ju"),
+        ("ferris/judgd", "has no dataset ferris/judgd. Near it: irds:ferries/judged, "),
+        ("beir/scifact/text", "Near it: irds:beir/scifact/test, "),
+        ("qwxz", "ir_datasets has no dataset qwxz. All: "),
+        ("adrift", "irds:adrift could not be read: no route to host"),
+    ],
+)
+def test_what_ir_datasets_lacks_is_said(name: str, problem: str) -> None:
+    assert problem in failing("--collection", f"irds:{name}")
+
+
+def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    assert "-r requirements/ir-datasets.txt" in failing("--collection", "irds:beir/scifact/test")
 
 
 # --- answers -----------------------------------------------------------------------------------

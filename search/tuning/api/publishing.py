@@ -13,8 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.errors import body
-from common.api.requests import actor, read_body
+from common.api.requests import actor, body, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
 from search.tuning.api.profile_serializers import (

@@ -69,6 +69,11 @@ class JudgedCollection:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
 
+    @property
+    def corpus_name(self) -> str:
+        """What the corpus is called; judged collections with the same corpus may share it."""
+        return self.name
+
     def passages(self) -> Iterator[CorpusPassage]:
         for row in rows(self.folder / CORPUS):
             yield CorpusPassage(
@@ -190,7 +195,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 def corpus_collection(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; created, hidden from readers, if it is missing."""
     collection, _ = Collection.objects.kept().get_or_create(
-        name=f"judged: {judged.name}",
+        name=f"judged: {judged.corpus_name}",
         defaults={
             "visibility": Visibility.GROUPS,
             "description": "Passages with judgements, to measure search with (manage.py evaluate).",

@@ -41,6 +41,7 @@ from search.tuning.evaluation.collections import (
     find_all,
     receive_missing,
 )
+from search.tuning.evaluation.irds import PREFIX, load_dataset
 from search.tuning.evaluation.sections import SectionCollection, resolve, shipped
 
 SHIPPED = "demo"
@@ -62,8 +63,8 @@ class JudgedCommand(PlainCommand):
             action="extend",
             required=required,
             metavar="PATH",
-            help="A folder, its name under RELEVANCE_DIR, or demo, the one that ships; "
-            f"repeatable{note}",
+            help="A folder, its name under RELEVANCE_DIR, demo, the one that ships, or irds:NAME, "
+            f"a dataset of ir_datasets (an extra); repeatable{note}",
         )
         parser.add_argument(
             "--processes",
@@ -89,7 +90,7 @@ class JudgedCommand(PlainCommand):
         """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
         folder = relevance_folder()
         if names:
-            return [shipped(name) or find(name, folder) for name in dict.fromkeys(names)]
+            return [_named(name, folder) for name in dict.fromkeys(names)]
         own = shipped(SHIPPED)
         if folder.is_dir() or own is None:
             return find_all(folder)
@@ -109,6 +110,10 @@ class JudgedCommand(PlainCommand):
                 + (", ..." if len(sections.missing) > 5 else "")
             )
         return sections
+
+
+def _named(name: str, folder: Path) -> JudgedCollection:
+    return load_dataset(name) if name.startswith(PREFIX) else shipped(name) or find(name, folder)
 
 
 def relevance_folder() -> Path:
