@@ -24,7 +24,7 @@ help:
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
-	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md)"
+	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
 	@echo "make sbom        bills of materials and licences, in build/"
 	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"

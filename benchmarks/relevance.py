@@ -1,15 +1,16 @@
-"""The tables of docs/relevance.md: profiles on judged collections.
+"""The table of docs/relevance.md, and those of benchmarks/results: profiles on judged collections.
 
     python -m benchmarks.relevance [--write] [arguments of manage.py evaluate]
     python -m benchmarks.relevance --check
 
-Measures, and with --write replaces the tables, which name the release and the commit that they were
-measured with. --check measures nothing: it fails if the tables are older than one release and the
-ranking code has changed since.
+Measures, and with --write replaces the overview in the page and all tables in the results; both
+name the release and the commit that they were measured with. --check measures nothing: it fails if
+either is older than one release and the ranking code has changed since.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -24,9 +25,26 @@ from django.utils import timezone
 from benchmarks.site import ROOT
 
 if TYPE_CHECKING:
+    from search.tuning.evaluation.measures import Interval
     from search.tuning.evaluation.runner import MeasuredCollection
 
 PAGE = ROOT / "docs" / "relevance.md"
+TABLES = ROOT / "benchmarks" / "results" / "relevance.md"
+# The rows of the overview, with what each stands for.
+SHOWN = {
+    "default": "ships active",
+    "keyword-only": "BM25 alone",
+    "vector-only": "cosine alone",
+    "rrf": "reciprocal rank fusion, half and half",
+    "textbook:50/50": "fixed weights .5/.5",
+    "textbook": "fixed weights .7/.3; a seed's preset",
+    "indexfoundry": "a seed's preset",
+    "concept-rag": "a seed's preset",
+    "mind": "a seed's preset",
+    "physical-ai": "a seed's preset",
+}
+# Their language is not the one that the packaged model knows.
+FOREIGN = {"xquad_de", "xquad_es", "xquad_ru", "xquad_zh"}
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
 # The code that decides a ranking.
 RANKING = ("search/query", "search/retrieval", "search/ranking", "search/engine", "search/presets")
@@ -39,7 +57,7 @@ _RELEASE = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
 def main() -> None:
     """Check the tables, or measure and, with --write, replace them."""
     if "--check" in sys.argv:
-        sys.exit(outdated(PAGE) or None)
+        sys.exit("\n".join(filter(None, map(outdated, (PAGE, TABLES)))) or None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
     import django
 
@@ -53,7 +71,8 @@ def main() -> None:
     arguments = [each for each in sys.argv[1:] if each != "--write"]
     command.run_from_argv(["manage.py", "evaluate", *arguments])
     if "--write" in sys.argv:
-        rewrite(PAGE, command.outcomes)
+        rewrite(PAGE, summary(command.outcomes))
+        rewrite(TABLES, as_markdown(command.outcomes))
 
 
 def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
@@ -64,7 +83,54 @@ def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
     return "\n\n".join([_overview(outcomes), *tables])
 
 
-def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
+def summary(outcomes: Sequence[MeasuredCollection]) -> str:
+    """A row for each profile of SHOWN: means over the collections, and differences to the first."""
+    from search.tuning.evaluation.measures import LEADING
+
+    names = list(dict.fromkeys(outcome.judged.name for outcome in outcomes))
+    english = [name for name in names if name not in FOREIGN]
+    lines = [
+        f"| {LEADING} | | all {len(names)} | difference (95%) | {len(english)} in English "
+        "| difference (95%) | clearly above, below on |",
+        "|---" * 7 + "|",
+    ]
+    for name, label in SHOWN.items():
+        measured = [outcome for outcome in outcomes if outcome.profile.name == name]
+        if len(measured) < len(names):
+            continue
+        chosen = [outcome for outcome in measured if outcome.judged.name in english]
+        cells = [name, label, *_mean(measured), *_mean(chosen)]
+        clear = [each.mean for each in _changes(measured) if each.is_clear]
+        cells.append(f"{sum(each > 0 for each in clear)}, {sum(each < 0 for each in clear)}")
+        if measured[0].profile is measured[0].baseline:
+            cells[3] = cells[5] = cells[6] = ""
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + f"\n\nCollections: {', '.join(names)}."
+
+
+def _mean(outcomes: Sequence[MeasuredCollection]) -> tuple[str, str]:
+    """The mean over the collections, and that of the differences with its interval.
+
+    The collections' queries are independent: the squares of the intervals' halves add up.
+    """
+    from search.tuning.evaluation.measures import LEADING
+
+    if not outcomes:
+        return "", ""
+    count, changes = len(outcomes), _changes(outcomes)
+    mean = sum(outcome.means[LEADING] for outcome in outcomes) / count
+    change = sum(each.mean for each in changes) / count
+    half = math.hypot(*((each.high - each.low) / 2 for each in changes)) / count
+    return f"{mean:.3f}", f"{change:+.3f} ({change - half:+.3f} to {change + half:+.3f})"
+
+
+def _changes(outcomes: Sequence[MeasuredCollection]) -> list[Interval]:
+    from search.tuning.evaluation.measures import LEADING
+
+    return [outcome.differences[LEADING] for outcome in outcomes]
+
+
+def rewrite(path: Path, tables: str) -> None:
     """Replace the text between the markers in the file. Raises ValueError without markers."""
     from search.tuning.evaluation.runner import code_version
 
@@ -79,8 +145,7 @@ def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
         f"Measured with Steelyard {releases()[0]}, commit {code_version()}, "
         f"on {timezone.now():%Y-%m-%d}."
     )
-    tables = f"{measured}\n\n{as_markdown(outcomes)}"
-    path.write_text(f"{before}{begin}\n\n{tables}\n\n{end}{after}", encoding="utf-8")
+    path.write_text(f"{before}{begin}\n\n{measured}\n\n{tables}\n\n{end}{after}", "utf-8")
 
 
 def outdated(path: Path) -> str:

@@ -29,7 +29,7 @@ class PackagedModel:
     `evidence` is the end of a path in the package, whose presence shows that it is installed.
     `licence` is the model's. `languages` are ISO 639-1 codes; empty means multilingual. `speed` is
     XQuAD's passages (130 words) that one core embeds in a second, measured on the machine of
-    docs/relevance.md. `command` installs the package.
+    benchmarks/results/languages.md. `command` installs the package.
     """
 
     key: str

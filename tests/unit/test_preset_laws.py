@@ -175,15 +175,10 @@ class TestAsData:
     @pytest.mark.parametrize(
         "text",
         [
-            "D40",
-            "what of D40, AB12 and 1725?",
-            'a "fire door" near D40',
-            '"one" and "two words"',
-            'the "D40" pump',
-            'an open " quote',
-            "nothing at all",
+            "D40", "what of D40, AB12 and 1725?", 'a "fire door" near D40', '"one" and "two words"',
+            'the "D40" pump', 'an open " quote', "nothing at all",
         ],
-    )
+    )  # fmt: skip
     def test_f1_01_the_boosts_anchors_are_the_classifiers(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
         assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text))
@@ -261,7 +256,7 @@ class TestLaws:
 
 
 class TestErrata:
-    """docs/relevance.md: what the seeds' records state wrongly, by their own rules."""
+    """benchmarks/results/seeds.md: what the seeds' records state wrongly, by their own rules."""
 
     def test_s1_05_rank_fusion_tells_the_first_from_the_fifth_by_a_fifteenth(self) -> None:
         profile = BY_NAME["indexfoundry:rrf"]

@@ -29,8 +29,12 @@ def measured(document: Path, release: str, commit: str = UNKNOWN) -> Path:
     return document
 
 
-def test_the_tables_of_this_repository_are_young_enough() -> None:
-    assert relevance.outdated(relevance.PAGE) == ""
+@pytest.mark.parametrize(
+    "path", [relevance.PAGE, relevance.TABLES], ids=lambda path: path.parent.name
+)
+def test_the_tables_of_this_repository_are_young_enough(path: Path) -> None:
+    assert relevance.outdated(path) == ""
+    assert len(relevance.PAGE.read_text().split()) <= 1500  # two pages
 
 
 @pytest.mark.parametrize(
@@ -57,18 +61,23 @@ def test_tables_that_name_no_commit_are_refused(document: Path) -> None:
     assert "does not say what its tables were measured with" in relevance.outdated(document)
 
 
-def outcome(name: str, ranking: list[str]) -> MeasuredCollection:
+def outcome(
+    name: str, ranking: list[str], collection: str = "ferries", change: float = 0.0
+) -> MeasuredCollection:
+    """Measured 1, and 1 + change against the first profile, within .03 on both sides."""
     profile = replace(DEFAULT.profile, name=name)
-    judged = JudgedCollection("ferries", Path(), {"q": "ferry"}, {"q": {"d1": 1}})
-    made = MeasuredCollection(judged, profile, profile, {"q": ranking}, milliseconds=[1.0])
-    made.values = {"q": dict.fromkeys(NAMES, 1.0)}
-    made.differences = dict.fromkeys(NAMES, Interval(0.0, 0.0, 0.0))
+    judged = JudgedCollection(collection, Path(), {"q": "ferry"}, {"q": {"d1": 1}})
+    base = replace(profile, name="default") if change else profile
+    made = MeasuredCollection(judged, profile, base, {"q": ranking}, milliseconds=[1.0])
+    made.values = {"q": dict.fromkeys(NAMES, 1.0 + change)}
+    width = 0.03 if change else 0.0
+    made.differences = dict.fromkeys(NAMES, Interval(change, change - width, change + width))
     return made
 
 
 def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
     document.write_text(f"Before\n\n{relevance.BEGIN}\nold figures\n{relevance.END}\n\nAfter\n")
-    relevance.rewrite(document, [outcome("default", ["d1"])])
+    relevance.rewrite(document, relevance.as_markdown([outcome("default", ["d1"])]))
     assert relevance.outdated(document) == ""
     text = document.read_text()
     assert text.startswith(f"Before\n\n{relevance.BEGIN}\n")
@@ -80,8 +89,26 @@ def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
 def test_a_page_without_markers_is_left_alone(document: Path) -> None:
     document.write_text("Nothing to fill in\n")
     with pytest.raises(ValueError, match="has no place for the tables"):
-        relevance.rewrite(document, [outcome("default", ["d1"])])
+        relevance.rewrite(document, "figures")
     assert document.read_text() == "Nothing to fill in\n"
+
+
+def test_the_overview_has_means_and_intervals_over_the_collections() -> None:
+    """Of halves .03, .03 and .03 the mean's is .03 / sqrt(3); of the two English ones / sqrt(2)."""
+    places = {"ferries": -0.1, "rivers": 0.04, "xquad_de": -0.02}
+    outcomes = [
+        each
+        for place, change in places.items()
+        for each in (outcome("default", ["d1"], place), outcome("rrf", ["d1"], place, change))
+    ]
+    lines = relevance.summary([*outcomes, outcome("mind", ["d1"])]).splitlines()
+    assert lines[0].startswith("| nDCG@10 | | all 3 | difference (95%) | 2 in English |")
+    assert [line.split(" | ")[2:] for line in lines[2:4]] == [
+        ["1.000", "", "1.000", "", " |"],
+        ["0.973", "-0.027 (-0.044 to -0.009)", "0.970", "-0.030 (-0.051 to -0.009)", "1, 1 |"],
+    ]
+    # A profile that was not measured on all of them has no mean to compare.
+    assert lines[4:] == ["", "Collections: ferries, rivers, xquad_de."]
 
 
 def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:
