@@ -47,30 +47,6 @@ from ingestion.parsing.protocol import title_from_file_name, with_file_name
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-__all__ = [
-    "Receipt",
-    "Wish",
-    "annotate",
-    "delete",
-    "delete_collection",
-    "describe",
-    "edit_chunk",
-    "make_current",
-    "move",
-    "outdated",
-    "purge",
-    "purge_bin",
-    "purge_collection_later",
-    "purge_later",
-    "receive",
-    "replace",
-    "reprocess",
-    "restore",
-    "restore_collection",
-    "retry",
-    "undo",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

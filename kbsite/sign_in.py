@@ -35,8 +35,7 @@ from common.accounts import guard, sign_on
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
-from common.api.errors import body
-from common.api.requests import Rank
+from common.api.requests import Rank, body
 from kbsite.serving.refusals import refusal
 
 logger = logging.getLogger(__name__)

@@ -44,27 +44,6 @@ from common.jobs.leases import (
     work_on,
 )
 
-__all__ = [
-    "BULK",
-    "DEFAULT",
-    "IMPORTS",
-    "INTERACTIVE",
-    "MAX_ATTEMPTS",
-    "RELEASED",
-    "Job",
-    "JobState",
-    "Lease",
-    "LeaseLost",
-    "claim",
-    "enqueue",
-    "revoke",
-    "send",
-    "sweep",
-    "waiting",
-    "waiting_in",
-    "work_on",
-]
-
 logger = logging.getLogger(__name__)
 
 # A message just sent or received needs a moment to become a lease.

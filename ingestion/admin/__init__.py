@@ -8,14 +8,3 @@ from ingestion.admin.patterns import IdentifierPatternAdmin
 from ingestion.admin.spaces import EmbeddingSpaceAdmin
 from ingestion.admin.versions import ChunkEditAdmin
 from ingestion.admin.watching import WatchedFolderAdmin
-
-__all__ = [
-    "BinAdmin",
-    "ChunkEditAdmin",
-    "CollectionAdmin",
-    "DocumentAdmin",
-    "EmbeddingSpaceAdmin",
-    "IdentifierPatternAdmin",
-    "ImportAdmin",
-    "WatchedFolderAdmin",
-]

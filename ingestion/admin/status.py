@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
 
 VARIANTS = {
-    State.QUEUED: "",
-    State.PARSING: "info",
-    State.CHUNKING: "info",
-    State.EMBEDDING: "info",
-    State.READY: "success",
-    State.FAILED: "danger",
-    State.SUPERSEDED: "",
-}
+    State.QUEUED: "", State.PARSING: "info", State.CHUNKING: "info", State.EMBEDDING: "info",
+    State.READY: "success", State.FAILED: "danger", State.SUPERSEDED: "",
+}  # fmt: skip
 
 
 def live(document: Document, name: str, content: object) -> SafeString:
@@ -171,21 +166,15 @@ def _facts(
     if latest is None:
         return ()
     facts: tuple[tuple[StrOrPromise, object], ...] = (
-        (_("Collection"), document.collection),
-        (_("File"), latest.file_name),
+        (_("Collection"), document.collection), (_("File"), latest.file_name),
         (_("Type"), TYPE_LABELS.get(latest.media_type, latest.media_type)),
         (_("Language"), _language(document)),
         (_("Title"), _("set by hand") if document.title_given else _("from the file")),
-        (_("Author"), latest.author),
-        (_("Pages"), latest.page_count),
-        (_("Created"), latest.file_created),
-        (_("Modified"), latest.file_modified),
-        (_("Parser"), latest.parser),
-        (_("Source"), document.source),
-        (_("Part of"), _whole(document)),
-        (_("Contains"), _parts(document)),
-        (_("Added"), document.created),
-        (_("Added by"), document.added_by),
+        (_("Author"), latest.author), (_("Pages"), latest.page_count),
+        (_("Created"), latest.file_created), (_("Modified"), latest.file_modified),
+        (_("Parser"), latest.parser), (_("Source"), document.source),
+        (_("Part of"), _whole(document)), (_("Contains"), _parts(document)),
+        (_("Added"), document.created), (_("Added by"), document.added_by),
         ("SHA-256", latest.sha256),
     )  # fmt: skip
     return tuple((name, value) for name, value in facts if value not in (None, ""))

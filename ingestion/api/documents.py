@@ -17,8 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, requires
-from common.api.errors import Conflict
-from common.api.requests import LimitedParser, actor, location, read_body
+from common.api.requests import Conflict, LimitedParser, actor, location, read_body
 from common.api.serializers import ObjectJSONParser
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
 from ingestion import services

@@ -11,8 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.errors import Conflict
-from common.api.requests import LimitedParser, actor, location, read_body
+from common.api.requests import Conflict, LimitedParser, actor, location, read_body
 from common.api.serializers import ChoiceField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField

@@ -7,5 +7,3 @@ widens a stored chunk to the section around it.
 
 from ingestion.chunking.options import ChunkingOptions, embedding_text
 from ingestion.chunking.packing import chunk_blocks
-
-__all__ = ["ChunkingOptions", "chunk_blocks", "embedding_text"]

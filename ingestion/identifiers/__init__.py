@@ -24,25 +24,3 @@ from ingestion.identifiers.finding import (
 )
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern
-
-__all__ = [
-    "DEFAULT_PATTERNS",
-    "NORMALISERS",
-    "Form",
-    "Mention",
-    "Normaliser",
-    "Pattern",
-    "Place",
-    "UnsafeExpression",
-    "check_pattern",
-    "expression",
-    "find_identifiers",
-    "index_forms",
-    "is_single_identifier",
-    "match_strength",
-    "matches",
-    "overlaps",
-    "placed_forms",
-    "query_identifiers",
-    "regex_problems",
-]

@@ -20,14 +20,9 @@ _MAX_MEMORY = 4 * 1024 * 1024
 _LETTERS, _SPACES = r"\p{L}\p{N}_", r"\s\x0b\x1c-\x1f\x{85}\p{Z}"
 # Python's classes know all scripts; RE2's know ASCII alone.
 _OUTSIDE = {
-    "w": f"[{_LETTERS}]",
-    "W": f"[^{_LETTERS}]",
-    "d": r"\p{Nd}",
-    "D": r"\P{Nd}",
-    "s": f"[{_SPACES}]",
-    "S": f"[^{_SPACES}]",
-    "Z": r"\z",
-}
+    "w": f"[{_LETTERS}]", "W": f"[^{_LETTERS}]", "d": r"\p{Nd}", "D": r"\P{Nd}",
+    "s": f"[{_SPACES}]", "S": f"[^{_SPACES}]", "Z": r"\z",
+}  # fmt: skip
 _INSIDE = {"w": _LETTERS, "d": r"\p{Nd}", "D": r"\P{Nd}", "s": _SPACES}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 

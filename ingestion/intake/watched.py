@@ -255,17 +255,10 @@ def _queue_scan(folder: WatchedFolder) -> None:
 
 # In order of display.
 WORDS = {
-    "added": _("added"),
-    "changed": _("changed"),
-    "moved": _("moved"),
-    "deleted": _("deleted"),
-    "duplicate": _("duplicate"),
-    "waiting": _("waiting"),
-    "refused": _("refused"),
-    "unreadable": _("unreadable"),
-    "missing": _("missing"),
-    "unchanged": _("unchanged"),
-}
+    "added": _("added"), "changed": _("changed"), "moved": _("moved"), "deleted": _("deleted"),
+    "duplicate": _("duplicate"), "waiting": _("waiting"), "refused": _("refused"),
+    "unreadable": _("unreadable"), "missing": _("missing"), "unchanged": _("unchanged"),
+}  # fmt: skip
 
 
 def counts_line(folder: WatchedFolder) -> str:

@@ -12,31 +12,3 @@ from ingestion.models.statistics import (
     TermFrequency,
 )
 from ingestion.models.versions import ChunkEdit, DocumentVersion, Lane, State
-
-__all__ = [
-    "Chunk",
-    "ChunkEdit",
-    "ChunkEmbedding",
-    "Collection",
-    "Concept",
-    "CorpusChange",
-    "CorpusStatistics",
-    "DeletedDocument",
-    "Document",
-    "DocumentVersion",
-    "EmbeddingSpace",
-    "IdempotencyKey",
-    "Identifier",
-    "IdentifierPattern",
-    "Import",
-    "ImportItem",
-    "Lane",
-    "Purge",
-    "SourceKind",
-    "State",
-    "TermChange",
-    "TermFrequency",
-    "Visibility",
-    "WatchedFile",
-    "WatchedFolder",
-]

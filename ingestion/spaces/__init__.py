@@ -31,21 +31,3 @@ from ingestion.spaces.vectors import (
     writing_space,
     writing_spaces,
 )
-
-__all__ = [
-    "active_space",
-    "chunking_options",
-    "create_index",
-    "embed_chunks",
-    "embedder",
-    "forget_embedders",
-    "hold_switch",
-    "lacking",
-    "load_ahead",
-    "query_embedder",
-    "resolve",
-    "settings_embedder",
-    "settled",
-    "writing_space",
-    "writing_spaces",
-]

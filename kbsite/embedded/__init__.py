@@ -14,14 +14,6 @@ from kbsite.embedded.server import Server, ServerStatus
 from kbsite.embedded.system import EmbeddedServersError, socket_dir_for, try_lock
 from kbsite.embedded.wheels import DATABASE, PORT, USER, Postgres, Valkey
 
-__all__ = [
-    "EmbeddedServers",
-    "EmbeddedServersError",
-    "Server",
-    "ServerStatus",
-    "ensure_servers",
-]
-
 
 @dataclass(frozen=True)
 class EmbeddedServers:

@@ -16,7 +16,7 @@ from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext as _
 
-from common.api.errors import body
+from common.api.requests import body
 from ingestion.exporting.writing import export
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile

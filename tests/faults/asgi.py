@@ -20,18 +20,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def scope(path: str = "/", method: str = "GET") -> dict[str, Any]:
     return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "headers": [(b"host", b"testserver")],
-        "scheme": "http",
-        "client": ("127.0.0.1", 1),
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+        "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [(b"host", b"testserver")], "scheme": "http", "client": ("127.0.0.1", 1),
         "server": ("testserver", 80),
-    }
+    }  # fmt: skip
 
 
 async def response(application: Any, given: dict[str, Any]) -> tuple[int, list[bytes]]:

@@ -143,24 +143,17 @@ def test_the_queue_is_bounded_whatever_the_estimate() -> None:
 @pytest.mark.parametrize(
     ("given", "method", "expected"),
     [
-        ("/", "GET", Rank.SEARCH),
-        ("/api/v1/search/", "POST", Rank.SEARCH),
-        ("/v1/chat/completions", "POST", Rank.SEARCH),
-        ("/v1/responses", "POST", Rank.SEARCH),
-        ("/api/v1/collections/", "GET", Rank.SEARCH),
-        ("/api/v1/answers/", "POST", Rank.SEARCH),
-        ("/api/v1/auth/token/", "POST", Rank.SEARCH),
-        ("/api/v1/collections/", "POST", Rank.CHANGE),
-        ("/api/v1/nowhere/", "POST", Rank.CHANGE),
-        ("/api/v1/documents/", "POST", Rank.UPLOAD),
+        ("/", "GET", Rank.SEARCH), ("/api/v1/search/", "POST", Rank.SEARCH),
+        ("/v1/chat/completions", "POST", Rank.SEARCH), ("/v1/responses", "POST", Rank.SEARCH),
+        ("/api/v1/collections/", "GET", Rank.SEARCH), ("/api/v1/answers/", "POST", Rank.SEARCH),
+        ("/api/v1/auth/token/", "POST", Rank.SEARCH), ("/api/v1/collections/", "POST", Rank.CHANGE),
+        ("/api/v1/nowhere/", "POST", Rank.CHANGE), ("/api/v1/documents/", "POST", Rank.UPLOAD),
         ("/admin/ingestion/document/add/", "POST", Rank.UPLOAD),
-        ("/admin/ingestion/document/add/", "GET", Rank.STAFF),
-        ("/admin/", "GET", Rank.STAFF),
-        ("/admin/login/", "GET", Rank.STAFF),
-        ("/login/", "POST", Rank.STAFF),
+        ("/admin/ingestion/document/add/", "GET", Rank.STAFF), ("/admin/", "GET", Rank.STAFF),
+        ("/admin/login/", "GET", Rank.STAFF), ("/login/", "POST", Rank.STAFF),
         ("/accounts/2fa/authenticate/", "POST", Rank.STAFF),
     ],
-)
+)  # fmt: skip
 def test_ranks_of_addresses(given: str, method: str, expected: Rank) -> None:
     assert rank_of(view_of(given), method) is expected
 

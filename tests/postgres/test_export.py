@@ -36,14 +36,9 @@ from tests.support.factories import make_collection, upload
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 
 QUERIES = (
-    "counterweight",
-    "how do I weigh a sack",
-    "hook",
-    "INC-2024-0042",
-    "pinned words",
-    "part",
+    "counterweight", "how do I weigh a sack", "hook", "INC-2024-0042", "pinned words", "part",
     "the load of a counterweight",
-)
+)  # fmt: skip
 
 
 def process() -> None:

@@ -17,20 +17,9 @@ from tests.support.laws import examples
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 WORDS = [
-    "pump",
-    "valve",
-    "bearing",
-    "inspection",
-    "lock",
-    "gauge",
-    "filter",
-    "hose",
-    "wall",
-    "north",
-    "crew",
-    "shift",
-    "record",
-]
+    "pump", "valve", "bearing", "inspection", "lock", "gauge", "filter", "hose", "wall", "north",
+    "crew", "shift", "record",
+]  # fmt: skip
 # Around an identifier, how people ask for it. None says more than a few words besides.
 QUESTIONS = ("{}", "{}?", "What is {}", "Tell me about {}.", "explain {}", "where is {} used")
 

@@ -212,16 +212,9 @@ def linked(site: Site) -> Site:
 def test_a_site_so_many_links_deep(linked: Site, collection: Collection) -> None:
     found = imported(collection, Kind.SITE, linked.url(), depth=2)
     assert _states(found) == {
-        "": S.ADDED,
-        "one": S.ADDED,
-        "two": S.ADDED,
-        "private/a": S.SKIPPED,
-        "away": S.SKIPPED,
-        "picture": S.SKIPPED,
-        "hidden": S.SKIPPED,
-        "deep": S.ADDED,
-        "under": S.ADDED,
-    }
+        "": S.ADDED, "one": S.ADDED, "two": S.ADDED, "private/a": S.SKIPPED, "away": S.SKIPPED,
+        "picture": S.SKIPPED, "hidden": S.SKIPPED, "deep": S.ADDED, "under": S.ADDED,
+    }  # fmt: skip
     assert "robots.txt" in found["private/a"][1]
     assert "another host" in found["away"][1]
     assert "not to index" in found["hidden"][1]

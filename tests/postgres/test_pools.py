@@ -43,17 +43,11 @@ from tests.support.ranking import wide_candidates
 pytestmark = pytest.mark.django_db
 
 QUESTIONS = {
-    "how does the connection pool stay bounded": "connections",
-    "D40": "regions",
-    "what to do when the draught stops": "regions",
-    "timeout of five seconds": "connections",
-    "escaping tags": "hostile",
-    "barometer": "logbook",
-    "day 17": "logbook",
-    "Urlaub beantragen": "urlaub",
-    "zanzibar": "secret",
-    "gondola": "hostile",
-}
+    "how does the connection pool stay bounded": "connections", "D40": "regions",
+    "what to do when the draught stops": "regions", "timeout of five seconds": "connections",
+    "escaping tags": "hostile", "barometer": "logbook", "day 17": "logbook",
+    "Urlaub beantragen": "urlaub", "zanzibar": "secret", "gondola": "hostile",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

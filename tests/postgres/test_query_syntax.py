@@ -199,18 +199,8 @@ class TestOperators:
 
 
 WORDS = (
-    "the",
-    "of",
-    "Pump",
-    "pumps",
-    "now",
-    "view",
-    "don’t",
-    "C++",
-    "read-only",
-    "my_view",
-    "Ärzte",
-)
+    "the", "of", "Pump", "pumps", "now", "view", "don’t", "C++", "read-only", "my_view", "Ärzte",
+)  # fmt: skip
 JOINTS = (" ", "\n", ", ", " **", ". ", " (")
 
 

@@ -120,16 +120,11 @@ def test_addresses_that_look_like_a_listed_one(settings: Any, address: str) -> N
 @pytest.mark.parametrize(
     "address",
     [
-        None,
-        "",
-        "https://api.openai.com/v1",
-        "https://models.example.org",
-        "https://MODELS.example.org:443/v2/",
-        "http://10.0.0.7:8080/v1",
-        "http://[fd00::7]:8080/v1",
+        None, "", "https://api.openai.com/v1", "https://models.example.org",
+        "https://MODELS.example.org:443/v2/", "http://10.0.0.7:8080/v1", "http://[fd00::7]:8080/v1",
         "http://ollama:11434/v1",
     ],
-)
+)  # fmt: skip
 def test_addresses_that_are_listed(settings: Any, address: str | None) -> None:
     options = {**settings.EMBEDDER_OPTIONS["openai"], "base_url": "http://ollama:11434/v1"}
     settings.EMBEDDER_OPTIONS = {**settings.EMBEDDER_OPTIONS, "openai": options}

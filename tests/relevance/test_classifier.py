@@ -265,14 +265,10 @@ def judged(name: str) -> list[Query]:
 @pytest.mark.parametrize(
     ("name", "most_lookups", "most_tiers"),
     [
-        ("checkthat2020_claims", 0, 4),
-        ("wikiqa_test", 0, 0),
-        ("dbpedia_entity_50", 0, 0),
-        ("scifact", 1, 2),
-        ("nfcorpus", 1, 1),
-        ("mtrag_cloud", 2, 4),
+        ("checkthat2020_claims", 0, 4), ("wikiqa_test", 0, 0), ("dbpedia_entity_50", 0, 0),
+        ("scifact", 1, 2), ("nfcorpus", 1, 1), ("mtrag_cloud", 2, 4),
     ],
-)
+)  # fmt: skip
 def test_a_mentioned_identifier_is_not_asked_for(
     name: str, most_lookups: int, most_tiers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

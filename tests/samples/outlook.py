@@ -44,13 +44,9 @@ def make_msg(letter: Letter | None = None) -> bytes:
 
 def _message(letter: Letter, header: int) -> Folder:
     texts = {
-        0x001A: "IPM.Note",
-        0x0037: letter.subject,
-        0x0C1A: letter.sender[0],
-        0x5D01: letter.sender[1],
-        0x1000: letter.body,
-        **letter.extra,
-    }
+        0x001A: "IPM.Note", 0x0037: letter.subject, 0x0C1A: letter.sender[0],
+        0x5D01: letter.sender[1], 0x1000: letter.body, **letter.extra,
+    }  # fmt: skip
     # 1 May 2024, 8:00 UTC, in tenths of microseconds since 1601; the HTML's code page is UTF-8.
     numbers = {0x0039: (0x0040, 133_590_240_000_000_000), 0x3FDE: (0x0003, 65001)}
     binaries = {0x1013: letter.html} if letter.html else {}

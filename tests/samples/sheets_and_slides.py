@@ -20,15 +20,10 @@ _OOXML = "application/vnd.openxmlformats-officedocument"
 _ODF_SPACES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"'
     for name, path in (
-        ("office", "office"),
-        ("text", "text"),
-        ("table", "table"),
-        ("draw", "drawing"),
-        ("presentation", "presentation"),
-        ("meta", "meta"),
-        ("svg", "svg-compatible"),
+        ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"),
+        ("presentation", "presentation"), ("meta", "meta"), ("svg", "svg-compatible"),
     )
-)
+)  # fmt: skip
 
 SHEETS: Sheets = {
     "Regions": {

@@ -18,17 +18,11 @@ SETTLED = timedelta(hours=1)
 def make_event(query: str, *, visitor: str = "ann", **fields: Any) -> SearchEvent:
     """Create a search on the page by `visitor` an hour ago, with two documents as results."""
     values = {
-        "at": timezone.now() - SETTLED,
-        "channel": "page",
-        "query": query,
-        "folded": fold_query(query),
-        "visitor": visitor,
-        "query_class": "general",
-        "profile_name": "default@1",
-        "total": 2,
-        "results": [uuid.uuid4(), uuid.uuid4()],
+        "at": timezone.now() - SETTLED, "channel": "page", "query": query,
+        "folded": fold_query(query), "visitor": visitor, "query_class": "general",
+        "profile_name": "default@1", "total": 2, "results": [uuid.uuid4(), uuid.uuid4()],
         "milliseconds": 10.0,
-    }
+    }  # fmt: skip
     return SearchEvent.objects.create(**{**values, **fields})
 
 

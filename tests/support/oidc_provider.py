@@ -57,15 +57,10 @@ def _entra(person: Mapping[str, Any]) -> tuple[Claims, Claims]:
             "_claim_sources": {"src1": {"endpoint": source}},
         }
     token = {
-        "sub": person["sub"],
-        "name": "Ann Example",
-        "oid": "690222be-ff1a-4d56-abd1-7e4f7d38e474",
-        "preferred_username": person["email"],
-        "email": person["email"],
-        "tid": TENANT,
-        "ver": "2.0",
-        **groups,
-    }
+        "sub": person["sub"], "name": "Ann Example", "oid": "690222be-ff1a-4d56-abd1-7e4f7d38e474",
+        "preferred_username": person["email"], "email": person["email"], "tid": TENANT,
+        "ver": "2.0", **groups,
+    }  # fmt: skip
     info = {"sub": person["sub"], "name": "Ann Example", "email": person["email"]}
     return token, {**info, "given_name": "Ann", "family_name": "Example"}
 
@@ -73,13 +68,9 @@ def _entra(person: Mapping[str, Any]) -> tuple[Claims, Claims]:
 def _google(person: Mapping[str, Any]) -> tuple[Claims, Claims]:
     # https://developers.google.com/identity/openid-connect/openid-connect
     shared = {
-        "sub": person["sub"],
-        "hd": person["email"].partition("@")[2],
-        "email": person["email"],
-        "email_verified": True,
-        "name": "Ann Example",
-        "given_name": "Ann",
-    }
+        "sub": person["sub"], "hd": person["email"].partition("@")[2], "email": person["email"],
+        "email_verified": True, "name": "Ann Example", "given_name": "Ann",
+    }  # fmt: skip
     return {**shared, "azp": "steelyard-client", "at_hash": "HK6E_P6Dh8Y93mRNtsDB1Q"}, shared
 
 
@@ -99,14 +90,10 @@ def _keycloak(person: Mapping[str, Any]) -> tuple[Claims, Claims]:
 def _authentik(person: Mapping[str, Any]) -> tuple[Claims, Claims]:
     # https://docs.goauthentik.io/add-secure-apps/providers/oauth2/
     shared = {
-        "sub": person["sub"],
-        "email": person["email"],
-        "email_verified": False,
-        "name": "Ann Example",
-        "preferred_username": person["login"],
-        "nickname": person["login"],
+        "sub": person["sub"], "email": person["email"], "email_verified": False,
+        "name": "Ann Example", "preferred_username": person["login"], "nickname": person["login"],
         "groups": list(person["groups"]),
-    }
+    }  # fmt: skip
     return {**shared, "acr": "goauthentik.io/providers/oauth2/default"}, shared
 
 

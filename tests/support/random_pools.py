@@ -116,12 +116,8 @@ def random_profile(seed: int, **fields: object) -> Profile:
 
 def _weights(chance: random.Random) -> Weights:
     kinds = (
-        (1, 1, 1, 0, 0),
-        (1, 0, 0, 0, 0),
-        (0, 1, 1, 0, 0),
-        (1, 1, 1, 1, 1),
-        (2, 2, 1, 0, 1, 1, 1),
-    )
+        (1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 1, 1, 0, 0), (1, 1, 1, 1, 1), (2, 2, 1, 0, 1, 1, 1),
+    )  # fmt: skip
     shares = [part * chance.choice((1, 1, 2, 3)) for part in chance.choice(kinds)]
     total = sum(shares)
     return Weights(*(share / total for share in shares))

@@ -236,27 +236,16 @@ MISSING = Subject("00000000-0000-4000-8000-000000000000", "no-such-collection", 
 
 # Parameters that name no object of the library: one value for all.
 _PLAIN: dict[str, Sequence[str]] = {
-    "profile": ["default@1", "default"],
-    "name": ["default"],
-    "version": ["1"],
-    "key": ["0123456789abcde"],
-    "token": ["no-such-token"],
-    "golden": ["00000000-0000-4000-8000-000000000001"],
-    "number": ["1"],
-    "ordinal": ["0"],
-    "publication": ["1"],
-    "run": ["1"],
-    "experiment": ["1"],
-    "optimisation": ["1"],
+    "profile": ["default@1", "default"], "name": ["default"], "version": ["1"],
+    "key": ["0123456789abcde"], "token": ["no-such-token"],
+    "golden": ["00000000-0000-4000-8000-000000000001"], "number": ["1"], "ordinal": ["0"],
+    "publication": ["1"], "run": ["1"], "experiment": ["1"], "optimisation": ["1"],
     "search_id": ["00000000-0000-4000-8000-00000000000a"],
-    "answer_id": ["00000000-0000-4000-8000-00000000000b"],
-    "delivery": ["1"],
-    "provider_id": ["no-such-provider"],
-    "thread_id": ["00000000-0000-4000-8000-00000000000c"],
+    "answer_id": ["00000000-0000-4000-8000-00000000000b"], "delivery": ["1"],
+    "provider_id": ["no-such-provider"], "thread_id": ["00000000-0000-4000-8000-00000000000c"],
     "app_label": ["ingestion", "search", "tuning", "analytics", "accounts", "auth"],
-    "url": ["no/such/page"],
-    "rest": ["no/such/address/"],
-}
+    "url": ["no/such/page"], "rest": ["no/such/address/"],
+}  # fmt: skip
 # The admin's names for the primary key of the model that the route names.
 _KEYS = ("object_id", "pk", "id")
 _MODEL = re.compile(r"^admin/(?:\w+/)(\w+)/")

@@ -37,18 +37,13 @@ SENSES = (
     Sense("noun", ["motor_vehicle", "automotive_vehicle", "vehicle"], []),
     Sense("noun", ["compartment"]),
     Sense("noun", ["mouse"], ["rodent", "gnawer", "animal"], "a small rodent"),
-    Sense("noun", ["rodent"]),
-    Sense("noun", ["gnawer"]),
-    Sense("noun", ["animal"]),
+    Sense("noun", ["rodent"]), Sense("noun", ["gnawer"]), Sense("noun", ["animal"]),
     Sense("noun", ["bank", "side"], [], "sloping land beside a river"),
     Sense("noun", ["bank", "depository"], [], "accepts deposits of money"),
-    Sense("noun", ["heart_attack", "infarction"], []),
-    Sense("noun", ["heart", "ticker"], []),
-    Sense("noun", ["inch", "in"], []),
-    Sense("verb", ["repair", "mend", "fix"], ["better"]),
-    Sense("verb", ["better", "improve"]),
-    Sense("adj", ["broken", "wiped_out(p)"]),
-)
+    Sense("noun", ["heart_attack", "infarction"], []), Sense("noun", ["heart", "ticker"], []),
+    Sense("noun", ["inch", "in"], []), Sense("verb", ["repair", "mend", "fix"], ["better"]),
+    Sense("verb", ["better", "improve"]), Sense("adj", ["broken", "wiped_out(p)"]),
+)  # fmt: skip
 EXCEPTIONS = {"noun": {"mice": "mouse"}}
 
 

@@ -24,27 +24,18 @@ BLOCKS = [
     Block(L, "1. the mark", level=0),
 ]
 SHOWN = [
-    "heading Weighing",
-    "text Call it like this:",
-    "code weigh(beam)\n\nweigh(hook)",
-    "text It answers in grams",
-    "item the beam",
-    "item its long arm",
-    "table ",
+    "heading Weighing", "text Call it like this:", "code weigh(beam)\n\nweigh(hook)",
+    "text It answers in grams", "item the beam", "item its long arm", "table ",
     "numbered 1. the mark",
-]
+]  # fmt: skip
 
 
 def row(draft: ChunkDraft, **fields: Any) -> dict[str, Any]:
     return {
-        "marked": draft.text,
-        "heading_path": list(draft.heading_path),
-        "kind": draft.kind,
+        "marked": draft.text, "heading_path": list(draft.heading_path), "kind": draft.kind,
         "layout": [list(place) for place in draft.layout],
-        "sections": [list(place) for place in draft.sections],
-        "original": "",
-        **fields,
-    }
+        "sections": [list(place) for place in draft.sections], "original": "", **fields,
+    }  # fmt: skip
 
 
 def drafts(blocks: list[Block], tokens: int = 200) -> list[ChunkDraft]:

@@ -17,16 +17,11 @@ from kbsite.operations.probes import settings as probes
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
-    "CSRF_TRUSTED_ORIGINS": ["https://kb.example.org"],
-    "SITE_URL": "https://kb.example.org",
-    "SECURE_SSL_REDIRECT": True,
-    "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
-    "LOG_LEVEL": "INFO",
-    "EMBEDDED_POSTGRES": False,
-    "EMBEDDED_REDIS": False,
-    "STAFF_SECOND_FACTOR": "all",
-    "BACKUP_FOLDER": "elsewhere",
-}
+    "CSRF_TRUSTED_ORIGINS": ["https://kb.example.org"], "SITE_URL": "https://kb.example.org",
+    "SECURE_SSL_REDIRECT": True, "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
+    "LOG_LEVEL": "INFO", "EMBEDDED_POSTGRES": False, "EMBEDDED_REDIS": False,
+    "STAFF_SECOND_FACTOR": "all", "BACKUP_FOLDER": "elsewhere",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -62,23 +62,12 @@ def shape(ranked: Sequence[Candidate]) -> list[Shape]:
         ([(7, ZERO), (8, NEAR), (9, FAR)], [(1, [], [2, 3])]),
     ],
     ids=[
-        "nothing",
-        "one",
-        "one document",
-        "equal",
-        "as far as may be",
-        "a bit too far",
-        "opposite",
-        "negative and near",
-        "no signatures",
-        "none after zero",
-        "zero after none",
-        "a copy, and more of its document",
-        "a copy of what is folded",
-        "the better of two originals",
-        "a copy of a copy",
+        "nothing", "one", "one document", "equal", "as far as may be", "a bit too far", "opposite",
+        "negative and near", "no signatures", "none after zero", "zero after none",
+        "a copy, and more of its document", "a copy of what is folded",
+        "the better of two originals", "a copy of a copy",
     ],
-)
+)  # fmt: skip
 def test_groups(ranked: list[tuple[int, int | None]], groups: list[Shape]) -> None:
     assert shape(candidates(*ranked)) == groups
 

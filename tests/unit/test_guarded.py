@@ -127,17 +127,10 @@ def test_a_further_failure_never_shortens_the_pause(attempts: int) -> None:
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        ("7", 7.0),
-        ("1.5", 1.5),
-        ("-3", 0.0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-        ("", None),
-        (None, None),
-        ("soon", None),
-        ("nan", None),
-        ("inf", None),
+        ("7", 7.0), ("1.5", 1.5), ("-3", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("", None),
+        (None, None), ("soon", None), ("nan", None), ("inf", None),
     ],
-)
+)  # fmt: skip
 def test_the_header_says_seconds_or_a_date_or_nothing(
     header: str | None, seconds: float | None
 ) -> None:

@@ -23,14 +23,10 @@ def test_graded_ranking_by_hand() -> None:
     ideal = 2 / math.log2(2) + 1 / math.log2(3)
     assert found == approx(
         {
-            "nDCG@10": gain / ideal,
-            "R@10": 1,
-            "R@100": 1,
-            "RR@10": 1 / 2,
-            "P@5": 2 / 5,
+            "nDCG@10": gain / ideal, "R@10": 1, "R@100": 1, "RR@10": 1 / 2, "P@5": 2 / 5,
             "Success@1": 0,
         }
-    )
+    )  # fmt: skip
 
 
 def test_relevant_document_at_rank_11_is_beyond_ten_and_within_a_hundred() -> None:

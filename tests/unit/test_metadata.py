@@ -47,14 +47,9 @@ anything = st.recursive(
 class TestCheck:
     def test_takes_each_kind_of_value(self) -> None:
         given: dict[str, Any] = {
-            "department": "Sales",
-            "part_number": "A-17",
-            "year": 2024,
-            "price": 12.5,
-            "due": "2026-01-31",
-            "draft": False,
-            "tags": ["pump", "valve"],
-        }
+            "department": "Sales", "part_number": "A-17", "year": 2024, "price": 12.5,
+            "due": "2026-01-31", "draft": False, "tags": ["pump", "valve"],
+        }  # fmt: skip
         assert check_metadata(given) == given
 
     @pytest.mark.parametrize(
@@ -74,32 +69,26 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ([], "Metadata is a JSON object"),
-            ("text", "Metadata is a JSON object"),
+            ([], "Metadata is a JSON object"), ("text", "Metadata is a JSON object"),
             (None, "Metadata is a JSON object"),
             ({"Part": "1"}, "“Part” is not a valid key. Use lower-case letters"),
             ({"part number": "1"}, "“part number” is not a valid key"),
-            ({"": "1"}, "is not a valid key"),
-            ({"_a": "1"}, "is not a valid key"),
-            ({"größe": "1"}, "is not a valid key"),
-            ({"a" * 41: "1"}, "at most 40"),
-            ({"a\n": "1"}, "is not a valid key"),
-            ({"a": None}, "“a” has no value"),
-            ({"a": " \n"}, "“a” has no value"),
-            ({"a": []}, "“a” has no value"),
+            ({"": "1"}, "is not a valid key"), ({"_a": "1"}, "is not a valid key"),
+            ({"größe": "1"}, "is not a valid key"), ({"a" * 41: "1"}, "at most 40"),
+            ({"a\n": "1"}, "is not a valid key"), ({"a": None}, "“a” has no value"),
+            ({"a": " \n"}, "“a” has no value"), ({"a": []}, "“a” has no value"),
             ({"a": ["x", ""]}, "“a” has no value"),
             ({"a": ["x", 1]}, "“a” is a list of other things than text"),
             ({"a": [["x"]]}, "“a” is a list of other things than text"),
             ({"a": {"b": "c"}}, "no objects within objects"),
-            ({"a": float("nan")}, "Write it as text"),
-            ({"a": float("inf")}, "Write it as text"),
+            ({"a": float("nan")}, "Write it as text"), ({"a": float("inf")}, "Write it as text"),
             ({"a": 10**15 + 1}, "Write it as text"),
             ({"a": "x" * 1001}, "“a” has 1,001 characters; the limit is 1,000"),
             ({"a": ["x"] * 101}, "“a” lists 101 texts; the limit is 100"),
             ({f"k{n}": 1 for n in range(MAX_KEYS + 1)}, "at most 50 keys; these are 51"),
             ({f"k{n}": "x" * 1000 for n in range(20)}, "at most 20,000 characters in all"),
         ],
-    )
+    )  # fmt: skip
     def test_says_what_to_correct(self, given: Any, message: str) -> None:
         with pytest.raises(InvalidMetadata, match=message):
             check_metadata(given)
@@ -119,27 +108,13 @@ class TestTypedTexts:
     @pytest.mark.parametrize(
         ("text", "value"),
         [
-            ("Sales", "Sales"),
-            (" 2024 ", 2024),
-            ("-1.5", -1.5),
-            ("0.0000001", 1e-7),
-            ("007", "007"),
-            ("1.10", "1.10"),
-            ("1e5", "1e5"),
-            ("NaN", "NaN"),
-            ("9" * 20, "9" * 20),
-            ("9" * 5000, "9" * 5000),
-            ("2026-01-31", "2026-01-31"),
-            ("true", True),
-            ("True", "True"),
-            ("null", "null"),
-            ('"2024"', "2024"),
-            ('["a", "b"]', ["a", "b"]),
-            ("[1]", "[1]"),
-            ('{"a": 1}', '{"a": 1}'),
-            ("[" * 5000, "[" * 5000),
+            ("Sales", "Sales"), (" 2024 ", 2024), ("-1.5", -1.5), ("0.0000001", 1e-7),
+            ("007", "007"), ("1.10", "1.10"), ("1e5", "1e5"), ("NaN", "NaN"), ("9" * 20, "9" * 20),
+            ("9" * 5000, "9" * 5000), ("2026-01-31", "2026-01-31"), ("true", True),
+            ("True", "True"), ("null", "null"), ('"2024"', "2024"), ('["a", "b"]', ["a", "b"]),
+            ("[1]", "[1]"), ('{"a": 1}', '{"a": 1}'), ("[" * 5000, "[" * 5000),
         ],
-    )
+    )  # fmt: skip
     def test_are_read_without_loss(self, text: str, value: Any) -> None:
         found = read_value(text)
         assert found == value

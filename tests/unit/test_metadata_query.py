@@ -102,22 +102,12 @@ class TestMetadataOperators:
 @pytest.mark.parametrize(
     "text",
     [
-        "D40",
-        "What is D40?",
-        "Tell me about Room D40.",
-        "explain regulation 75.1725",
-        "where is D40 used",
-        "D40 pump E7 door",
-        "MSHA 30 CFR 75",
-        "ISO 9001 clause 8.5",
-        "What is VectorStore interface and what methods does it have?",
-        "@login_required",
-        "Was ist D40?",
-        "Où est la D40 ?",
-        "D40是什么",
-        "what’s CSRF_TRUSTED_ORIGINS",
+        "D40", "What is D40?", "Tell me about Room D40.", "explain regulation 75.1725",
+        "where is D40 used", "D40 pump E7 door", "MSHA 30 CFR 75", "ISO 9001 clause 8.5",
+        "What is VectorStore interface and what methods does it have?", "@login_required",
+        "Was ist D40?", "Où est la D40 ?", "D40是什么", "what’s CSRF_TRUSTED_ORIGINS",
     ],
-)
+)  # fmt: skip
 def test_half_of_the_content_words_or_a_short_question_ask_for_it(text: str) -> None:
     assert read(text).asks_for_identifiers
 
@@ -125,17 +115,12 @@ def test_half_of_the_content_words_or_a_short_question_ask_for_it(text: str) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        "water pumps",
-        "D40 pump door",
-        "who invaded north africa during ww2",
-        "when did ww1 end?",
+        "water pumps", "D40 pump door", "who invaded north africa during ww2", "when did ww1 end?",
         "what was decided at COP28 in Dubai",
-        "what is D40 for crews that paint pumps, valves and doors",
-        "The YAP1 complex binds",
-        "IL-10 and again IL-10 in mice with fever",
-        "how do crews paint the pumps of D40",
+        "what is D40 for crews that paint pumps, valves and doors", "The YAP1 complex binds",
+        "IL-10 and again IL-10 in mice with fever", "how do crews paint the pumps of D40",
     ],
-)
+)  # fmt: skip
 def test_one_word_of_many_is_only_mentioned(text: str) -> None:
     assert not read(text).asks_for_identifiers
     assert classify(read(text), RULES).query_class is not QueryClass.LOOKUP

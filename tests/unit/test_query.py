@@ -43,13 +43,9 @@ class TestParse:
     @pytest.mark.parametrize(
         ("text", "clean"),
         [
-            ("  a \t b\n", "a b"),
-            ("a\x00b", "a b"),
-            ("e\u0301", "é"),
-            ("\ud800x", "?x"),
-            ("", ""),
+            ("  a \t b\n", "a b"), ("a\x00b", "a b"), ("e\u0301", "é"), ("\ud800x", "?x"), ("", ""),
         ],
-    )
+    )  # fmt: skip
     def test_cleans_what_no_one_meant(self, text: str, clean: str) -> None:
         assert parse(text, DEFAULT_PATTERNS).text == clean
 

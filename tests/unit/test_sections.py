@@ -35,15 +35,11 @@ BOOK = chunks(
         (5, 800, (1, 5, (), False)),
     ],
     ids=[
-        "its own heading's run",
-        "too little: the heading above",
-        "and no more than the budget",
-        "under a heading with subsections",
-        "a chunk over the budget is shown whole",
-        "a section at the end",
-        "to the whole document, less what is too much",
+        "its own heading's run", "too little: the heading above", "and no more than the budget",
+        "under a heading with subsections", "a chunk over the budget is shown whole",
+        "a section at the end", "to the whole document, less what is too much",
     ],
-)
+)  # fmt: skip
 def test_sections(
     ordinal: int, budget: int, expected: tuple[int, int, tuple[str, ...], bool]
 ) -> None:
@@ -115,13 +111,9 @@ def shown(changes: list[tuple[int, tuple[str, ...]]], title: str = "Book") -> li
 
 def test_each_new_heading_is_one_entry_at_its_first_passage() -> None:
     changes = [
-        (0, ("One",)),
-        (2, ("One", "a")),
-        (3, ("One", "b", "deep", "deeper")),
-        (5, ("Two", "b")),
-        (6, ()),
-        (7, ("Two",)),
-    ]
+        (0, ("One",)), (2, ("One", "a")), (3, ("One", "b", "deep", "deeper")), (5, ("Two", "b")),
+        (6, ()), (7, ("Two",)),
+    ]  # fmt: skip
     assert shown(changes) == [
         "1 One @0", "2 a @2", "2 b @3", "3 deep @3", "1 Two @5", "2 b @5", "1 Two @7",
     ]  # fmt: skip

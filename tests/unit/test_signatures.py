@@ -66,16 +66,12 @@ def test_what_no_reader_sees_as_another_text_has_the_same_signature(edited: str)
 @pytest.mark.parametrize(
     "edited",
     [
-        passage(date="3 April 2025"),
-        passage(date="2025-04-03"),
-        passage(version="3.0.12"),
-        passage(date="3 April 2025", version="2.5.0"),
-        passage().replace("foreman", "supervisor"),
-        passage() + " Printed copies are not kept up to date.",
-        "Page 4 of 9\n" + passage(),
+        passage(date="3 April 2025"), passage(date="2025-04-03"), passage(version="3.0.12"),
+        passage(date="3 April 2025", version="2.5.0"), passage().replace("foreman", "supervisor"),
+        passage() + " Printed copies are not kept up to date.", "Page 4 of 9\n" + passage(),
     ],
     ids=["date", "way of the date", "version", "both", "a word", "footer", "header"],
-)
+)  # fmt: skip
 def test_small_edits_leave_near_duplicates(edited: str) -> None:
     assert apart(passage(), edited) <= MAX_DISTANCE
 

@@ -16,21 +16,17 @@ from ingestion.intake.watched import KnownFile, compare, wanted
 @pytest.mark.parametrize(
     ("path", "include", "exclude", "expected"),
     [
-        ("a.md", "", "", True),
-        ("deep/er/a.PDF", "*.pdf", "", True),
-        ("deep/a.md", "*.pdf", "", False),
-        ("deep/a.md", "*.pdf\n*.md", "", True),
+        ("a.md", "", "", True), ("deep/er/a.PDF", "*.pdf", "", True),
+        ("deep/a.md", "*.pdf", "", False), ("deep/a.md", "*.pdf\n*.md", "", True),
         ("reports/2024/q1.md", "reports/**", "", True),
         ("other/reports/q1.md", "reports/**", "", False),
         ("reports/2024/q1.md", "reports/*.md", "", False),
         ("reports/2024/q1.md", "reports/**/*.md", "", True),
-        ("reports/q1.md", "reports/**/*.md", "", True),
-        ("x/drafts/a.md", "", "drafts/", False),
-        ("drafts.md", "", "drafts/", True),
-        ("notes/~a.md", "", "~*", False),
+        ("reports/q1.md", "reports/**/*.md", "", True), ("x/drafts/a.md", "", "drafts/", False),
+        ("drafts.md", "", "drafts/", True), ("notes/~a.md", "", "~*", False),
         ("a[1].md", "a[1].md", "", True),
     ],
-)
+)  # fmt: skip
 def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None:
     assert wanted(path, include, exclude) is expected
 
@@ -43,16 +39,11 @@ def test_each_path_is_told_once() -> None:
     before = {
         row.path: row
         for row in (
-            known("same"),
-            known("grown"),
-            known("still", is_open=True),
-            known("back", missing=True),
-            known("gone"),
-            known("long gone", missing=True),
-            known("locked/a"),
-            known("lockedness"),
+            known("same"), known("grown"), known("still", is_open=True),
+            known("back", missing=True), known("gone"), known("long gone", missing=True),
+            known("locked/a"), known("lockedness"),
         )
-    }
+    }  # fmt: skip
     seen = {
         path: Seen(path, size, 0)
         for path, size in (("same", 1), ("grown", 2), ("still", 1), ("back", 1), ("new", 1))

@@ -50,18 +50,11 @@ def after_widening(before: Settled, candidates: Candidates) -> Settled:
 @pytest.mark.parametrize(
     ("words", "concept", "ratio", "factor"),
     [
-        (1, False, 2.0, 2.0),
-        (1, True, 2.0, 1.5),
-        (3, False, 2.0, 1.5),
-        (3, True, 2.0, 1.0),
-        (4, False, 2.0, 0.75),
-        (4, True, 2.0, 0.75),
-        (3, True, 3.0, 1.0),
-        (3, True, 3.5, 1.25),
-        (1, False, 4.0, 2.5),
-        (4, True, 4.0, 0.9375),
+        (1, False, 2.0, 2.0), (1, True, 2.0, 1.5), (3, False, 2.0, 1.5), (3, True, 2.0, 1.0),
+        (4, False, 2.0, 0.75), (4, True, 2.0, 0.75), (3, True, 3.0, 1.0), (3, True, 3.5, 1.25),
+        (1, False, 4.0, 2.5), (4, True, 4.0, 0.9375),
     ],
-)
+)  # fmt: skip
 def test_f2_05_the_factor(words: int, concept: bool, ratio: float, factor: float) -> None:
     assert wordnet_factor(words, concept=concept, ratio=ratio) == approx(factor)
 

@@ -85,16 +85,12 @@ class TestList:
     @pytest.mark.parametrize(
         ("query", "expected"),
         [
-            ("state=failed", {"Incident report"}),
-            ("state=ready", {"Vacation"}),
-            ("state=unfinished", {"halfway"}),
-            ("state=embedding", {"halfway"}),
-            ("collection=zugangsliste", {"Vacation"}),
-            ("language=de", {"Vacation"}),
-            ("type=application/pdf", {"Incident report"}),
-            ("q=halfway", {"halfway"}),
+            ("state=failed", {"Incident report"}), ("state=ready", {"Vacation"}),
+            ("state=unfinished", {"halfway"}), ("state=embedding", {"halfway"}),
+            ("collection=zugangsliste", {"Vacation"}), ("language=de", {"Vacation"}),
+            ("type=application/pdf", {"Incident report"}), ("q=halfway", {"halfway"}),
         ],
-    )
+    )  # fmt: skip
     def test_filters_and_searches(
         self,
         handbook: Collection,

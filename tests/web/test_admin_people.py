@@ -223,14 +223,9 @@ class TestFrontPage:
 class TestRules:
     def data(self, **changes: str) -> dict[str, str]:
         return {
-            "name": "asks for a price",
-            "pattern": r"\bprice of\b",
-            "query_class": "lookup",
-            "confidence": "0.9",
-            "position": "1",
-            "enabled": "on",
-            **changes,
-        }
+            "name": "asks for a price", "pattern": r"\bprice of\b", "query_class": "lookup",
+            "confidence": "0.9", "position": "1", "enabled": "on", **changes,
+        }  # fmt: skip
 
     def test_a_new_rule_acts_on_the_next_search(self, desk: Client) -> None:
         assert search("price of rope", viewer=None).classification.query_class == "general"

@@ -186,19 +186,14 @@ def test_writing_needs_permission(
 @pytest.mark.parametrize(
     ("filters", "names"),
     [
-        ({}, ["b.md", "a.md", "tides.md"]),
-        ({"collection": "shelf"}, ["tides.md"]),
+        ({}, ["b.md", "a.md", "tides.md"]), ({"collection": "shelf"}, ["tides.md"]),
         ({"collection": ["shelf", "other"]}, ["b.md", "a.md", "tides.md"]),
-        ({"state": "queued"}, ["b.md", "a.md"]),
-        ({"state": ["ready", "failed"]}, ["tides.md"]),
-        ({"q": "TIDE"}, ["tides.md"]),
-        ({"q": "%"}, []),
-        ({"collection": "no-such"}, []),
-        ({"page": 2, "page_size": 2}, ["tides.md"]),
-        ({"page": 1_000_000}, []),
+        ({"state": "queued"}, ["b.md", "a.md"]), ({"state": ["ready", "failed"]}, ["tides.md"]),
+        ({"q": "TIDE"}, ["tides.md"]), ({"q": "%"}, []), ({"collection": "no-such"}, []),
+        ({"page": 2, "page_size": 2}, ["tides.md"]), ({"page": 1_000_000}, []),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_lists_narrow(
     api: APIClient, shelf: Collection, filters: dict[str, Any], names: list[str]
 ) -> None:

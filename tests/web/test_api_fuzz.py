@@ -149,16 +149,10 @@ def test_every_answer_is_as_the_schema_says(resource: str, served: BaseSchema, r
 
 
 BODIES = {
-    "scalar": b"false",
-    "number": b"1",
-    "text": b'"x"',
-    "list": b"[]",
-    "null": b"null",
-    "torn": b"{",
-    "binary": b"\xff\xfe",
-    "deep": b"[" * 100_000,
+    "scalar": b"false", "number": b"1", "text": b'"x"', "list": b"[]", "null": b"null",
+    "torn": b"{", "binary": b"\xff\xfe", "deep": b"[" * 100_000,
     "surrogate": b'{"kind": "\\ud800", "\\udfff": 1}',
-}
+}  # fmt: skip
 
 
 def test_no_body_is_a_fault_at_any_address(served: BaseSchema, rows: Rows) -> None:
@@ -296,16 +290,8 @@ def test_no_form_of_the_admin_is_a_fault_when_empty_or_odd(
     client.force_login(administrator)
     found = []
     names = (
-        "name",
-        "title",
-        "slug",
-        "pattern",
-        "query_class",
-        "terms",
-        "weight",
-        "username",
-        "kind",
-    )
+        "name", "title", "slug", "pattern", "query_class", "terms", "weight", "username", "kind",
+    )  # fmt: skip
     for address in dict.fromkeys(addresses()):
         if not re.fullmatch(r"/admin/\w+/\w+/add/", address):
             continue

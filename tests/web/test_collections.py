@@ -290,15 +290,10 @@ class TestCollections:
 class TestIdentifierPatterns:
     def data(self, **changes: str) -> dict[str, str]:
         return {
-            "name": "Ticket",
-            "regex": r"TCK-[0-9]{3,6}",
-            "normaliser": "code",
-            "examples": "TCK-100\nTCK-23456",
-            "counter_examples": "TICK-1",
-            "position": "5",
-            "enabled": "on",
-            **changes,
-        }
+            "name": "Ticket", "regex": r"TCK-[0-9]{3,6}", "normaliser": "code",
+            "examples": "TCK-100\nTCK-23456", "counter_examples": "TICK-1", "position": "5",
+            "enabled": "on", **changes,
+        }  # fmt: skip
 
     def test_examples_are_lines_and_the_page_says_what_a_change_reaches(self, desk: Client) -> None:
         response = desk.post(f"{PATTERNS}add/", self.data())

@@ -451,19 +451,14 @@ class TestEmbeddings:
     @pytest.mark.parametrize(
         ("fields", "param"),
         [
-            ({"input": []}, "input"),
-            ({"input": [1, 2]}, "input"),
-            ({"input": [[1, 2]]}, "input"),
-            ({"input": ""}, "input"),
-            ({"input": ["a", " "]}, "input"),
-            ({"input": ["a"] * (MAX_TEXTS + 1)}, "input"),
-            ({"input": "a" * 100_001}, "input"),
+            ({"input": []}, "input"), ({"input": [1, 2]}, "input"), ({"input": [[1, 2]]}, "input"),
+            ({"input": ""}, "input"), ({"input": ["a", " "]}, "input"),
+            ({"input": ["a"] * (MAX_TEXTS + 1)}, "input"), ({"input": "a" * 100_001}, "input"),
             ({"encoding_format": "hex"}, "encoding_format"),
-            ({"encoding_format": []}, "encoding_format"),
-            ({"dimensions": 7}, "dimensions"),
+            ({"encoding_format": []}, "encoding_format"), ({"dimensions": 7}, "dimensions"),
         ],
         ids=range(10),
-    )
+    )  # fmt: skip
     def test_what_it_cannot_embed_is_refused(
         self, client: APIClient, fields: dict[str, Any], param: str
     ) -> None:

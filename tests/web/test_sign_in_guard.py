@@ -287,14 +287,10 @@ class TestSettingOneUp:
     @pytest.mark.parametrize(
         "address",
         [
-            "/accounts/2fa/",
-            "/accounts/2fa/webauthn/add/",
-            "/accounts/2fa/webauthn/",
-            "/accounts/password/",
-            "/accounts/sign-on/",
-            "/accounts/inactive/",
+            "/accounts/2fa/", "/accounts/2fa/webauthn/add/", "/accounts/2fa/webauthn/",
+            "/accounts/password/", "/accounts/sign-on/", "/accounts/inactive/",
         ],
-    )
+    )  # fmt: skip
     def test_the_pages_have_the_frame(self, client: Client, address: str) -> None:
         page = client.get(address).content.decode()
         assert 'class="brand"' in page

@@ -18,27 +18,3 @@ from ingestion.intake.fetching.guard import (
     read_rules,
     read_target,
 )
-
-__all__ = [
-    "MAX_URL_CHARS",
-    "AddressRefused",
-    "Admit",
-    "CrawledPage",
-    "FetchError",
-    "Fetched",
-    "Guard",
-    "PauseWanted",
-    "Policy",
-    "Robots",
-    "RobotsRefused",
-    "Rule",
-    "Sitemap",
-    "Target",
-    "TooLong",
-    "fetch",
-    "file_name",
-    "read_page",
-    "read_rules",
-    "read_sitemap",
-    "read_target",
-]

@@ -23,52 +23,22 @@ _MARKS = (
 )
 # Text declared as the name on the left is in practice in its superset: encoding.spec.whatwg.org.
 _SUPERSETS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-}
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "shift_jis": "cp932",
+    "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
+}  # fmt: skip
 # Names of encodings in mail and web pages that Python knows by another name.
 _ALIASES = {
-    "x-sjis": "cp932",
-    "x-ms-cp932": "cp932",
-    "windows-31j": "cp932",
-    "ms_kanji": "cp932",
-    "x-euc-jp": "euc_jp",
-    "x-euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "ks_c_5601-1989": "cp949",
-    "ksc_5601": "cp949",
-    "windows-949": "cp949",
-    "x-windows-949": "cp949",
-    "x-gbk": "gb18030",
-    "x-gb2312": "gb18030",
-    "gb_2312-80": "gb18030",
-    "cn-gb": "gb18030",
-    "x-x-big5": "big5hkscs",
-    "cn-big5": "big5hkscs",
-    "big5-hkscs": "big5hkscs",
-    "windows-874": "cp874",
-    "dos-874": "cp874",
-    "iso-8859-8-i": "iso8859-8",
-    "iso-8859-8-e": "iso8859-8",
-    "iso-8859-6-i": "iso8859-6",
-    "logical": "iso8859-8",
-    "x-cp1250": "cp1250",
-    "x-cp1251": "cp1251",
-    "x-cp1252": "cp1252",
-    "x-mac-roman": "mac_roman",
-    "macintosh": "mac_roman",
-    "x-mac-cyrillic": "mac_cyrillic",
-    "koi8-ru": "koi8_u",
-    "utf8mb4": "utf-8",
-    "unicode-1-1-utf-8": "utf-8",
+    "x-sjis": "cp932", "x-ms-cp932": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932",
+    "x-euc-jp": "euc_jp", "x-euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ks_c_5601-1989": "cp949",
+    "ksc_5601": "cp949", "windows-949": "cp949", "x-windows-949": "cp949", "x-gbk": "gb18030",
+    "x-gb2312": "gb18030", "gb_2312-80": "gb18030", "cn-gb": "gb18030", "x-x-big5": "big5hkscs",
+    "cn-big5": "big5hkscs", "big5-hkscs": "big5hkscs", "windows-874": "cp874", "dos-874": "cp874",
+    "iso-8859-8-i": "iso8859-8", "iso-8859-8-e": "iso8859-8", "iso-8859-6-i": "iso8859-6",
+    "logical": "iso8859-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252",
+    "x-mac-roman": "mac_roman", "macintosh": "mac_roman", "x-mac-cyrillic": "mac_cyrillic",
+    "koi8-ru": "koi8_u", "utf8mb4": "utf-8", "unicode-1-1-utf-8": "utf-8",
     "x-unicode20utf8": "utf-8",
-}
+}  # fmt: skip
 _ISO_2022 = re.compile(rb"\x1b[$(]")
 
 DETECTION_BYTES = 200_000

@@ -22,14 +22,9 @@ from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 # Directives with a verbatim body that pandoc would read as prose.
 _VERBATIM = {
-    "console": "console",
-    "doctest": "pycon",
-    "prompt": "console",
-    "snippet": "text",
-    "sourcecode": "text",
-    "testcode": "python",
-    "testoutput": "text",
-}
+    "console": "console", "doctest": "pycon", "prompt": "console", "snippet": "text",
+    "sourcecode": "text", "testcode": "python", "testoutput": "text",
+}  # fmt: skip
 # Directives that control Sphinx and have no text for a reader.
 _SILENT = frozenset(
     {"contents", "currentmodule", "default-domain", "default-role", "highlight", "index"}

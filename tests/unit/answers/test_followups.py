@@ -16,21 +16,16 @@ from search.query import parse
 @pytest.mark.parametrize(
     ("question", "is_one"),
     [
-        ("How long is it?", True),
-        ("And the pool?", True),
-        ("What about region E?", True),
-        ("Since when?", True),
-        ("Why?", True),
-        ("Are there other limits?", True),
-        ("Was ist mit dem Urlaub?", True),
-        ("Wie lange dauert er?", True),
+        ("How long is it?", True), ("And the pool?", True), ("What about region E?", True),
+        ("Since when?", True), ("Why?", True), ("Are there other limits?", True),
+        ("Was ist mit dem Urlaub?", True), ("Wie lange dauert er?", True),
         ("How do I avoid one query for each related object?", False),
         ("Which pool size does a worker process need in production?", False),
         ("What does D-40 say about its floor?", False),
         ("Wie viele Wochen vorher wird der Urlaub beantragt?", False),
         ("Explain the keepalive settings of the firewall that drops connections", False),
     ],
-)
+)  # fmt: skip
 def test_a_follow_up(question: str, is_one: bool) -> None:
     assert follows_up(parse(question, DEFAULT_PATTERNS)) is is_one
 
@@ -67,16 +62,12 @@ def test_equal_searches_are_made_once() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "how do I avoid one query for each related object",
-        "What is region D40?",
-        "Wie lange vorher muss der Urlaub beantragt werden",
-        "Comment choisir un index",
-        "connection timeout default?",
-        "Was ist neu?",
-        "数据库连接超时是多少？",
+        "how do I avoid one query for each related object", "What is region D40?",
+        "Wie lange vorher muss der Urlaub beantragt werden", "Comment choisir un index",
+        "connection timeout default?", "Was ist neu?", "数据库连接超时是多少？",
         "the walls are wet and the rope slips when loaded",
     ],
-)
+)  # fmt: skip
 def test_questions(text: str) -> None:
     assert deserves_answer(parse(text, DEFAULT_PATTERNS))
 
@@ -84,17 +75,10 @@ def test_questions(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "D40",
-        "ORD-7793",
-        "postgres",
-        "connection pool",
-        "how",
-        "vacation policy germany",
-        '"connection timeout" how long is it',
-        "how long is the timeout -pool",
+        "", "D40", "ORD-7793", "postgres", "connection pool", "how", "vacation policy germany",
+        '"connection timeout" how long is it', "how long is the timeout -pool",
         "how long is the timeout collection:handbook",
     ],
-)
+)  # fmt: skip
 def test_lookups(text: str) -> None:
     assert not deserves_answer(parse(text, DEFAULT_PATTERNS))

@@ -49,13 +49,9 @@ def test_passages_come_with_number_title_headings_and_page() -> None:
     lines = block(*prompt(passage(1, "It closes.\nAfter 30 s."), passage(2, "No.", page=None)))
 
     assert lines == [
-        '[1] title: "Pools", section: "Timeouts > Idle", page: 3',
-        "1| It closes.",
-        "1| After 30 s.",
-        "",
-        '[2] title: "Pools", section: "Timeouts > Idle"',
-        "2| No.",
-    ]
+        '[1] title: "Pools", section: "Timeouts > Idle", page: 3', "1| It closes.",
+        "1| After 30 s.", "", '[2] title: "Pools", section: "Timeouts > Idle"', "2| No.",
+    ]  # fmt: skip
 
 
 def test_the_variables_of_the_system_prompt_are_replaced() -> None:
@@ -145,18 +141,12 @@ def test_a_repair_names_sentences_and_reasons() -> None:
     ("reply", "wanted"),
     [
         ('{"question": "When does\\n the pool close?"}', "When does the pool close?"),
-        ('```json\n{"question": "a"}\n```', "a"),
-        ('Here it is: {"question": "a"} Done.', "a"),
-        ("a", "before"),
-        ("", "before"),
-        ("{", "before"),
-        ('{"question": ""}', "before"),
-        ('{"question": 7}', "before"),
-        ('["a"]', "before"),
-        ('{"question": "' + "x" * 5_000 + '"}', "before"),
-        ("{" * 100_000 + "}", "before"),
+        ('```json\n{"question": "a"}\n```', "a"), ('Here it is: {"question": "a"} Done.', "a"),
+        ("a", "before"), ("", "before"), ("{", "before"), ('{"question": ""}', "before"),
+        ('{"question": 7}', "before"), ('["a"]', "before"),
+        ('{"question": "' + "x" * 5_000 + '"}', "before"), ("{" * 100_000 + "}", "before"),
     ],
-)
+)  # fmt: skip
 def test_a_rewritten_question_is_read_strictly(reply: str, wanted: str) -> None:
     """Anything else leaves the question as it was."""
     assert read_rewrite(reply, "before") == wanted

@@ -18,17 +18,10 @@ from .shorthand import h, p, table
 def test_json(parse: Parse) -> None:
     document = parse(builders.make_json(), "a.json")
     assert list(document.blocks) == [
-        p("name: Beam handbook\nweight: 1.50\ntags: beam, hook"),
-        h(2, "parts"),
-        h(3, "Long arm"),
-        p("name: Long arm"),
-        h(4, "size"),
-        p("size.cm: 95"),
-        h(3, "size"),
-        p("size.cm: 7"),
-        h(2, "maker"),
-        p("maker.city: Aachen"),
-    ]
+        p("name: Beam handbook\nweight: 1.50\ntags: beam, hook"), h(2, "parts"), h(3, "Long arm"),
+        p("name: Long arm"), h(4, "size"), p("size.cm: 95"), h(3, "size"), p("size.cm: 7"),
+        h(2, "maker"), p("maker.city: Aachen"),
+    ]  # fmt: skip
     assert (document.title, document.warnings) == ("", ())
 
 
@@ -99,14 +92,10 @@ def test_long_values_are_split_and_whole(parse: Parse) -> None:
 def test_xml_of_records(parse: Parse) -> None:
     document = parse(builders.make_xml(), "a.xml")
     assert list(document.blocks) == [
-        h(1, "Beam handbook"),
-        p("product: sku=D40"),
-        h(2, "Long arm"),
-        p("price (currency=EUR): 12\nstock: 3"),
-        p("product: sku=D41"),
-        h(2, "Hook"),
+        h(1, "Beam handbook"), p("product: sku=D40"), h(2, "Long arm"),
+        p("price (currency=EUR): 12\nstock: 3"), p("product: sku=D41"), h(2, "Hook"),
         p("price (currency=EUR): 7"),
-    ]
+    ]  # fmt: skip
     assert document.title == "Beam handbook"
 
 
@@ -121,14 +110,9 @@ def test_xml_of_an_article(parse: Parse) -> None:
     )
     document = parse(article, "a.xml")
     assert list(document.blocks) == [
-        h(1, "On beams"),
-        h(2, "Parts"),
-        p("A long arm & a hook."),
-        h(3, "Hook"),
-        p("Iron."),
-        table(("Region", "Area"), ("D40", "120")),
-        p("article-title: Cited\nyear: 1903"),
-    ]
+        h(1, "On beams"), h(2, "Parts"), p("A long arm & a hook."), h(3, "Hook"), p("Iron."),
+        table(("Region", "Area"), ("D40", "120")), p("article-title: Cited\nyear: 1903"),
+    ]  # fmt: skip
     assert document.title == "On beams"
 
 

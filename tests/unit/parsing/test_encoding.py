@@ -21,21 +21,12 @@ JAPANESE = "棹秤は、錘を動かして重さを量る道具です。古く�
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
-        (GERMAN, "utf-8"),
-        (GERMAN, "utf-8-sig"),
-        (GERMAN, "utf-16"),
-        (GERMAN, "utf-32"),
-        (GERMAN, "utf-16-le"),
-        (GERMAN, "utf-16-be"),
-        (GERMAN, "cp1252"),
-        (RUSSIAN, "cp1251"),
-        (RUSSIAN, "koi8-r"),
-        (JAPANESE, "cp932"),
-        (JAPANESE, "euc-jp"),
-        (JAPANESE, "iso-2022-jp"),
+        (GERMAN, "utf-8"), (GERMAN, "utf-8-sig"), (GERMAN, "utf-16"), (GERMAN, "utf-32"),
+        (GERMAN, "utf-16-le"), (GERMAN, "utf-16-be"), (GERMAN, "cp1252"), (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"), (JAPANESE, "cp932"), (JAPANESE, "euc-jp"), (JAPANESE, "iso-2022-jp"),
         ("ASCII alone. " * 30_000 + GERMAN, "cp1252"),
     ],
-)
+)  # fmt: skip
 def test_detected(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
@@ -45,15 +36,11 @@ def test_detected(text: str, encoding: str) -> None:
     [
         (text, encoding)
         for text in (
-            RUSSIAN,
-            JAPANESE + "\n",
-            "שלום עולם 2024\n",
-            "Καλημέρα κόσμε\n",
-            "हिन्दी में लेख\n",
+            RUSSIAN, JAPANESE + "\n", "שלום עולם 2024\n", "Καλημέρα κόσμε\n", "हिन्दी में लेख\n",
         )
         for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
     ],
-)
+)  # fmt: skip
 def test_unicode_without_a_mark(text: str, encoding: str) -> None:
     data = text.encode(encoding)
     assert decode(data) == text

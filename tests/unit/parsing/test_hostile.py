@@ -448,21 +448,15 @@ def test_a_directory_just_made_is_left_alone(scratch_root: Path) -> None:
     ("given", "shown"),
     [
         ("../../etc/passwd.txt", "passwd.txt"),
-        ("..\\..\\windows\\system.ini.txt", "system.ini.txt"),
-        ("/etc/shadow.md", "shadow.md"),
-        ("C:\\secret\\a.docx", "a.docx"),
-        ("invoice\u202efdp.exe.txt", "invoicefdp.exe.txt"),
-        ("a\x00b\x1bc\n.txt", "abc.txt"),
-        ("..", "unnamed"),
-        ("/", "unnamed"),
-        ("\u2066\u2069", "unnamed"),
-        ("é" * 300 + ".txt", "é" * 196 + ".txt"),
-        ("a" * 255 + ".md", "a" * 197 + ".md"),
-        ("a.txt" + " " * 300, "a.txt"),
+        ("..\\..\\windows\\system.ini.txt", "system.ini.txt"), ("/etc/shadow.md", "shadow.md"),
+        ("C:\\secret\\a.docx", "a.docx"), ("invoice\u202efdp.exe.txt", "invoicefdp.exe.txt"),
+        ("a\x00b\x1bc\n.txt", "abc.txt"), ("..", "unnamed"), ("/", "unnamed"),
+        ("\u2066\u2069", "unnamed"), ("é" * 300 + ".txt", "é" * 196 + ".txt"),
+        ("a" * 255 + ".md", "a" * 197 + ".md"), ("a.txt" + " " * 300, "a.txt"),
         ("\ud800.txt", "txt"),
     ],
     ids=lambda value: ascii(value)[:20],
-)
+)  # fmt: skip
 def test_names_are_never_paths(given: str, shown: str) -> None:
     assert display_name(given) == shown
 

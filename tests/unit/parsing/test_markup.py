@@ -295,13 +295,9 @@ A paragraph that says
 def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
     blocks = parse(SESSIONS, "a.rst").blocks
     assert [(block.kind.value, block.text) for block in blocks] == [
-        ("paragraph", "Run it like this:"),
-        ("code", '$ python manage.py\n\n>>> not.a("session")'),
-        ("paragraph", "Then a session:"),
-        ("code", '>>> print("*args*")\n*args*\n>>> count = 1'),
-        ("list_item", "an item:"),
-        ("code", "in the item"),
-        ("code", ">>> inside = 2\n2"),
+        ("paragraph", "Run it like this:"), ("code", '$ python manage.py\n\n>>> not.a("session")'),
+        ("paragraph", "Then a session:"), ("code", '>>> print("*args*")\n*args*\n>>> count = 1'),
+        ("list_item", "an item:"), ("code", "in the item"), ("code", ">>> inside = 2\n2"),
         ("paragraph", "A paragraph that says >>> is one paragraph."),
         ("code", ".. include:: shown.rst\n\n>>> shown"),
-    ]
+    ]  # fmt: skip

@@ -49,13 +49,9 @@ def test_an_archive_lists_its_members_and_hands_them_out(tmp_path: Path) -> None
 
 def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Path) -> None:
     members = {
-        "a.md": "text",
-        "b.gif": GIF,
-        "c.gif": GIF,
-        "d.txt": "",
-        "e.pdf": "<html><p>no PDF",
+        "a.md": "text", "b.gif": GIF, "c.gif": GIF, "d.txt": "", "e.pdf": "<html><p>no PDF",
         "__MACOSX/a.md": "x",
-    }
+    }  # fmt: skip
     document = _parts(builders.make_zip(members), "a.zip", tmp_path)
     assert list(_by_path(document)) == ["a.md"]
     (listing,) = document.blocks
@@ -150,15 +146,11 @@ def test_names_in_old_encodings(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("a/b.txt", "a/b.txt"),
-        ("..\\..\\b.txt", "b.txt"),
-        ("/", "unnamed"),
-        ("./ . /x", "x"),
-        ("gpj.\u202etxt.exe", "gpj.txt.exe"),
-        ("a\x00b\n.md", "ab.md"),
+        ("a/b.txt", "a/b.txt"), ("..\\..\\b.txt", "b.txt"), ("/", "unnamed"), ("./ . /x", "x"),
+        ("gpj.\u202etxt.exe", "gpj.txt.exe"), ("a\x00b\n.md", "ab.md"),
         ("x" * 300 + ".md", "x" * 197 + ".md"),
     ],
-)
+)  # fmt: skip
 def test_safe_path(name: str, expected: str) -> None:
     assert safe_path(name) == expected
 

@@ -161,26 +161,20 @@ def _ole(*streams: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "name", "expected"),
     [
-        (make_xlsx(), "a.xlsx", filetypes.XLSX),
-        (make_xlsx(), "a.xls", filetypes.XLSX),
-        (make_xlsx(), "a.xlsm", filetypes.XLSX),
-        (make_xlsx(), "a", filetypes.XLSX),
-        (make_pptx(DECK), "a.ppt", filetypes.PPTX),
-        (make_pptx(DECK), "a", filetypes.PPTX),
-        (make_ods(), "a", filetypes.ODS),
-        (make_odp(DECK), "a.odp", filetypes.ODP),
+        (make_xlsx(), "a.xlsx", filetypes.XLSX), (make_xlsx(), "a.xls", filetypes.XLSX),
+        (make_xlsx(), "a.xlsm", filetypes.XLSX), (make_xlsx(), "a", filetypes.XLSX),
+        (make_pptx(DECK), "a.ppt", filetypes.PPTX), (make_pptx(DECK), "a", filetypes.PPTX),
+        (make_ods(), "a", filetypes.ODS), (make_odp(DECK), "a.odp", filetypes.ODP),
         (make_zip({"xl/x": "", "word/x": ""}), "a.docx", filetypes.DOCX),
         (make_zip({"word/embeddings/a.xlsx": "", "ppt/x": ""}), "a.pptx", filetypes.PPTX),
         (make_zip({"a.txt": "", "customXml/x": ""}), "a.xlsx", filetypes.XLSX),
-        (_ole("Workbook"), "a.xls", filetypes.XLS),
-        (_ole("Workbook"), "a", filetypes.XLS),
+        (_ole("Workbook"), "a.xls", filetypes.XLS), (_ole("Workbook"), "a", filetypes.XLS),
         (_ole("Book"), "a", filetypes.XLS),
         (_ole("Workbook", "PowerPoint Document"), "a.ppt", filetypes.PPT),
         (_ole("Workbook", "WordDocument"), "a.doc", filetypes.DOC),
-        (_ole(), "a.xls", filetypes.XLS),
-        (_ole("EncryptedPackage"), "a.pptx", filetypes.PPTX),
+        (_ole(), "a.xls", filetypes.XLS), (_ole("EncryptedPackage"), "a.pptx", filetypes.PPTX),
     ],
-)
+)  # fmt: skip
 def test_content_tells_the_type(content: bytes, name: str, expected: FileType) -> None:
     assert sniff(content[:HEAD_BYTES], name) is expected
 

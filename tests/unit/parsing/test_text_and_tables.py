@@ -47,15 +47,11 @@ def test_no_word_is_lost(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "delimiter"),
     [
-        ("a,b\n1,2\n", ","),
-        ("a;b\n1,5;2,5\n3,1;4\n", ";"),
-        ("a\tb, c\n1\t2\n", "\t"),
-        ("a|b|c\n1|2|3\n", "|"),
-        ('"x;y",1\n"z;w",2\n', ","),
-        ("Lorem, ipsum; dolor\nsed, do; sit\nenim; ad\n", ";"),
-        ("one column\nof words\n", ","),
+        ("a,b\n1,2\n", ","), ("a;b\n1,5;2,5\n3,1;4\n", ";"), ("a\tb, c\n1\t2\n", "\t"),
+        ("a|b|c\n1|2|3\n", "|"), ('"x;y",1\n"z;w",2\n', ","),
+        ("Lorem, ipsum; dolor\nsed, do; sit\nenim; ad\n", ";"), ("one column\nof words\n", ","),
     ],
-)
+)  # fmt: skip
 def test_delimiter(text: str, delimiter: str) -> None:
     assert delimiter_of(text) == delimiter
 
@@ -120,11 +116,7 @@ def test_hostile_spans_are_refused() -> None:
 
 def test_wire_carries_every_kind() -> None:
     blocks = [
-        h(2, "Größe", page=3),
-        p("line\nline\u2028 \U0001f600"),
-        li(1, "item"),
-        code("  x\n\ty"),
-        table(("a", "b"), ("1", ""), page=4),
-        table(("a", "b"), header=False),
-    ]
+        h(2, "Größe", page=3), p("line\nline\u2028 \U0001f600"), li(1, "item"), code("  x\n\ty"),
+        table(("a", "b"), ("1", ""), page=4), table(("a", "b"), header=False),
+    ]  # fmt: skip
     assert list(decode_blocks(map(encode_block, blocks))) == blocks

@@ -25,14 +25,9 @@ from tests.support.programs import require
 expect.set_options(timeout=20_000)
 
 ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+)  # fmt: skip
 # A page that takes longer on a busy machine than this is broken.
 TIMEOUT_MILLISECONDS = 15_000
 

@@ -20,29 +20,15 @@ from tests.web.test_page_pictures import PAGES
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
 
 READERS = (
-    "/",
-    "/?q=connection",
-    "/?q=recipe+for+sourdough",
-    "/library/",
-    "/library/?collection=handbook&meta=tags%3Apool",
-    "/concepts/",
-    "/me/",
-    "/me/favourites/",
-    "/me/tokens/",
-    "/threads/",
-    "/api/docs/",
-)
+    "/", "/?q=connection", "/?q=recipe+for+sourdough", "/library/",
+    "/library/?collection=handbook&meta=tags%3Apool", "/concepts/", "/me/", "/me/favourites/",
+    "/me/tokens/", "/threads/", "/api/docs/",
+)  # fmt: skip
 ADMIN = (
-    "",
-    "ingestion/document/",
-    "ingestion/document/add/",
-    "ingestion/document/{document}/change/",
-    "ingestion/collection/add/",
-    "ingestion/import/add/",
-    "search/searchprofile/{profile}/change/",
-    "{workbench}",
-    "webhooks/webhook/add/",
-)
+    "", "ingestion/document/", "ingestion/document/add/", "ingestion/document/{document}/change/",
+    "ingestion/collection/add/", "ingestion/import/add/", "search/searchprofile/{profile}/change/",
+    "{workbench}", "webhooks/webhook/add/",
+)  # fmt: skip
 
 
 @pytest.fixture
