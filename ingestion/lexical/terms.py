@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
+from psycopg.errors import LockNotAvailable
 
 from common import database
 from ingestion import events
@@ -303,32 +304,37 @@ def _reweigh_drifted() -> None:
 
 def _reweigh(collection_id: int, config: str, average: float) -> None:
     """Reweight every chunk of a collection, in batches so that searches do not wait long."""
-    last = 0
-    while True:
-        with transaction.atomic(), connection.cursor() as cursor:
-            # Locked in the order of their ids: two processes may reweigh at once, and an update has
-            # no order, so that they could wait for each other.
-            cursor.execute(
-                "SELECT max(id) FROM (SELECT id FROM ingestion_chunk WHERE collection_id = %s"
-                " AND text_config = %s AND id > %s ORDER BY id LIMIT %s FOR NO KEY UPDATE) batch",
-                [collection_id, config, last, REWEIGH_BATCH],
-            )
-            upper = cursor.fetchone()[0]
-            if upper is None:
-                return
-            _execute(
-                cursor,
-                _WEIGH_AGAIN,
-                average,
-                collection=collection_id,
-                config=config,
-                last=last,
-                upper=upper,
-            )
-            cursor.execute(
-                "SELECT DISTINCT version_id FROM ingestion_chunk WHERE collection_id = %s"
-                " AND text_config = %s AND id > %s AND id <= %s AND searchable",
-                [collection_id, config, last, upper],
-            )
-            events.tell_of_index(*(version for (version,) in cursor.fetchall()))
-        last = upper
+    last: int | None = 0
+    while last is not None:
+        # Who holds a row of the batch may wait for another of them. This gives way before Postgres
+        # looks for a deadlock, which it does after a second, and ends either.
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '500ms'")
+                last = _reweigh_batch(cursor, collection_id, config, average, last)
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
+
+
+def _reweigh_batch(
+    cursor: Any, collection_id: int, config: str, average: float, last: int
+) -> int | None:
+    """Reweight the next chunks after `last`; returns the last one's id, None if there is none."""
+    # In the order of their ids: two processes may reweigh at once, and an update has no order.
+    cursor.execute(
+        "SELECT max(id) FROM (SELECT id FROM ingestion_chunk WHERE collection_id = %s"
+        " AND text_config = %s AND id > %s ORDER BY id LIMIT %s FOR NO KEY UPDATE) batch",
+        [collection_id, config, last, REWEIGH_BATCH],
+    )
+    upper: int | None = cursor.fetchone()[0]
+    if upper is not None:
+        batch = {"collection": collection_id, "config": config, "last": last, "upper": upper}
+        _execute(cursor, _WEIGH_AGAIN, average, **batch)
+        cursor.execute(
+            "SELECT DISTINCT version_id FROM ingestion_chunk WHERE collection_id = %(collection)s"
+            " AND text_config = %(config)s AND id > %(last)s AND id <= %(upper)s AND searchable",
+            batch,
+        )
+        events.tell_of_index(*(version for (version,) in cursor.fetchall()))
+    return upper

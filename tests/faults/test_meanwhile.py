@@ -17,8 +17,9 @@ from ingestion import services
 from ingestion.documents import steps
 from ingestion.documents.carrying import parsed_text
 from ingestion.errors import StateConflict
+from ingestion.lexical import terms
 from ingestion.lexical.keyphrases import KeyPhrase
-from ingestion.models import Chunk, Document, DocumentVersion, State
+from ingestion.models import Chunk, CorpusStatistics, Document, DocumentVersion, State
 from tests.faults.harness import (
     NOTE,
     again,
@@ -191,6 +192,33 @@ def edit(document: Document, colour: str) -> bool:
         return services.edit_chunk(chunk, wish, acting_user=None) is not None
     except StateConflict:
         return False
+
+
+def test_weights_computed_again_give_way_to_who_holds_a_passage_and_needs_another() -> None:
+    """Postgres would end one of the two, and it may be the person's."""
+    chunks = make_document(make_collection(), NOTE).chunks.order_by("pk")
+    first, *_, last = chunks
+    CorpusStatistics.objects.update(weighed_length=1_000)
+    chunks.update(terms=None)
+    holding, go = Event(), Event()
+
+    def save_both() -> None:
+        with transaction.atomic():
+            last.save(update_fields=["text"])
+            holding.set()
+            go.wait()
+            first.save(update_fields=["text"])
+
+    with ThreadPoolExecutor(2) as pool:
+        saved = pool.submit(alone, save_both)
+        holding.wait()
+        worked = pool.submit(alone, terms.fold)
+        wait_for(lambda: waiting_for_locks() == 1)
+        go.set()
+        saved.result()
+        worked.result()
+    assert not Chunk.objects.filter(terms=None).exists()
+    assert_nothing_lost_or_doubled(documents=1)
 
 
 def done_or_waiting(deed: Future[object]) -> bool:
