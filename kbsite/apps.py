@@ -76,7 +76,12 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.parsing.child.system_calls import hide_process
-        from kbsite.operations.probes import database, machine, settings, work  # noqa: F401 -- each registers its probes
+        from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
+            database,
+            machine,
+            settings,
+            work,
+        )
 
         # Every process of the site holds secrets, and a parser may run as the same user.
         hide_process()

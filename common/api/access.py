@@ -77,7 +77,8 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> Any:
         return build_bearer_security_scheme_object(
-            header_name="Authorization", token_prefix=self.target.authenticate_header(None)
+            header_name="Authorization",
+            token_prefix=self.target.authenticate_header(None),
         )
 
 

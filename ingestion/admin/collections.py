@@ -62,7 +62,9 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
             "icon": UnfoldAdminTextInputWidget(attrs={"spellcheck": "false"}),
         }
-        help_texts = {"icon": lazy(_icon_help, str)()}
+        help_texts = {
+            "icon": lazy(_icon_help, str)(),
+        }
 
     def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -319,7 +319,8 @@ def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
     document = Document.objects.visible_to(view.request.user).with_part_count()
     document = document.select_related("collection", "latest", "parent")
     row = get_object_or_404(
-        document.defer("title_terms", "parent__title_terms", "latest__text"), pk=receipt.document.pk
+        document.defer("title_terms", "parent__title_terms", "latest__text"),
+        pk=receipt.document.pk,
     )
     row.duplicate = receipt.duplicate  # type: ignore[attr-defined]
     row.outcome = receipt.outcome  # type: ignore[attr-defined]

@@ -202,7 +202,8 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
 
     file = serializers.FileField(allow_empty_file=True)
     metadata = MetadataField(
-        required=False, help_text="Replaces the document's metadata; omitted: unchanged."
+        required=False,
+        help_text="Replaces the document's metadata; omitted: unchanged.",
     )
 
 

@@ -17,7 +17,13 @@ from psycopg.errors import LockNotAvailable
 
 from common import database
 from ingestion import events
-from ingestion.lexical.languages import quoted_sql, spaced, spaced_sql, text_config, with_joined_sql
+from ingestion.lexical.languages import (
+    quoted_sql,
+    spaced,
+    spaced_sql,
+    text_config,
+    with_joined_sql,
+)
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75

@@ -127,7 +127,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Answers given", "forum", "answers", "answer"),
                     _page("Workbench", "tune", "search_workbench", "search", "searchprofile"),
                     _item("Golden queries", "star", "tuning", "goldenquery"),
-                ]
+                ],
             },
             _folded(
                 "Library",

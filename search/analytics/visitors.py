@@ -24,7 +24,14 @@ from common.accounts.guard import address_of
 from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.analytics.models import NO_TEAM, Gap, GapSign, GapWording, Interaction, SearchEvent
+from search.analytics.models import (
+    NO_TEAM,
+    Gap,
+    GapSign,
+    GapWording,
+    Interaction,
+    SearchEvent,
+)
 from search.errors import InteractionRefused, UnknownSearch
 
 logger = logging.getLogger(__name__)

@@ -40,7 +40,14 @@ from search.answers.words import content_words, follows_up, joined, rarest
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
-from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
+from search.errors import (
+    AnswerFailed,
+    BudgetExceeded,
+    Busy,
+    NotPermitted,
+    SearchError,
+    ThreadFull,
+)
 from search.query.parse import clean_text
 from search.retrieval.spelling import passages_with
 

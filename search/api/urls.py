@@ -8,7 +8,12 @@ from rest_framework.routers import SimpleRouter
 
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
-from ingestion.api.library import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
+from ingestion.api.library import (
+    CollectionViewSet,
+    ConceptViewSet,
+    EditViewSet,
+    PassageViewSet,
+)
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible.base import UnknownAddressView
 from search.api.compatible.chat import ChatCompletionsView, ResponsesView

@@ -17,7 +17,12 @@ from ingestion.models.library import language_name
 from search.domain import QueryClass
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
+from search.query.language import (
+    is_adaptive,
+    leaning_on_keywords,
+    other_languages,
+    unfamiliar,
+)
 from search.ranking import Batch, Prepared
 from search.ranking.batch import KeywordEvidence
 

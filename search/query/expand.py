@@ -190,7 +190,9 @@ def _plain_words(query: Query, *kinds: Callable[[str], bool]) -> tuple[Word, ...
 
 
 def corrected(
-    query: Query, neighbours: Mapping[str, Sequence[Neighbour]], most: int = MAX_QUERY_CHARS
+    query: Query,
+    neighbours: Mapping[str, Sequence[Neighbour]],
+    most: int = MAX_QUERY_CHARS,
 ) -> str:
     """The query with each word replaced by its nearest neighbour.
 

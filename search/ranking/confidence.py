@@ -259,5 +259,5 @@ SHIPPED: Mapping[str, CalibrationModels] = {
                 -5.1519, {"keyword": 6.2856, "keyword_lead": 4.5660, "terms": 1.3499}
             ),
         }
-    )
+    ),
 }

@@ -20,7 +20,12 @@ from ingestion.models import Document
 from ingestion.models.library import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
-from search.presentation import CLASS_LABELS, measure_label, rule_text, tier_reason
+from search.presentation import (
+    CLASS_LABELS,
+    measure_label,
+    rule_text,
+    tier_reason,
+)
 from search.presentation import figures as drawing
 from search.presentation.figures import reason
 from search.presentation.results import Result

@@ -55,7 +55,12 @@ def test_the_lifespan_and_the_agents_paths_go_to_the_agents() -> None:
             await both(given, None, None)  # type: ignore[arg-type]
 
     asyncio.run(run())
-    assert seen == [("agents", "lifespan"), ("pages", "/"), ("agents", "/mcp"), ("pages", "/mcpx")]
+    assert seen == [
+        ("agents", "lifespan"),
+        ("pages", "/"),
+        ("agents", "/mcp"),
+        ("pages", "/mcpx"),
+    ]
 
 
 def test_a_websocket_is_closed() -> None:

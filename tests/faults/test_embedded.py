@@ -294,7 +294,9 @@ def test_a_server_started_by_hand_is_not_disturbed(servers: EmbeddedServers) -> 
     servers.start(redis=False)
     servers.postgres.stop()
     by_hand = subprocess.Popen(
-        servers.postgres.command(), env=server_environment(), stderr=subprocess.DEVNULL
+        servers.postgres.command(),
+        env=server_environment(),
+        stderr=subprocess.DEVNULL,
     )
     try:
         eventually(servers.postgres.is_up)

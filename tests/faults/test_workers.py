@@ -49,7 +49,9 @@ pytestmark = [
 ]
 
 
-def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(servers: EmbeddedServers) -> None:
+def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(
+    servers: EmbeddedServers,
+) -> None:
     collection = make_collection()
     servers.valkey.stop()
     try:

@@ -20,7 +20,16 @@ from common.accounts.models import User
 from ingestion.embedding import Vectors
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording, threads
-from search.answers.domain import AnswerParameters, Done, Event, Failed, Mode, State, Token, Verdict
+from search.answers.domain import (
+    AnswerParameters,
+    Done,
+    Event,
+    Failed,
+    Mode,
+    State,
+    Token,
+    Verdict,
+)
 from search.answers.extracting.quotes import sentence_embedder, vectors_of
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest

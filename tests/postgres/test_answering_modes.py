@@ -188,7 +188,9 @@ def test_a_rewrite_names_the_languages_of_the_library(
     model = ScriptedModel(f"{TRUE[:-4]}[1][2].", rewrite='{"question": "connection timeout"}')
     use(monkeypatch, model)
     answer, _ = ask(
-        Mode.AUTO, question="Wie lange ist das Zeitlimit?", parameters=parameters(refuse_below=0.2)
+        Mode.AUTO,
+        question="Wie lange ist das Zeitlimit?",
+        parameters=parameters(refuse_below=0.2),
     )
     assert (answer.state, model.calls) == (State.DONE, ["rewrite", "answer"])
     assert "The documents are in English: where" in model.prompts[0]

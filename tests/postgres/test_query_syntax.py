@@ -333,7 +333,9 @@ class TestAFarPassage:
         random = np.random.default_rng(7)
         ChunkEmbedding.objects.bulk_create(
             ChunkEmbedding(
-                chunk=one, space=space, vector=question + random.normal(0, 0.01, space.dimensions)
+                chunk=one,
+                space=space,
+                vector=question + random.normal(0, 0.01, space.dimensions),
             )
             for one in near
         )

@@ -50,7 +50,12 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 def ask(
-    text: str, *, viewer: Any = None, exact: bool = False, insist: bool = False, **options: Any
+    text: str,
+    *,
+    viewer: Any = None,
+    exact: bool = False,
+    insist: bool = False,
+    **options: Any,
 ) -> SearchResponse:
     """By keywords alone: the vector signal finds something for whatever is asked."""
     choices = Choices(weights=KEYWORDS, exact=exact, insist=insist)

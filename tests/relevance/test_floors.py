@@ -128,7 +128,9 @@ def samples(parts: list[JudgedCollection]) -> list[Sample]:
 
 
 @pytest.mark.django_db
-def test_the_shipped_confidence_tells_answered_questions_from_others(samples: list[Sample]) -> None:
+def test_the_shipped_confidence_tells_answered_questions_from_others(
+    samples: list[Sample],
+) -> None:
     (calibration,) = SHIPPED.values()
     figures = measure(calibration, samples)
     found = {name: figures["both"][name] for name in CONFIDENCE_FLOORS}

@@ -221,7 +221,11 @@ class TestConfidence:
 
 SCORES = st.fixed_dictionaries(
     {},
-    optional={"vector": st.floats(-1, 1), "keyword": st.floats(0, 1e4), "title": st.floats(0, 10)},
+    optional={
+        "vector": st.floats(-1, 1),
+        "keyword": st.floats(0, 1e4),
+        "title": st.floats(0, 10),
+    },
 )
 RANKINGS = st.lists(SCORES, min_size=1, max_size=14).map(
     lambda rows: [candidate(n, document=n // 2 + 1, **raw) for n, raw in enumerate(rows)]

@@ -236,7 +236,10 @@ def fuse_physical_ai(case: Case) -> None:
     kinds = given["chunk_type"]
     candidates = [
         Candidate(
-            int(name), 1, found, boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds}
+            int(name),
+            1,
+            found,
+            boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds},
         )
         for name, found in raw.items()
     ]

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
+from search.domain import (
+    Candidate,
+    Classification,
+    Query,
+    QueryClass,
+    Signal,
+    Weights,
+)
 from search.engine.adjust import leaning_on_meaning
 from search.engine.settle import Settled
 from search.presets import DEFAULT
@@ -51,7 +58,8 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fall", "meaning"), [(0.0, 0.75), (CLOSE, 0.75), (0.6, 0.675), (DECISIVE, 0.6), (1.0, 0.6)]
+    ("fall", "meaning"),
+    [(0.0, 0.75), (CLOSE, 0.75), (0.6, 0.675), (DECISIVE, 0.6), (1.0, 0.6)],
 )
 def test_keyword_scores_that_fall_quickly_keep_their_weight(fall: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""

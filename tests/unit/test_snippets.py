@@ -20,7 +20,13 @@ from ingestion.spaces.vectors import (
     sentence_spans,
 )
 from search.presentation import snippets
-from search.presentation.snippets import MARK_END, MARK_START, highlight, shows_a_mark, snippet
+from search.presentation.snippets import (
+    MARK_END,
+    MARK_START,
+    highlight,
+    shows_a_mark,
+    snippet,
+)
 from tests.support.laws import examples
 
 

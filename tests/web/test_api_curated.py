@@ -361,7 +361,10 @@ class TestAdmin:
     def test_the_collections_page_names_its_profile(
         self, desk: Client, recipes: Collection
     ) -> None:
-        client, address = (desk, f"/admin/ingestion/collection/{recipes.pk}/change/")
+        client, address = (
+            desk,
+            f"/admin/ingestion/collection/{recipes.pk}/change/",
+        )
         assert f"{PAGE}add/?collection={recipes.pk}" in client.get(address).content.decode()
         row = ScopeProfile.objects.create(collection=recipes, profile=OWN)
         page = client.get(address).content.decode()

@@ -247,7 +247,10 @@ _VALUES = st.one_of(
         st.sampled_from(_PARAMETERS[1:]), st.lists(_VALUES, min_size=1, max_size=2), max_size=4
     ),
 )
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
     api: APIClient, odd: None, q: str, parameters: dict[str, list[str]]
 ) -> None:

@@ -287,7 +287,9 @@ class Undeclared(ApiViewSet[Collection]):
     def declared(self, request: Any) -> Any: ...
 
 
-def test_an_action_without_a_declaration_is_refused_even_to_superusers(administrator: User) -> None:
+def test_an_action_without_a_declaration_is_refused_even_to_superusers(
+    administrator: User,
+) -> None:
     view = Undeclared.as_view({"get": "look"})
     for user in (administrator, AnonymousUser()):
         for method in ("get", "delete"):

@@ -136,7 +136,9 @@ class TestPreview:
         answer = ask(client, "preview", asked).json()
         draft = SearchProfile.objects.get(pk=ask(client, "save", asked).json()["profile"])
         live = search(
-            "barometer on day seventeen", viewer=tuner, choices=Choices(snapshot=draft.as_profile())
+            "barometer on day seventeen",
+            viewer=tuner,
+            choices=Choices(snapshot=draft.as_profile()),
         )
         column = answer["html"].partition("wb-column-draft")[2]
         shown = [part.split('"')[0] for part in column.split('data-document="')[1:]]

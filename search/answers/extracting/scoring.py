@@ -174,7 +174,9 @@ NUMBERED = re.compile(r"\d")
 
 
 def question_weights(
-    question: str, terms: Sequence[TermStatistic], texts: Sequence[str]
+    question: str,
+    terms: Sequence[TermStatistic],
+    texts: Sequence[str],
 ) -> dict[str, float]:
     """The weight of each lexeme of a question: the search's idf, or one of `texts` without terms.
 

@@ -6,7 +6,13 @@ from search.answers.models.profiles import (
     AnswerProfileChange,
     ModelPrice,
 )
-from search.answers.models.records import Answer, AnswerFeedback, AnswerSource, ModelCall, Thread
+from search.answers.models.records import (
+    Answer,
+    AnswerFeedback,
+    AnswerSource,
+    ModelCall,
+    Thread,
+)
 
 __all__ = [
     "Answer",

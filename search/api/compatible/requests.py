@@ -227,7 +227,12 @@ class ModelView(CompatibleView):
 
 
 def _model_data(chosen: ModelChoice) -> dict[str, Any]:
-    return {"id": chosen.name, "object": "model", "created": chosen.created, "owned_by": OWNER}
+    return {
+        "id": chosen.name,
+        "object": "model",
+        "created": chosen.created,
+        "owned_by": OWNER,
+    }
 
 
 # A request holds a worker while it lasts: about a second on one core with the packaged model.

@@ -24,7 +24,13 @@ from search.tuning.evaluation.collections import (
     JudgedCollection,
     Searchable,
 )
-from search.tuning.evaluation.reliability import QuestionKind, Sample, fit, is_held_out, measure
+from search.tuning.evaluation.reliability import (
+    QuestionKind,
+    Sample,
+    fit,
+    is_held_out,
+    measure,
+)
 from search.tuning.evaluation.runner import embed, response_to
 
 Loaded = tuple[JudgedCollection, Corpus]

@@ -241,7 +241,10 @@ class WhatIf:
             return self._classes[key]
         classes = [
             classified(
-                case.pool.query, self._configured, profile, Choices(query_class=case.query_class)
+                case.pool.query,
+                self._configured,
+                profile,
+                Choices(query_class=case.query_class),
             )
             for case in self.cases
         ]

@@ -265,7 +265,11 @@ def _read(
 
 
 def _name(
-    text: str, width: Width, configured: Configuration, viewer: Viewer, collections: Sequence[str]
+    text: str,
+    width: Width,
+    configured: Configuration,
+    viewer: Viewer,
+    collections: Sequence[str],
 ) -> str:
     """A cache key of everything that affects the candidates and what the viewer may see of them."""
     readable = Collection.objects.visible_to(viewer).order_by("pk").values_list("pk", flat=True)

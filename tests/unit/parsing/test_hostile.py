@@ -204,7 +204,10 @@ def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
         ('<?xml version="1.0"?>' + "<a>" * DEEP, "a.xml"),
         ("{\\rtf1" + "{" * DEEP + "end", "a.rtf"),
         (hostile.packed({**DOCX_PARTS, "word/document.xml": "<w:p>" * DEEP}), "a.docx"),
-        ("Content-Type: message/rfc822\n\n" * 3_000 + "Subject: end\n\nend", "a.eml"),
+        (
+            "Content-Type: message/rfc822\n\n" * 3_000 + "Subject: end\n\nend",
+            "a.eml",
+        ),
     ],
     ids=lambda value: value[:14] if isinstance(value, str) and value[:2] != "a." else "",
 )
@@ -215,7 +218,10 @@ def test_depth(room: Room, content: bytes | str, name: str) -> None:
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.py", "a.json"])
 def test_one_line_of_two_megabytes(room: Room, name: str) -> None:
     line = "word " * 400_000
-    content = {"a.json": json.dumps({"a": line}), "a.csv": f"a,b\n{line},{line}\n"}.get(name, line)
+    content = {
+        "a.json": json.dumps({"a": line}),
+        "a.csv": f"a,b\n{line},{line}\n",
+    }.get(name, line)
     found = room.read(content, name)
     assert sum(len(block.text) for block in found.blocks) > 1_900_000
     assert name != "a.txt" or max(len(block.text) for block in found.blocks) <= 4_000

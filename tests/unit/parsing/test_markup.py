@@ -60,13 +60,20 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "versions": (
         ".. versionadded:: 5.2\n\n   It is new.\n\n.. deprecated:: 5.0 Use another.\n",
-        [p("New in version 5.2"), p("It is new."), p("Deprecated since version 5.0 Use another.")],
+        [
+            p("New in version 5.2"),
+            p("It is new."),
+            p("Deprecated since version 5.0 Use another."),
+        ],
     ),
     "admonitions": (
         ".. warning:: Hot.\n\n.. admonition:: Why?\n\n   Because.\n\n.. seealso::\n\n   More.\n",
         [p("Warning: Hot."), p("Why?"), p("Because."), p("More.")],
     ),
-    "console": (".. console::\n\n   $ one\n   $ two\n\nText.", [code("$ one\n$ two"), p("Text.")]),
+    "console": (
+        ".. console::\n\n   $ one\n   $ two\n\nText.",
+        [code("$ one\n$ two"), p("Text.")],
+    ),
     "code-caption": (
         ".. code-block:: python\n   :caption: urls.py\n\n   import re\n",
         [p("urls.py"), code("import re")],
@@ -82,7 +89,10 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         ".. django-admin-option:: --database DB\n\n   Which one.\n",
         define("--database", p("--database DB"), p("Which one.")),
     ),
-    "sentence-above-a-quote": ("He said:\n   Never.\n", [li(0, "He said:: Never.")]),
+    "sentence-above-a-quote": (
+        "He said:\n   Never.\n",
+        [li(0, "He said:: Never.")],
+    ),
     "labels": (
         ".. _one:\n.. _two:\n\n``A`` heading\n=============\n\n"
         "See :ref:`two`, :ref:`ref-elsewhere`, :doc:`/topics/db/queries` and |django-users|.\n",
@@ -165,7 +175,10 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
         [p("More"), p("inner")],
     ),
     "footnote": ("Text.[^1]\n\nNext.\n\n[^1]: A note.\n", [p("Text."), p("A note."), p("Next.")]),
-    "inline": ("*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n", [p("a b c d f h i\nj")]),
+    "inline": (
+        "*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n",
+        [p("a b c d f h i\nj")],
+    ),
     "bad-front-matter": ("---\na: [\n---\n\nText.\n", [h(2, "a: ["), p("Text.")]),
     "quoted-heading": ("> # Inside\n>\n> Text.\n", [h(1, "Inside"), p("Text.")]),
 }
