@@ -183,6 +183,36 @@ def test_the_map_of_the_house_names_every_package() -> None:
     assert folders - EVERYWHERE <= on_the_map
 
 
+def test_links_between_documents_lead_somewhere_and_every_decision_is_in_the_index() -> None:
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "benchmarks").rglob("*.md"),
+    ]
+    links = {
+        page: re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", page.read_text())
+        for page in pages
+    }
+    dead = [
+        f"{page.relative_to(ROOT)}: {path}#{anchor}"
+        for page, named in links.items()
+        for path, anchor in named
+        if not (target := (page.parent / path) if path else page).exists()
+        or (anchor and target.suffix == ".md" and anchor not in _anchors(target))
+    ]
+    assert not dead
+    index = ROOT / "docs" / "adr" / "README.md"
+    decisions = {path.name for path in index.parent.glob("0*.md")}
+    assert {path for path, _ in links[index]} == decisions
+    assert len({name[:4] for name in decisions}) == len(decisions), "a number is taken twice"
+
+
+def _anchors(page: Path) -> set[str]:
+    """Those that renderers of Markdown give the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
 # The enumeration with the weights, the signal's own module, the column of the weights.
 MOST = 3
 # What the kernel and its explanation stand on, by name: Reciprocal rank fusion's factor for both,
