@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from environ import Env
+from gunicorn.glogging import Logger
 
 from ingestion.embedding.config import usable_cores
 from ingestion.parsing.child.system_calls import hide_process
@@ -42,6 +43,8 @@ preload_app = False
 # page posts those that do not fit (LONGEST_ADDRESS in search.pages.forms), and the API accepts it.
 limit_request_line = 8190
 timeout = 60
+# Seconds in which a process loads before it takes requests; it is killed after the time above.
+WARMING = 20
 graceful_timeout = 10
 # What memory a library loses is returned by a new process. A guess: some hours of a busy site.
 max_requests, max_requests_jitter = 50_000, 10_000
@@ -49,6 +52,27 @@ keepalive = 5
 # A line for each request on standard output; ACCESS_LOG is another file, or empty for none.
 accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
+
+
+class logger_class(Logger):  # type: ignore[misc]  # noqa: N801  # the setting's name
+    """Gunicorn's, with the status 499, as nginx has it, of a client that left without a response.
+
+    Gunicorn sends the application's response nowhere then, and would log an error 500.
+    """
+
+    _has_failed = False
+
+    def exception(self, *args: Any, **kwargs: Any) -> None:
+        self._has_failed = True  # and logs the access of the same request next
+        super().exception(*args, **kwargs)
+
+    def access(self, resp: Any, *args: Any) -> None:
+        if resp.status == 500 and not resp.headers and not self._has_failed:
+            resp.status = 499
+        self._has_failed = False
+        super().access(resp, *args)
+
+
 if os.environ.get("LOG_FORMAT") == "json":
     from kbsite.operations.logs import gunicorn_logging
 
@@ -58,8 +82,13 @@ control_socket_disable = True
 
 
 def post_worker_init(worker: Any) -> None:
-    """Load the views and the model in the background, so that the first search is fast."""
-    threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+    """Load the views and the model before the first request, which would wait longer for them.
+
+    Where a database or a model elsewhere does not answer, the process serves what it can.
+    """
+    loading = threading.Thread(target=_warm_up, name="warm-up", daemon=True)
+    loading.start()
+    loading.join(WARMING)
 
 
 def _warm_up() -> None:
@@ -67,7 +96,7 @@ def _warm_up() -> None:
     from django.urls import get_resolver
 
     from kbsite.apps import spare_collections
-    from search.answers.generating import server as answering
+    from search.answers import answering
     from search.engine.find import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is

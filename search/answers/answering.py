@@ -15,7 +15,7 @@ import logging
 import threading
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -30,6 +30,7 @@ from common.accounts import tokens
 from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
+from search.answers.generating import server
 from search.answers.generating.client import Model, Payer, model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
@@ -37,7 +38,8 @@ from search.answers.making.work import Work
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.answers.words import content_words, follows_up, joined, rarest
-from search.engine import configuration
+from search.domain import QueryClass
+from search.engine import Choices, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
 from search.errors import (
@@ -244,6 +246,21 @@ def _joined(request: AnswerRequest, previous: str, configured: Configuration) ->
     words = content_words(before.text)
     rare = rarest(words, passages_with(words, request.viewer))
     return joined(request.question, before, rare, most=settings.SEARCH_QUERY_CHARS)
+
+
+def warm_up() -> None:
+    """Answer a question of nobody, so that the first reader's finds loaded what it needs."""
+    server.warm_up()
+    question = AnswerRequest(
+        "What is this about?",
+        viewer=None,
+        parameters=replace(active_parameters(), refuse_below=0.0),
+        choices=Choices(query_class=QueryClass.GENERAL),  # forced: no metric counts it
+        is_recorded=False,
+        is_extractive=True,
+    )
+    with suppress(UserError, DatabaseError):
+        answer(question)
 
 
 def active_parameters() -> AnswerParameters:

@@ -250,6 +250,24 @@ def test_a_server_that_accepts_no_connection(
     assert the_call().cost == 0
 
 
+def test_the_estimate_of_tokens_learns_from_what_the_server_counts(chat: FakeChat) -> None:
+    """The highest of the last counts, within bounds; a short prompt is mostly the server's own."""
+    model = model_for(AnswerParameters(), Payer())
+    assert model is not None
+    assert model.counted_tokens == 1.0
+
+    def ask(words: int, counted: int) -> float:
+        chat.then(says("It closes.", usage=(counted, 5)))
+        messages = [{"role": "user", "content": "word " * words}]
+        async_to_sync(model.complete)(messages, purpose="answer", max_tokens=50)
+        return round(model.counted_tokens, 2)
+
+    assert ask(10, 3_000) == 1.0
+    assert ask(996, 700) == 0.7
+    assert ask(996, 800) == 0.8
+    assert [ask(996, 1) for _ in range(servers.COUNTED)][-1] == servers.FEWEST
+
+
 def test_a_hundred_thousand_tokens_are_not_read(chat: FakeChat) -> None:
     """The reply ends cleanly soon after its longest permitted length."""
     chat.then(endless("word " * 20, 5_000))

@@ -9,6 +9,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
 import zipfile
@@ -29,7 +31,7 @@ from mcp import Client
 from common.accounts.models import User
 from kbsite.serving.admission import RESERVED
 from kbsite.serving.dispatch import Pages, Site, Threads
-from tests.faults.asgi import gunicorn, response, scope
+from tests.faults.asgi import PROJECT, gunicorn, response, scope
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 
@@ -327,16 +329,22 @@ def _get(url: str) -> Any:
 
 @pytest.mark.django_db(transaction=True)
 def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
-    servers: Any, clean_cache: None
+    servers: Any, clean_cache: None, tmp_path: Path
 ) -> None:
-    """One process answers all three; on SIGTERM it ends, although a client is still connected."""
+    """One process answers all three; on SIGTERM it ends, although a client is still connected.
+
+    A client that leaves before its response is logged as one that left (499), not as an error.
+    """
     make_document(make_collection(), CONNECTIONS, title="Connections")
 
     async def tools(base: str) -> Any:
         async with Client(f"{base}/mcp") as client:
             return await client.call_tool("search", {"query": "connection timeout"})
 
-    with gunicorn() as (process, base):
+    log = tmp_path / "access.log"
+    with gunicorn(ACCESS_LOG=str(log)) as (process, base):
+        with socket.create_connection(("127.0.0.1", int(base.rpartition(":")[2]))) as leaving:
+            leaving.sendall(b"GET /api/v1/search/?q=a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         (result, *_) = _get(f"{base}/api/v1/search/?q=connection+timeout")["results"]
         assert result["document"]["title"] == "Connections"
         called = async_to_sync(tools)(base)
@@ -348,3 +356,17 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
             _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert b"Traceback" not in errors, errors.decode()
+    assert "GET /api/v1/search/ 499 " in log.read_text()
+
+
+def test_a_process_loads_before_it_takes_requests_but_not_for_ever() -> None:
+    code = """
+import time, kbsite.gunicorn as site
+done = []
+site._warm_up = lambda: (time.sleep(0.3), done.append(1))
+site.post_worker_init(None)
+assert done
+site.WARMING, site._warm_up = 0.1, lambda: time.sleep(60)
+site.post_worker_init(None)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True, timeout=50)

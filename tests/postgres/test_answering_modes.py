@@ -180,20 +180,39 @@ def test_auto_searches_again_before_the_reader_sees_an_answer(
     assert sum(isinstance(each, Sources) for each in events) == 1
 
 
-def test_a_rewrite_names_the_languages_of_the_library(
-    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
+@pytest.mark.parametrize("mode", [Mode.INSTANT, Mode.AUTO])
+@pytest.mark.parametrize("rewrite", ['{"question": "connection timeout"}', "no JSON"])
+def test_a_question_in_a_language_of_no_document_is_translated_and_left_to_the_model(
+    monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], mode: Mode, rewrite: str
 ) -> None:
-    """A question in another language finds nothing by words: the model may translate it."""
-    confidences["Wie lange ist das Zeitlimit?"] = 0.03
-    model = ScriptedModel(f"{TRUE[:-4]}[1][2].", rewrite='{"question": "connection timeout"}')
-    use(monkeypatch, model)
-    answer, _ = ask(
-        Mode.AUTO,
-        question="Wie lange ist das Zeitlimit?",
-        parameters=parameters(refuse_below=0.2),
-    )
+    """A search by words finds nothing, and is no reason to refuse."""
+    german = "Wie lange ist das Zeitlimit der Verbindung?"
+    confidences |= {german: 0.03, "connection timeout": 0.1}
+    model = use(monkeypatch, ScriptedModel(f"{TRUE[:-4]}[1][2].", rewrite=rewrite))
+    low = parameters(refuse_below=0.2)
+    answer, _ = ask(mode, question=german, parameters=low)
     assert (answer.state, model.calls) == (State.DONE, ["rewrite", "answer"])
     assert "The documents are in English: where" in model.prompts[0]
+
+    confidences[QUESTION] = 0.03
+    use(monkeypatch, ScriptedModel(rewrite=rewrite))
+    assert ask(mode, parameters=low)[0].state is State.REFUSED
+    use(monkeypatch, ScriptedModel(rewrite=AWAY))
+    assert ask(mode, question=german, parameters=low)[0].state is State.REFUSED
+
+
+def test_the_budget_is_of_the_models_tokens_and_half_for_a_lookup(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = use(monkeypatch, ScriptedModel(TRUE, TRUE, TRUE))
+    small = parameters(context_tokens=100)
+    (whole, _), (lookup, _) = ask(parameters=small), ask(question="timeouts.md", parameters=small)
+    assert (whole.context.budget, lookup.context.budget) == (100, 50)
+
+    model.counted_tokens = 0.6
+    more, _ = ask(parameters=small)
+    assert more.context.budget == 100 >= more.context.tokens
+    assert sum(each.tokens for each in more.context.passages) > 100
 
 
 def test_auto_answers_again_if_the_answer_is_worth_little(

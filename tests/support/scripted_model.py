@@ -25,6 +25,7 @@ class ScriptedModel:
 
     name = "scripted"
     finish = "stop"
+    counted_tokens = 1.0
 
     def __init__(self, *answers: Sequence[Piece] | str, **replies: str | Exception) -> None:
         self.usage = Usage()

@@ -23,7 +23,14 @@ from search.answers.domain import AnswerParameters, Usage
 from search.answers.generating import requests
 from search.answers.generating.messages import Messages
 from search.answers.generating.requests import ModelRequest, Progress, TimeLimits
-from search.answers.generating.server import Server, configured, model_name, unavailable
+from search.answers.generating.server import (
+    Server,
+    configured,
+    counted_tokens,
+    model_name,
+    remember_count,
+    unavailable,
+)
 from search.errors import BudgetExceeded, ModelUnavailable
 
 __all__ = ["Model", "Payer", "model_for"]
@@ -78,6 +85,11 @@ class Model:
         self._payer = payer
         self._failure = failure
 
+    @property
+    def counted_tokens(self) -> float:
+        """Its tokens in what is estimated at one."""
+        return counted_tokens(self._server, self.name)
+
     async def stream(self, messages: Messages, *, purpose: str) -> AsyncGenerator[str]:
         """The pieces of the reply as they come. Close it (`aclosing`) to stop the model.
 
@@ -123,6 +135,8 @@ class Model:
             error = "error"
             raise
         finally:
+            if progress.usage is not None:
+                remember_count(self._server, self.name, prompt, progress.usage.prompt_tokens)
             usage = progress.usage or _estimate(progress, prompt, "".join(written))
             milliseconds = (time.monotonic() - started) * 1000
             spent = Spent(usage, milliseconds, progress.first_token_ms, error)

@@ -10,6 +10,7 @@ import re
 import ssl
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from django.utils.translation import ngettext
 
 from common.guarded import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
+from ingestion.lexical.languages import language_odds
 from search.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ OPENAI_MODEL = "gpt-5.4-mini"
 ASKING, NO_ANSWER = 5.0, 30.0
 # Seconds to open a connection, of which there is no trace at the provider.
 CONNECTING = 5.0
+# Prompts that are compared with the estimate, and the fewest tokens of one: a server's own
+# instructions weigh little in it. A server that counts without what it has cached must not fill the
+# model's window. All are guesses; the ratios of languages are those of EstimatedTokenizer.
+COUNTED, COUNTED_FROM, FEWEST, MOST = 8, 500, 0.6, 2.0
 # By name: models that write no text.
 _OTHER_TASKS = re.compile(
     r"embed|rerank|\bbge|\bgte\b|\be5\b|minilm|whisper|\btts|transcri|dall-e|image|moderation|guard"
@@ -75,6 +81,8 @@ class _Known:
     failures: dict[str, tuple[float, ModelUnavailable]] = field(default_factory=dict)
     # By address and model: parameters that were refused.
     refused: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    # By address and model: the server's count of the last prompts as a share of the estimate.
+    counts: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
 
 
 _tls: PerProcess[ssl.SSLContext] = PerProcess(httpx2.create_ssl_context)
@@ -89,12 +97,15 @@ def configured() -> Server | None:
 
 
 def warm_up() -> None:
-    """Load the client if there is a server to ask: it takes half a second.
+    """Load the client, and what recognises a question's language, if there is a server to ask.
 
-    It is imported where it is used, for all the processes that never ask.
+    Each takes half a second; they are loaded where they are used, for all the processes that never
+    ask.
     """
     if configured() is not None:
         import openai  # noqa: F401
+
+        language_odds("warm up")
 
 
 def model_name(server: Server) -> str:
@@ -130,6 +141,20 @@ def remember_refused(server: Server, model: str, names: frozenset[str]) -> None:
     _known.get().refused[server.base_url, model] = names
 
 
+def counted_tokens(server: Server, model: str) -> float:
+    """The tokens that the model reads in what is estimated at one: the highest of its last prompts
+    in this process, so that the budget holds in another language, too. 1 of a model not asked yet.
+    """
+    return max(_known.get().counts.get((server.base_url, model), ()), default=1.0)
+
+
+def remember_count(server: Server, model: str, estimated: int, counted: int) -> None:
+    """Compare the server's count of a prompt with the estimate."""
+    if estimated >= COUNTED_FROM and counted:
+        counts = _known.get().counts.setdefault((server.base_url, model), deque(maxlen=COUNTED))
+        counts.append(min(max(counted / estimated, FEWEST), MOST))
+
+
 def forget() -> None:
     """Forget what was learnt of servers; for tests, whose servers share addresses over time."""
     known = _known.get()
@@ -137,6 +162,7 @@ def forget() -> None:
         known.models.clear()
         known.failures.clear()
         known.refused.clear()
+        known.counts.clear()
 
 
 def _first_model(server: Server) -> str:

@@ -1,6 +1,7 @@
 """How an answer is made in each mode: the searches, the calls of the model, and their order.
 
-instant   search -> context -> quotes, or one call of the model
+instant   search -> context -> quotes, or one call of the model; a question in a language that the
+          library does not have is translated and searched for again
 auto      instant; where the retrieval or the answer is worth little, once: one more search, for the
           question in other words, and an answer from both
 thinking  search -> the question in parts, searched at once -> one context -> answer -> one repair
@@ -34,7 +35,14 @@ from search.answers.domain import (
 )
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported
-from search.answers.making.searching import fits_nothing, gather, parts, search, stand_alone, widen
+from search.answers.making.searching import (
+    gather,
+    is_foreign,
+    parts,
+    search,
+    stand_alone,
+    widen,
+)
 from search.answers.making.work import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
 
@@ -58,14 +66,15 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
         for event in work.new_steps():
             yield event
         await search(work, further)
-    if _may_escalate(work, work.now.retrieval_confidence):
+    work.is_foreign = await is_foreign(work)
+    if work.is_foreign or _may_escalate(work, work.now.retrieval_confidence):
         await widen(work)
     if not work.is_widened or work.failure is not None:
         await gather(work)
     for event in work.new_steps():
         yield event
     yield Sources(work.now.context)
-    if fits_nothing(work):
+    if work.fits_nothing:
         work.now = replace(work.now, state=State.REFUSED, text=work.parameters.refusal)
         work.degrade()
         yield Token(work.now.text)

@@ -44,7 +44,7 @@ class Work:
 
     `earlier` are the questions of its thread, oldest first; `rule_question` is the standalone
     question by the rule for sites without a model. `failure` is the error that ended the use of the
-    model.
+    model. `is_foreign`: see `searching.is_foreign`.
     """
 
     request: AnswerRequest
@@ -56,6 +56,7 @@ class Work:
     rule_question: str = ""
     failure: ModelUnavailable | None = None
     is_widened: bool = False
+    is_foreign: bool = False
     responses: list[SearchResponse] = field(default_factory=list)
     _sent_steps: int = 0
     _storing: asyncio.Future[None] | None = None
@@ -63,6 +64,20 @@ class Work:
     @property
     def has_model(self) -> bool:
         return self.model is not None and self.failure is None
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the searches found too little for an answer."""
+        confidence = self.now.retrieval_confidence
+        return confidence is not None and confidence < self.parameters.refuse_below
+
+    @property
+    def fits_nothing(self) -> bool:
+        """Whether nothing that the asker may read seems to answer; of a foreign question the model
+        decides.
+        """
+        is_undecided = self.is_foreign and self.has_model
+        return (self.is_low and not is_undecided) or not self.now.context.passages
 
     @property
     def is_whole(self) -> bool:
