@@ -66,7 +66,7 @@ check: $(VENV)/.installed-dev
 
 # One file for all platforms: markers where they differ, and the hashes of every file of a version.
 COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
-	--annotation-style line --custom-compile-command "make lock"
+	--annotation-style line --override requirements/overrides.txt --custom-compile-command "make lock"
 EXTRAS = $(filter-out development demo tools,$(basename $(notdir $(wildcard requirements/*.in))))
 
 # Keeps all pins that the inputs allow: make lock ARGS="--upgrade-package celery".

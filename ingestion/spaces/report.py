@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from ingestion import spaces
-from ingestion.embedding.config import MODELS, PackagedModel
+from ingestion.embedding.fastembed import COMMAND, EMBEDDERS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
@@ -149,17 +149,16 @@ SHARES_KEPT = 600  # seconds, because every passage is counted
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Sentences for people; `model` is the key of the packaged model that they offer, if any."""
+    """A sentence for people; `model` is the name of the model that it offers, if any."""
 
     text: str
     model: str = ""
 
 
 def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
-    """Which languages the active model does not know, and then the packaged models that do.
+    """Which languages the active model does not know, and then fastembed's models that do.
 
-    With the hours that they would take and the commands; empty while those languages make up
-    UNKNOWN_SHARE of the passages or less.
+    Empty while those languages make up UNKNOWN_SHARE of the passages or less.
     """
     active = next((row for row in rows if row.state == State.ACTIVE), None)
     if active is None or not active.languages:
@@ -179,9 +178,21 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
         "while this one answers."
     )
     filled = {row.config.get("model") for row in rows}
+    knows = language_name(unknown[0])
     return [
         Advice(first),
-        *(_offer(model, total, unknown[0]) for model in _knowing(unknown, filled)),
+        *(
+            Advice(
+                f"{model.name} ({knows if model.languages else f'many languages, with {knows}'}; "
+                f"licence {model.licence}; {model.gigabytes:g} GB). On every web and worker "
+                f"machine, with the pip of Steelyard's environment: {COMMAND}. Then: manage.py "
+                f"embedding_space create fastembed --model {model.name}, then backfill and "
+                "activate it.",
+                model.name,
+            )
+            for model in EMBEDDERS
+            if model.name not in filled and (not model.languages or unknown[0] in model.languages)
+        ),
     ]
 
 
@@ -189,29 +200,6 @@ def _by_language() -> dict[str, int]:
     """The number of searchable passages by their document's language, the most first."""
     rows = spaces.settled().order_by().values_list("document__language").annotate(count=Count("pk"))
     return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
-
-
-def _knowing(unknown: Sequence[str], filled: Collection[object]) -> Iterable[PackagedModel]:
-    """The packaged models without a space that know the most frequent of these languages."""
-    for model in MODELS.values():
-        if model.key not in filled and (not model.languages or unknown[0] in model.languages):
-            yield model
-
-
-def _offer(model: PackagedModel, passages: int, code: str) -> Advice:
-    """A model, its cost and the commands."""
-    minutes = max(1, round(passages / model.speed / 60))
-    cost = "1 minute" if minutes == 1 else f"{minutes} minutes"
-    cost = cost if minutes < 120 else f"{minutes / 60:.0f} hours"
-    knows = f"{len(model.languages)} languages" if model.languages else "about 100 languages"
-    text = (
-        f"{model.name} ({knows}, with {language_name(code)}; licence {model.licence}): about "
-        f"{cost} of one core for all passages, {model.speed:.0f} a second. "
-        f"On every web and worker machine, with the pip of Steelyard's environment: "
-        f"{model.command}. Then: manage.py embedding_space "
-        f"create local --model {model.key}, then backfill and activate it."
-    )
-    return Advice(text, model.key)
 
 
 def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: bool) -> Report:

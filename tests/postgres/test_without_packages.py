@@ -82,4 +82,4 @@ def test_a_note_is_ingested_and_found(
 def test_each_package_that_is_removed_is_one_that_is_installed() -> None:
     """Else the test above would prove nothing of a package that was renamed."""
     assert set(GONE) <= pinned("requirements.txt")
-    assert {"pytest", "qdrant_client", "httpx"} <= of_tests()
+    assert {"pytest", "qdrant_client", "fastembed"} <= of_tests()

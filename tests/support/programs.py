@@ -5,6 +5,7 @@ A test without its program is skipped with the package's name; with CI=true it f
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 from pathlib import Path
@@ -42,3 +43,13 @@ def require(program: str) -> None:
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(f"{reason} (CI skips nothing)", pytrace=False)
     pytest.skip(reason)
+
+
+def require_packages(*names: str) -> None:
+    """Skip the running test if a package of requirements-dev.txt is missing; fail it in CI."""
+    have = {each.name.lower() for each in importlib.metadata.distributions()}
+    if missing := sorted(set(names) - have):
+        reason = f"needs {', '.join(missing)}: pip install -r requirements-dev.txt"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{reason} (CI skips nothing)", pytrace=False)
+        pytest.skip(reason)

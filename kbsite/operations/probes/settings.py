@@ -16,7 +16,8 @@ from django.http.request import validate_host
 from django.utils.module_loading import import_string
 
 from common.probes import Finding, Occasion, look, register, wrong
-from ingestion.embedding.local import require_installed
+from ingestion.embedding import fastembed
+from ingestion.embedding.graphs import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.protocol import installed
@@ -137,8 +138,10 @@ def embedder() -> Iterator[Finding]:
     """The settings must describe an embedder. Nothing is loaded."""
     try:
         config = embedder_config(config_of_settings())
-        if config.kind == "local":
-            require_installed(config.local)
+        if config.kind == "fastembed":
+            fastembed.require_installed()
+        elif config.kind == "local" and config.local.folder is None:
+            tokenizer_file()
     except EmbeddingError as error:
         advice = "docs/operations.md lists the variables of the embedder."
         yield wrong(str(error), advice, "E002")

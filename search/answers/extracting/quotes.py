@@ -15,6 +15,7 @@ from django.core.cache import cache
 
 from ingestion import spaces
 from ingestion.embedding import Vectors, graphs
+from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
@@ -146,7 +147,7 @@ def sentence_embedder(space: EmbeddingSpace | None) -> Embedder | None:
 
     One over the network would take longer than the whole answer may, and cost money.
     """
-    if space is None or space.config.get("kind") != "local":
+    if space is None or space.config.get("kind") not in IN_PROCESS:
         return None
     return spaces.query_embedder(space)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from common.observing import metrics
 from common.probes import Finding, Occasion, ok, register, wrong
 from search.errors import RerankerUnavailable
 from search.parts.reranker.rerankers import (
+    FastembedReranker,
     HttpReranker,
     Kind,
     Reranker,
@@ -134,17 +135,21 @@ def _cache(strengths: Mapping[str, float]) -> None:
 
 def configured() -> RerankerConfig | None:
     """The reranker that the settings describe; None without one. Raises ValueError."""
-    own = settings.RERANKER == Kind.SENTENCES
-    if not settings.RERANKER_URL and not own:
-        if settings.RERANKER:
+    kind, _, model = settings.RERANKER.partition(":")
+    if kind and kind not in list(Kind):
+        raise ValueError(f"RERANKER is “{settings.RERANKER}”: choose one of {', '.join(Kind)}.")
+    if kind == Kind.SENTENCES:
+        return RerankerConfig(Kind.SENTENCES, model=model_of_settings())
+    if kind == Kind.FASTEMBED:
+        return RerankerConfig(Kind.FASTEMBED, model=model or settings.RERANKER_MODEL)
+    if not settings.RERANKER_URL:
+        if kind:
             raise ValueError(f"RERANKER is “{settings.RERANKER}”, but RERANKER_URL is not set.")
         return None
-    if settings.RERANKER and settings.RERANKER not in list(Kind):
-        raise ValueError(f"RERANKER is “{settings.RERANKER}”: choose one of {', '.join(Kind)}.")
     return RerankerConfig(
-        Kind(settings.RERANKER or Kind.COHERE),
-        "" if own else settings.RERANKER_URL,
-        settings.RERANKER_MODEL or (model_of_settings() if own else ""),
+        Kind(kind or Kind.COHERE),
+        settings.RERANKER_URL,
+        settings.RERANKER_MODEL,
         settings.RERANKER_API_KEY,
     )
 
@@ -159,10 +164,15 @@ def current() -> GuardedReranker | None:
     return None if config is None else _made(config)
 
 
+CLASSES: Mapping[Kind, Callable[[RerankerConfig], Reranker]] = {
+    Kind.SENTENCES: SentenceReranker,
+    Kind.FASTEMBED: FastembedReranker,
+}
+
+
 @lru_cache(maxsize=4)
 def _made(config: RerankerConfig) -> GuardedReranker:
-    kind = SentenceReranker if config.kind is Kind.SENTENCES else HttpReranker
-    return GuardedReranker(config, kind(config))
+    return GuardedReranker(config, CLASSES.get(config.kind, HttpReranker)(config))
 
 
 SENTENCE = "Does this model read?"

@@ -1,4 +1,4 @@
-"""Rerankers: their protocol, a cross-encoder behind HTTP, and the best sentence (ADR 87).
+"""Rerankers: their protocol, cross-encoders behind HTTP and here, and the best sentence (ADR 87).
 
 Over HTTP `/rerank` has Cohere's and Jina's shape, or TEI's. The first is {"model", "query",
 "documents", "top_n"} -> {"results": [{"index", "relevance_score"}]} (Cohere, Jina, vLLM, LiteLLM,
@@ -7,8 +7,8 @@ Either answer is accepted. One that is not whole is refused: a server that loses
 random.
 
 A passage's own embedding blends all that it speaks of; its best sentence tells whether one of them
-answers. The model is a local one, that of the settings or a packaged one; the sentences' vectors
-are cached, so that only passages that never came first before cost time.
+answers. The model is that of the settings if it runs in this process, else MiniLM; the sentences'
+vectors are cached, so that only passages that never came first before cost time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import httpx2
 from django.conf import settings
 
 from common.guarded import PerProcess, retry_after
-from ingestion.embedding.config import MODELS
+from ingestion.embedding.config import IN_PROCESS, usable_cores
+from ingestion.embedding.protocol import encodable
 from ingestion.errors import EmbeddingError
 from ingestion.spaces import vectors
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
@@ -35,14 +36,15 @@ from search.ranking.reranking import RerankerInput
 
 
 class Kind(StrEnum):
-    """The protocol that a reranker's server speaks.
+    """The protocol that a reranker's server speaks, or what needs none.
 
-    SENTENCES needs no server: a local embedding model compares the sentences.
+    FASTEMBED is a cross-encoder in this process; SENTENCES compares by the local embedding model.
     """
 
     COHERE = "cohere"
     TEI = "tei"
     SENTENCES = "sentences"
+    FASTEMBED = "fastembed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,13 @@ class RerankerConfig:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-        if self.kind is not Kind.SENTENCES and not is_address:
+        if self.kind in (Kind.COHERE, Kind.TEI) and not is_address:
             raise ValueError(
                 f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
                 "http://127.0.0.1:8080/rerank."
             )
-        named = self.model.removeprefix("local").removeprefix(":")
-        if self.kind is Kind.SENTENCES and named not in ("", *MODELS):
-            raise ValueError(
-                f"RERANKER_MODEL is “{self.model}”: choose one of {', '.join(MODELS)}."
-            )
+        if self.kind is Kind.FASTEMBED and not self.model:
+            raise ValueError("RERANKER names no model: RERANKER=fastembed:BAAI/bge-reranker-base")
 
     @property
     def place(self) -> str:
@@ -216,11 +215,43 @@ def _score(item: dict[str, Any]) -> float:
     return float(value)
 
 
+class FastembedReranker:
+    """A cross-encoder in this process; the logistic function makes strengths of its logits."""
+
+    def __init__(self, config: RerankerConfig) -> None:
+        self._config = config
+        self._model = PerProcess(self._load)
+
+    def strengths(
+        self, query: str, passages: Sequence[RerankerInput], *, seconds: float
+    ) -> Sequence[float]:
+        """See the protocol. Raises RerankerUnavailable, also between passages after `seconds`."""
+        end = time.monotonic() + seconds
+        strengths = []
+        texts = [encodable(passage.text) for passage in passages]
+        try:
+            # One at a time: padding and dynamic ranges would make them depend on one another.
+            for logit in self._model.get().rerank(encodable(query), texts, batch_size=1):
+                if time.monotonic() > end:
+                    raise RerankerUnavailable("The reranker did not read the passages in time.")
+                strengths.append(1 / (1 + math.exp(min(-logit, 700.0))))
+        except EmbeddingError as error:
+            raise RerankerUnavailable(str(error), is_final=True) from error
+        return strengths
+
+    def _load(self) -> Any:
+        from ingestion.embedding.fastembed import cross_encoder
+
+        options = settings.EMBEDDER_OPTIONS["fastembed"]
+        threads = options["threads"] or usable_cores()
+        return cross_encoder(self._config.model, options["models_dir"], threads)
+
+
 class SentenceReranker:
     """Strengths by the largest cosine of a question and a sentence; below 0 they are 0."""
 
     def __init__(self, config: RerankerConfig) -> None:
-        self._model = config.model
+        del config  # its model is that of `model_of_settings`
 
     def strengths(
         self, query: str, passages: Sequence[RerankerInput], *, seconds: float
@@ -229,7 +260,8 @@ class SentenceReranker:
         del seconds
         texts = [_text(passage) for passage in passages]
         try:
-            embedder = build(embedder_config(_config(self._model))).questions
+            config = config_of_settings() if model_of_settings() else {"kind": "local"}
+            embedder = build(embedder_config(config)).questions
             question = embedder.embed_query(query)
             rows = vectors.cached_sentences(embedder, texts)
             missing = [text for text in dict.fromkeys(texts) if text not in rows]
@@ -240,16 +272,8 @@ class SentenceReranker:
 
 
 def model_of_settings() -> str:
-    """The local model of the settings; MiniLM where they name a server."""
-    return settings.EMBEDDER if settings.EMBEDDER.partition(":")[0] == "local" else ""
-
-
-def _config(model: str) -> dict[str, object]:
-    """The configuration of the model; of the settings' own, so that it is loaded once."""
-    if model and model == model_of_settings():
-        return config_of_settings()
-    named = model.removeprefix("local:")
-    return {"kind": "local", "model": named} if named not in ("", "local") else {"kind": "local"}
+    """The model of the settings if it runs in this process; empty, for MiniLM, if not."""
+    return settings.EMBEDDER if settings.EMBEDDER.partition(":")[0] in IN_PROCESS else ""
 
 
 def _text(passage: RerankerInput) -> str:

@@ -327,7 +327,6 @@ def test_the_card_says_what_the_model_knows(models_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("locale", {}, 'EMBEDDER is "locale": set it to "local" or "openai"'),
         ("local", {"threads": -1}, "threads is -1"),
         ("local", {"batch_size": 0}, "batch_size is 0"),
         ("local", {"pooling": "max"}, 'Unknown pooling "max"'),
