@@ -80,13 +80,14 @@ def serve() -> None:
         pid = os.fork()
         if pid == 0:
             _become_worker(json.loads(line))
+        os.setpgid(pid, pid)  # before somebody kills the group
         print(pid, flush=True)
 
 
 def _become_worker(arguments: list[str]) -> None:
     from celery.bin.celery import main
 
-    os.setsid()
+    os.setpgid(0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
