@@ -77,7 +77,7 @@ async def together(works: Sequence[Callable[[], T]]) -> list[T]:
     Within the caller's transaction one after the other, so that they see what it wrote. The first
     error is raised when all have ended.
     """
-    if len(works) < 2 or await sync_to_async(_in_transaction)():
+    if len(works) < 2 or await sync_to_async(lambda: connection.in_atomic_block)():
         return [await in_thread(work) for work in works]
     apart = sync_to_async(released, thread_sensitive=False)
     ended = await asyncio.gather(*(apart(work) for work in works), return_exceptions=True)
@@ -87,10 +87,6 @@ async def together(works: Sequence[Callable[[], T]]) -> list[T]:
             raise each
         results.append(each)
     return results
-
-
-def _in_transaction() -> bool:
-    return connection.in_atomic_block
 
 
 # Shared: a document becomes searchable. Exclusive: another embedding space becomes active.

@@ -125,15 +125,11 @@ def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> froze
         user.collections_limit = frozenset(grant.collections)
     if grant is not None:
         _note_use(grant, now or timezone.now())
-    return _scopes(grant)
+    return scopes_of(grant)
 
 
-def scopes_of(token: AuthToken) -> frozenset[str]:
-    """The scopes of a token; one query."""
-    return _scopes(grant_of(token))
-
-
-def _scopes(grant: TokenGrant | None) -> frozenset[str]:
+def scopes_of(grant: TokenGrant | None) -> frozenset[str]:
+    """The scopes of a token with this grant."""
     return frozenset(ALL_SCOPES if grant is None else grant.scopes)
 
 

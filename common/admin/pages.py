@@ -57,14 +57,10 @@ def actor(request: HttpRequest) -> User:
 class AuditedByServices:
     """A ModelAdmin mixin for changes through services, which write the audit rows."""
 
-    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        return None
+    def log_addition(self, request: HttpRequest, *args: Any) -> None:
+        """Do nothing."""
 
-    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        return None
-
-    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        return None
+    log_change = log_deletions = log_addition
 
 
 def deletion_summary(
@@ -146,14 +142,10 @@ View = Callable[..., HttpResponse]
 class ReadOnly:
     """A ModelAdmin mixin for rows that only services write."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 class ActionPages(OwnPages[Row]):

@@ -84,7 +84,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 def require_scope(request: Request, scope: str) -> None:
     """Raise MissingScope if the request's token lacks the scope; a session needs none."""
-    if request.auth is not None and scope not in tokens.scopes_of(request.auth):
+    if request.auth is not None and scope not in tokens.scopes_of(tokens.grant_of(request.auth)):
         raise MissingScope(scope)
 
 

@@ -57,35 +57,6 @@ class MetadataFormField(forms.CharField):
             return True
 
 
-class MetadataKeysField(forms.CharField):
-    """The keys that a collection offers, one a line."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            label=_("Metadata filters"),
-            required=False,
-            widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "spellcheck": "false"}),
-            help_text=_(
-                "One key of the documents' metadata a line, such as department. The search page "
-                "offers its most frequent values as filters."
-            ),
-        )
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def to_python(self, value: Any) -> Any:
-        lines = (super().to_python(value) or "").splitlines()
-        return [line.strip() for line in lines if line.strip()]
-
-    def run_validators(self, value: Any) -> None:
-        for key in value:
-            validate_metadata_key(key)
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool(list(initial or []) != self.to_python(data))
-
-
 def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, StrOrPromise]]:
     """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
     codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
@@ -155,6 +126,23 @@ class LinesField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return bool(list(initial or []) != self.to_python(data))
+
+
+class MetadataKeysField(LinesField):
+    """The keys that a collection offers."""
+
+    default_validators = [validate_metadata_key]
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=_("Metadata filters"),
+            required=False,
+            help_text=_(
+                "One key of the documents' metadata a line, such as department. The search page "
+                "offers its most frequent values as filters."
+            ),
+        )
+        self.widget.attrs["spellcheck"] = "false"
 
 
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}

@@ -241,12 +241,8 @@ def _name_lesser(text: str) -> Lesser:
     return tuple(forms)
 
 
-def _lower(text: str) -> str:
-    return _plain(text)
-
-
 _ALL = (
-    Normaliser("lower", "Lower case, single spaces.", _lower, _nothing_lesser),
+    Normaliser("lower", "Lower case, single spaces.", _plain, _nothing_lesser),
     Normaliser(
         "code",
         "Letters and digits without separators: D-40, D 40 and d40 become d40.",

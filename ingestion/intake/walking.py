@@ -28,7 +28,6 @@ class Unseen:
 
     path: str
     reason: str
-    is_folder: bool = False
 
 
 def walk(root: Path, *, recursive: bool = True) -> Iterator[Seen | Unseen]:
@@ -96,4 +95,4 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[See
         yield from files
     except OSError as error:
         # Its files may still exist: their state is unknown.
-        yield Unseen(path, _unreadable(error), is_folder=True)
+        yield Unseen(path, _unreadable(error))

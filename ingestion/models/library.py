@@ -49,7 +49,7 @@ def _is_emoji(value: str) -> bool:
         for index, char in enumerate(value)
         if char not in _JOINERS
         and unicodedata.category(char) != "Sk"
-        and not _is_tag(char)
+        and not "\U000e0020" <= char <= "\U000e007f"  # tags
         # What follows a joiner belongs to the emoji before it.
         and not (index and value[index - 1] == "\u200d")
     ]
@@ -57,10 +57,6 @@ def _is_emoji(value: str) -> bool:
     if not is_flag and len(bases) != 1:
         return False
     return all(unicodedata.category(char) == "So" for char in bases)
-
-
-def _is_tag(char: str) -> bool:
-    return "\U000e0020" <= char <= "\U000e007f"
 
 
 if TYPE_CHECKING:

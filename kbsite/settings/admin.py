@@ -67,6 +67,12 @@ def _asset(path: str) -> Callable[[HttpRequest], str]:
     return lambda request: static(path)
 
 
+def _shades(colours: str) -> dict[str, str]:
+    """A palette from its colours, the lightest first."""
+    shades = zip((50, *range(100, 1000, 100), 950), colours.split(", "), strict=True)
+    return {str(number): f"oklch({colour})" for number, colour in shades}
+
+
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steelyard",
     "SITE_HEADER": "Steelyard",
@@ -84,32 +90,16 @@ UNFOLD: dict[str, Any] = {
     "COMMAND": {"search_models": False},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
     "COLORS": {
-        "base": {
-            "50": "oklch(98.4% .004 85)",
-            "100": "oklch(96.4% .006 85)",
-            "200": "oklch(91.8% .009 83)",
-            "300": "oklch(86% .012 80)",
-            "400": "oklch(70% .014 78)",
-            "500": "oklch(54% .016 75)",
-            "600": "oklch(43.5% .017 72)",
-            "700": "oklch(36% .018 70)",
-            "800": "oklch(27% .016 68)",
-            "900": "oklch(20.5% .013 66)",
-            "950": "oklch(14% .01 65)",
-        },
-        "primary": {
-            "50": "oklch(97.6% .016 86)",
-            "100": "oklch(94.6% .036 86)",
-            "200": "oklch(89.6% .066 86)",
-            "300": "oklch(83% .098 85)",
-            "400": "oklch(75.5% .116 82)",
-            "500": "oklch(66.5% .114 78)",
-            "600": "oklch(52.5% .098 74)",
-            "700": "oklch(45.5% .086 71)",
-            "800": "oklch(39% .072 69)",
-            "900": "oklch(34% .058 67)",
-            "950": "oklch(24% .04 64)",
-        },
+        "base": _shades(
+            "98.4% .004 85, 96.4% .006 85, 91.8% .009 83, 86% .012 80, "
+            "70% .014 78, 54% .016 75, 43.5% .017 72, 36% .018 70, "
+            "27% .016 68, 20.5% .013 66, 14% .01 65"
+        ),
+        "primary": _shades(
+            "97.6% .016 86, 94.6% .036 86, 89.6% .066 86, 83% .098 85, "
+            "75.5% .116 82, 66.5% .114 78, 52.5% .098 74, 45.5% .086 71, "
+            "39% .072 69, 34% .058 67, 24% .04 64"
+        ),
     },
     "SIDEBAR": {
         "show_search": False,

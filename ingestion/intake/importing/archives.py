@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import IO, Self
 
 from django.conf import settings
@@ -78,12 +77,7 @@ class ArchiveSource(ImportSource):
         self._open.callback(self._archive.close)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open.close()
 
     def check(self) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import IO, Any, Self
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -100,12 +99,7 @@ class ImportSource:
         """Open what all items share, such as an archive or a connection pool."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close what `__enter__` opened."""
 
     def check(self) -> None:
