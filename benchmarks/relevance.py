@@ -36,8 +36,8 @@ SHOWN = {
     "keyword-only": "BM25 alone",
     "vector-only": "cosine alone",
     "rrf": "reciprocal rank fusion, half and half",
-    "textbook:50/50": "fixed weights .5/.5",
-    "textbook": "fixed weights .7/.3; a seed's preset",
+    "textbook:50/50": "meaning and keywords, fixed .5/.5",
+    "textbook": "meaning and keywords, fixed .7/.3; a seed's preset",
     "indexfoundry": "a seed's preset",
     "concept-rag": "a seed's preset",
     "mind": "a seed's preset",
@@ -105,7 +105,9 @@ def summary(outcomes: Sequence[MeasuredCollection]) -> str:
         if measured[0].profile is measured[0].baseline:
             cells[3] = cells[5] = cells[6] = ""
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + f"\n\nCollections: {', '.join(names)}."
+    counts = {outcome.judged.name: len(outcome.values) for outcome in outcomes}
+    queries = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return "\n".join(lines) + f"\n\nCollections, and the queries of each: {queries}."
 
 
 def _mean(outcomes: Sequence[MeasuredCollection]) -> tuple[str, str]:

@@ -108,7 +108,10 @@ def test_the_overview_has_means_and_intervals_over_the_collections() -> None:
         ["0.973", "-0.027 (-0.044 to -0.009)", "0.970", "-0.030 (-0.051 to -0.009)", "1, 1 |"],
     ]
     # A profile that was not measured on all of them has no mean to compare.
-    assert lines[4:] == ["", "Collections: ferries, rivers, xquad_de."]
+    assert lines[4:] == [
+        "",
+        "Collections, and the queries of each: ferries 1, rivers 1, xquad_de 1.",
+    ]
 
 
 def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:

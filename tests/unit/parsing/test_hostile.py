@@ -189,14 +189,11 @@ def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
         ('{"a":' * DEEP, "a.json"),
         ("[" * DEEP + "]" * DEEP, "a.jsonl"),
         ('{"cells":' + "[" * DEEP, "a.ipynb"),
-        ("<!doctype html>" + "<div>" * DEEP + "end", "a.html"),
         ("<!doctype html>" + "<b><i>" * DEEP + "end", "a.html"),
-        ("> " * DEEP + "end", "a.md"),
         (">" * DEEP + "end", "a.md"),
         ("*" * DEEP + "a" + "*" * DEEP, "a.md"),
         ("`" * DEEP + "a", "a.md"),
         ("".join(f"{' ' * n}- a\n" for n in range(1_500)), "a.rst"),
-        ("[" * DEEP, "a.rst"),
         ("|a" * 1_000 + "\n", "a.rst"),
         ("[" * DEEP, "a.adoc"),
         ("*" * DEEP, "a.org"),
@@ -459,19 +456,3 @@ def test_a_directory_just_made_is_left_alone(scratch_root: Path) -> None:
 )  # fmt: skip
 def test_names_are_never_paths(given: str, shown: str) -> None:
     assert display_name(given) == shown
-
-
-def test_names_within_an_archive_are_never_paths(room: Room, tmp_path: Path) -> None:
-    names = ("../../evil.txt", "/abs.txt", "a\u202eb.txt", "x" * 300 + ".txt", "..\\back.txt", ".")
-    path = tmp_path / "stored"
-    path.write_bytes(hostile.packed({name: f"text of {n}" for n, name in enumerate(names)}))
-    parts_to = tmp_path / "parts"
-    parts_to.mkdir()
-    found = parse_file(path, "a.zip", parts_to=parts_to)
-    assert len(found.parts) >= 4
-    for part in found.parts:
-        assert part.file.parent == parts_to
-        assert not part.path.startswith("/")
-        assert ".." not in part.path.replace("\\", "/").split("/")
-        assert "\u202e" not in part.path
-    assert not (tmp_path.parent / "evil.txt").exists()

@@ -121,6 +121,7 @@ def test_names_lead_nowhere_but_down(tmp_path: Path) -> None:
     assert list(_by_path(document)) == [
         "etc/cron.md", "root/x.md", "temp/x.md", "a/b.md", "twice.md", "a/twice.md",
     ]  # fmt: skip
+    assert {part.file.parent for part in document.parts} == {tmp_path / "out"}
     assert not list(tmp_path.parent.glob("**/cron.md"))
 
 
