@@ -129,14 +129,9 @@ def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, 
 class BoundedJSONParser(JSONParser):
     """A JSON parser that refuses what is nested too deeply to be read."""
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().parse(stream, media_type, parser_context)
+            return super().parse(*args, **kwargs)
         except RecursionError as error:
             raise ParseError("The body is nested too deeply.") from error
 
@@ -148,13 +143,8 @@ class ObjectJSONParser(BoundedJSONParser):
     store, and numbers beyond the range of a float, which Python reads as infinity.
     """
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        body = super().parse(stream, media_type, parser_context)
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        body = super().parse(*args, **kwargs)
         if not isinstance(body, dict):
             raise ValidationError({"non_field_errors": ["Send a JSON object: {...}."]})
         for name, value in body.items():
