@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,6 +43,7 @@ from search.tuning.workbench.pools import Width
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_reranker import Behaviour, FakeReranker, Reply, said, status
+from tests.support.fastembed_models import CROSS_ENCODER, random_model
 from tests.support.library import lasting_library
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -465,6 +467,21 @@ class TestSentences:
         assert [each.title for each in after.results] == ["pets", "minutes"]
 
 
+def test_a_cross_encoder_in_this_process_needs_no_server(
+    library: SimpleNamespace, settings: Any, tmp_path: Path
+) -> None:
+    random_model(tmp_path, CROSS_ENCODER, 1)
+    settings.RERANKER = f"fastembed:{CROSS_ENCODER}"
+    models = {"fastembed": {"models_dir": tmp_path, "threads": 1}}
+    settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | models
+    response = asked(share=1)
+    assert response.degraded == ()
+    strengths = response.ranking.candidates.reranked
+    groups = [strengths[group.best.chunk_id] for group in response.groups[:FIRST]]
+    assert len(set(groups)) > 3
+    assert groups == sorted(groups, reverse=True)
+
+
 class TestSettings:
     def test_none_is_fine(self) -> None:
         assert list(guarded.settings_probe()) == []
@@ -473,6 +490,7 @@ class TestSettings:
         ("changes", "says"),
         [
             pytest.param({"RERANKER": "tei"}, "RERANKER_URL is not set", id="no address"),
+            pytest.param({"RERANKER": "fastembed"}, "names no model", id="no model"),
             pytest.param({"RERANKER_URL": "localhost"}, "RERANKER_URL", id="no scheme"),
             pytest.param(
                 {"RERANKER_URL": "http://h/", "RERANKER": "bert"},
