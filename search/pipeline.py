@@ -11,7 +11,7 @@ returns candidates with their raw scores, they are ranked in memory, and a page 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from django.conf import settings
@@ -30,7 +30,8 @@ from search.engine.find import breadths_of, find, scope_of
 from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.response import SearchResponse, respond
-from search.query.expand import correctable, corrected
+from search.query.expand import Neighbour, correctable, corrected
+from search.query.language import is_listed, text_languages
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
 
@@ -97,31 +98,51 @@ Steps = Callable[[str, Request, Configuration], SearchResponse]
 
 
 def with_correction(steps: Steps) -> Steps:
-    """The steps, taken once more with the text corrected if it has no results as typed."""
+    """The steps, taken once more with the text corrected where a reader's words are misspelt.
+
+    If they find nothing as typed, also with a correction that is less sure.
+    """
 
     def answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
         response = steps(text, request, configuration)
-        suggestion = _suggestion(response, request)
-        if suggestion and not response.total and not request.choices.exact:
+        near = _near(response, request)
+        suggestion = _corrected(response, near) if near else ""
+        if suggestion and request.purpose is Purpose.READER and not request.choices.exact:
             choices = replace(request.choices, exact=True)
-            instead = steps(suggestion, replace(request, choices=choices), configuration)
-            if instead.total:
-                return replace(instead, corrected_from=response.query.original)
+            if meant := _corrected(response, near, surely=response.total > 0):
+                instead = steps(meant, replace(request, choices=choices), configuration)
+                if instead.total:
+                    return replace(instead, corrected_from=response.query.original)
         return replace(response, suggestion=suggestion)
 
     return answer
 
 
-def _suggestion(response: SearchResponse, request: Request) -> str:
-    """The query with its unknown words corrected; empty if there is no correction."""
-    plain = {word.text for word in correctable(response.query)}
-    words = [word for word in response.unknown if word in plain]
-    if not words or (response.page > 1 and response.total):
-        return ""
+def _corrected(
+    response: SearchResponse, near: Mapping[str, Sequence[Neighbour]], *, surely: bool = False
+) -> str:
+    most, names = settings.SEARCH_QUERY_CHARS, response.unknown
+    return corrected(response.query, near, most, names=names, surely=surely)
+
+
+def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[Neighbour]]:
+    """The words of the texts that are spelt like those of the query that nobody knows.
+
+    Neither the texts nor the lists of their languages and of English: bread is not a misspelt
+    broad. None for a question in another language.
+    """
+    if response.other_language:
+        return {}
+    codes = {"en", *text_languages(response.ranking.candidates.readings)}
+    known = {word.text for word in correctable(response.query)} - set(response.unknown)
+    words = [
+        word.text
+        for word in correctable(response.query, response.unknown)
+        if word.text not in known and not any(is_listed(word.text, code) for code in codes)
+    ]
     hidden = response.settled.hidden
     scope = scope_of(response.query, request.viewer, request.filters, hidden)
-    near = neighbours(words, scope)
-    return corrected(response.query, near, settings.SEARCH_QUERY_CHARS)
+    return neighbours(words, scope, response.terms) if words else {}
 
 
 def counted(steps: Steps) -> Steps:

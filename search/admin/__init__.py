@@ -70,7 +70,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
         description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}
     )
     def outcome(self, event: SearchEvent) -> tuple[str, str]:
-        if not event.total or event.corrected_from:
+        if not event.total:
             return "zero", gettext("No results")
         if event.unsure:
             return "unsure", gettext("Low confidence")

@@ -151,8 +151,7 @@ def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> 
         query, viewer=viewer, filters=narrowed, page_size=SHOWN, purpose=Purpose.TUNER
     )
     return Snapshot(
-        # Results of a spelling correction do not answer the question as asked.
-        total=0 if response.corrected_from else response.total,
+        total=response.total,
         results=tuple(dict.fromkeys(result.document_id for result in response.results)),
         confidence=response.confidence,
         unsure=response.low_confidence,

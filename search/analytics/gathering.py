@@ -163,7 +163,7 @@ def signs_of(
 
 
 def _silent_signs(event: SearchEvent) -> Iterable[Sign]:
-    if not event.total or event.corrected_from:
+    if not event.total:
         yield Sign.ZERO
     elif event.unsure:
         yield Sign.UNSURE

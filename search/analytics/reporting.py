@@ -20,7 +20,7 @@ from search.analytics import gaps
 
 FIGURES = """
 SELECT grouping(day), day, count(*),
-       count(*) FILTER (WHERE total = 0 OR corrected_from <> ''),
+       count(*) FILTER (WHERE total = 0),
        count(*) FILTER (WHERE unsure),
        count(*) FILTER (WHERE clickable),
        count(*) FILTER (WHERE clickable AND best_click <= 1),
@@ -28,8 +28,8 @@ SELECT grouping(day), day, count(*),
        count(*) FILTER (WHERE clickable AND best_click <= 10),
        percentile_cont(ARRAY[.5, .95]) WITHIN GROUP (ORDER BY milliseconds)
 FROM (
-    SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, corrected_from, unsure, best_click,
-           milliseconds, total > 0 AND channel = 'page' AS clickable
+    SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, unsure, best_click, milliseconds,
+           total > 0 AND channel = 'page' AS clickable
     FROM analytics_searchevent
     WHERE at >= %(since)s AND page = 1 AND follows_id IS NULL
 ) AS searches

@@ -202,7 +202,7 @@ class QuestionParameters(Parameters):
     )
     exact = serializers.BooleanField(
         default=False,
-        help_text="Search for the query as typed, even if it has no results. By default its "
+        help_text="Search for the query as typed, even if it is misspelt. By default its "
         "correction is searched instead, and the response says so.",
     )
     insist = serializers.BooleanField(

@@ -225,8 +225,8 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         help_text="The query with unknown words corrected, or empty.",
     )
     corrected_from = serializers.CharField(
-        help_text="The query as typed, if it had no results and its correction (`query`) was "
-        "searched instead; otherwise empty."
+        help_text="The query as typed, if it is misspelt and its correction (`query`) was searched "
+        "instead; otherwise empty. `exact=1` searches as typed."
     )
     grouped = serializers.BooleanField(help_text="Whether results are grouped by document.")
     total = serializers.IntegerField(

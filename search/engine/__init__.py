@@ -35,7 +35,7 @@ class Purpose(Enum):
 class Choices:
     """The caller's overrides of the active profile and the classifier. Empty: none.
 
-    `exact`: search the query as typed, even if only its correction has results. `insist`: its
+    `exact`: search the query as typed, even if it is misspelt. `insist`: its
     phrases and exclusions bind in pasted text, too, and if nothing is found with them.
     `snapshot` is a profile to rank by that need not be published, such as a draft under test.
     """

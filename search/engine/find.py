@@ -25,7 +25,8 @@ from ingestion.models.library import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
 from search.engine.read import Question
 from search.engine.settle import Settled
-from search.query.expand import checked, hidden_from, is_ordinary, pins_for
+from search.query.expand import checked, hidden_from, pins_for
+from search.query.language import is_listed
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
@@ -85,7 +86,7 @@ def warm_up() -> None:
     And what recognises a question's language, which matters to a model that knows several, and the
     list of ordinary words.
     """
-    is_ordinary("warm")
+    is_listed("warm", "en")
     try:
         embedder = spaces.embedder()
         embedder.embed_query("warm up")

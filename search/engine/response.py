@@ -28,8 +28,11 @@ from search.engine.find import hiding_notes
 from search.engine.rankings import Ranking, is_low
 from search.engine.read import Question
 from search.engine.settle import Settled
+from search.presentation import correction, language_gap
 from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for
+from search.query.expand import correctable
+from search.query.language import OtherLanguage, other_language
 from search.retrieval.phrases import MOST_CHECKED
 
 PlaceT = TypeVar("PlaceT")
@@ -116,7 +119,8 @@ class SearchResponse:
     for those who may edit hides, on hidden documents. `unknown` are words of the query that no
     searched text contains.
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
-    typed if it had no results and this answers its correction. `milliseconds` has `embed`,
+    typed if this answers its correction. `other_language`: that of the question, if the searched
+    texts are in others. `milliseconds` has `embed`,
     `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked.
     """
 
@@ -133,6 +137,7 @@ class SearchResponse:
     teams: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
     unknown: tuple[str, ...] = ()
+    other_language: OtherLanguage | None = None
     milliseconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -150,8 +155,14 @@ class SearchResponse:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences on operators that did not bind, then the notes."""
-        return (*self.loosened, *self.notes)
+        """The sentences on spelling, language and operators that did not bind, then the notes."""
+        said = (correction(self.query.original, self.corrected_from), self.language_gap)
+        return (*filter(None, said), *self.loosened, *self.notes)
+
+    @property
+    def language_gap(self) -> str:
+        """The sentence on a question's language that neither texts nor model know, or empty."""
+        return language_gap(self.other_language)
 
     @property
     def profile(self) -> Profile:
@@ -249,8 +260,15 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
         teams=_teams_of(results, page, _page_of(ranking.teams, request.page, request.page_size)),
         terms=candidates.terms,
         unknown=candidates.unknown,
+        other_language=_other_language(candidates, question),
         milliseconds={**spent, "rank": to_rank, "show": 1000 * (time.perf_counter() - started)},
     )
+
+
+def _other_language(candidates: Candidates, question: Question) -> OtherLanguage | None:
+    space = question.configuration.space
+    words = [word.text for word in correctable(candidates.query)]
+    return other_language(candidates, words, space.languages if space else ("",))
 
 
 def _page_of(places: Sequence[PlaceT], page: int, page_size: int) -> Sequence[PlaceT]:

@@ -188,6 +188,7 @@ def _about(
         # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
         "answers_itself": answers_itself(request, response) and not response.fits_nothing,
         "starred": starred_among(request.user, [one.document_id for one in response.results]),
+        "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,
         "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
     }
 

@@ -7,10 +7,13 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.models.library import language_name
 from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
+from search.query.language import OtherLanguage
 from search.query.rule_classifier import FALLBACK_RULE
 from search.signals import registry
 
+MOST_LANGUAGES = 3  # that a sentence names
 # Lazily translated: they become strings when rendered.
 CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.LOOKUP: _("Lookup"),
@@ -63,3 +66,20 @@ def unavailable(step: Signal | Stage) -> str:
         return str(part.unavailable)
     text = gettext("The signal “%(name)s” is not installed; showing other matches.")
     return text % {"name": step.value}
+
+
+def correction(query: str, typed: str) -> str:
+    """A sentence on the search for a misspelt query's correction; empty if none was typed."""
+    text = gettext("Results for “%(query)s”; nothing is spelt like “%(typed)s”.")
+    return text % {"query": query, "typed": typed} if typed else ""
+
+
+def language_gap(other: OtherLanguage | None) -> str:
+    """A sentence on a question's language that neither the texts nor the model know, or empty."""
+    if other is None or other.is_crossed:
+        return ""
+    text = gettext(
+        "This library is in %(texts)s; your question is in %(question)s. Ask in %(first)s."
+    )
+    names = [language_name(code) for code in (other.question, *other.texts[:MOST_LANGUAGES])]
+    return text % {"texts": ", ".join(names[1:]), "question": names[0], "first": names[1]}

@@ -21,6 +21,7 @@ from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
+from search.retrieval.phrases import quoted
 from search.retrieval.prepared import Shapes, Statement, run
 
 Rows = dict[int, Mapping[str, Any]]
@@ -60,7 +61,7 @@ def read_rows(
         "chunks": list(chunks),
         "plain": list(plain),
         "uncounted": list(uncounted),
-        "question": " | ".join(_quoted(term.lexeme) for term in terms),
+        "question": " | ".join(quoted(term.lexeme) for term in terms),
         "spaced": spaced(question),
     }
     return {row[0]: _row(columns, row, values["question"]) for row in run(statement, values)}
@@ -136,8 +137,3 @@ _HELD_WORDS = """
  FROM (SELECT tsvector_to_array(ingestion_chunk.lexemes) AS lexemes OFFSET 0) held,
       unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))
 """
-
-
-def _quoted(lexeme: str) -> str:
-    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
@@ -115,6 +112,8 @@ def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int
 # letters and two beyond. Words of 3 letters have too many neighbours to pick one.
 MIN_LETTERS = 4
 ONE_EDIT_UP_TO = 5
+# Where the correction is searched at once. A guess: github is two edits from gitlab.
+SURE_EDIT_UP_TO = 8
 MAX_LETTERS = 40  # longer tokens are not words
 MAX_WORDS = 8  # a guess that bounds the query's cost
 
@@ -128,6 +127,7 @@ _OPERATORS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\S+")
+_PART = re.compile(rf"[^\W\d_]{{{MIN_LETTERS},{MAX_LETTERS}}}")
 _AROUND = "`'\"“”‘’«»?!.,;()[]{}…"
 
 
@@ -145,10 +145,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word of the searched text that is near to one of the query; `chunks` contain it."""
+    """A word of the searched text that is near to one of the query.
+
+    `chunks` contain it; `together`, with the query's rarest known words.
+    """
 
     text: str
     chunks: int
+    together: int = 0
 
 
 def checked(query: Query) -> tuple[tuple[str, str], ...]:
@@ -164,9 +168,18 @@ def checked(query: Query) -> tuple[tuple[str, str], ...]:
     )
 
 
-def correctable(query: Query) -> tuple[Word, ...]:
-    """The query's plain words: not in an operator, phrase or identifier, and without digits."""
-    return _plain_words(query, _is_plain)
+def correctable(query: Query, names: Collection[str] = ()) -> tuple[Word, ...]:
+    """The query's plain words: not in an operator, phrase or identifier, and without digits.
+
+    Of `names`, which no text has, also the words that they are made of.
+    """
+    parts = [
+        Word(part.group(), name.start() + part.start())
+        for name in _TOKEN.finditer(query.original)
+        if name.group().strip(_AROUND).rstrip(":") in names
+        for part in _PART.finditer(name.group())
+    ]
+    return tuple(sorted({*_plain_words(query, _is_plain), *parts}, key=lambda word: word.start))
 
 
 def _plain_words(query: Query, *kinds: Callable[[str], bool]) -> tuple[Word, ...]:
@@ -193,14 +206,18 @@ def corrected(
     query: Query,
     neighbours: Mapping[str, Sequence[Neighbour]],
     most: int = MAX_QUERY_CHARS,
+    *,
+    names: Collection[str] = (),
+    surely: bool = False,
 ) -> str:
-    """The query with each word replaced by its nearest neighbour.
+    """The query with each word, also of these `names`, replaced by its nearest neighbour.
 
-    Empty if none is near, or if the result has more characters than `most`.
+    `surely`: by no far one. Empty if none is near, or if the result exceeds `most` characters.
     """
     text, position, changed = [], 0, False
-    for word in correctable(query):
-        nearest = _nearest(word.text, neighbours.get(word.text, ()))
+    for word in correctable(query, names):
+        limit = SURE_EDIT_UP_TO if surely else ONE_EDIT_UP_TO
+        nearest = _nearest(word.text, neighbours.get(word.text, ()), limit)
         if nearest:
             text += [query.original[position : word.start], nearest]
             position, changed = word.end, True
@@ -226,23 +243,6 @@ def edit_distance(one: str, other: str) -> int:
     return row[-1]
 
 
-def is_ordinary(word: str) -> bool:
-    """Whether ordinary English knows the word, in any inflection, whatever the library contains.
-
-    By pyspellchecker's list of 160,000 words. Of 500 ordinary words that Django's documentation
-    lacks, 34% had a suggestion, and 4% have one without those of the list; of 373 typos that are
-    corrected into the word meant it takes one for a word (ADR 15).
-    """
-    return f"\n{word.lower()}\n" in _ordinary_words()
-
-
-@cache
-def _ordinary_words() -> str:
-    """The words, each between line breaks: 1.6 MB in place of 30 as a set; found in 0.3 ms."""
-    packed = (files("spellchecker") / "resources" / "en.json.gz").read_bytes()
-    return "\n" + "\n".join(json.loads(gzip.decompress(packed))) + "\n"
-
-
 def _is_plain(word: str) -> bool:
     """Whether it is an ordinary word: only letters, no inner capital, no run without spaces."""
     return (
@@ -258,15 +258,20 @@ def _is_name(word: str) -> bool:
     return len(word) <= MAX_LETTERS and word.isalpha() and word[1:] != word[1:].lower()
 
 
-def _nearest(word: str, neighbours: Sequence[Neighbour]) -> str:
-    """The nearest neighbour, of equals the most frequent; empty if all are too far."""
-    allowed = 1 if len(word) <= ONE_EDIT_UP_TO else 2
+def _nearest(word: str, neighbours: Sequence[Neighbour], one_edit_up_to: int) -> str:
+    """The nearest neighbour; empty if all are too far, or if the word is one of them.
+
+    Of equals the one that stands with the query's other words most often, or most often at all.
+    """
+    allowed = 1 if len(word) <= one_edit_up_to else 2
     typed = word.lower()
     measured = sorted(
-        (edit_distance(typed, one.text.lower()), -one.chunks, one.text) for one in neighbours
+        (edit_distance(typed, one.text.lower()), -one.together, -one.chunks, one.text)
+        for one in neighbours
     )
-    near = [text for distance, _, text in measured if 0 < distance <= allowed]
-    if not near:
+    if not measured or not 0 < measured[0][0] <= allowed:
         return ""
-    nearest = near[0].lower()
-    return nearest.capitalize() if word[0].isupper() else nearest
+    nearest = measured[0][-1]
+    if _is_name(word):
+        return nearest.upper() if word.isupper() else nearest
+    return nearest.capitalize() if word[0].isupper() else nearest.lower()

@@ -225,3 +225,9 @@ def literally(text: str) -> str:
     Postgres treats combining marks as letters, and a backslash before a letter as an error.
     """
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
+def quoted(lexeme: str) -> str:
+    """A lexeme as a tsquery reads it."""
+    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

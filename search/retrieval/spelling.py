@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from django.db import connection
 
 from common.database import named
+from ingestion.lexical.languages import quoted_sql
 from ingestion.models.library import Viewer
-from search.query.expand import Neighbour, is_ordinary
+from search.domain import TermStatistic
+from search.query.expand import Neighbour
 from search.retrieval.filters import Scope, readable_to
+from search.retrieval.phrases import quoted
 
 # Common table: the text configurations of the collections in `readable`, each once.
 SEARCHED_CONFIGS = """config AS (
@@ -28,17 +31,22 @@ SEARCHED_CONFIGS = """config AS (
 
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
-# stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.
+# stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000. Words that
+# differ in it alone are looked up one by one.
 # Trigram similarity. Two letters swapped in the middle of a word of six leave .27 (pyhton).
 MIN_SIMILARITY = 0.2
 # Guesses that bound the work: stems kept per word, chunks read per stem.
 MOST_STEMS = 8
 # With three, all may contain “relation” where “related” was meant.
 MOST_CHUNKS = 10
+MOST_COUNTED = 1000
+CONTEXT = 2  # known words of the query, its rarest, with which a neighbour is counted
 # Letters that a word shares with its stem: stemmers remove only endings.
 SAME_BEGINNING = 2
 # The maximum difference in length, in letters.
 MOST_DIFFERENCE = 2
+# The letters of an ending that a misspelling hides from the stemmer: migratioj.
+MOST_ENDING = 5
 
 _STATEMENT = f"""
 WITH readable(id) AS MATERIALIZED ({{readable}}),
@@ -57,7 +65,9 @@ near AS (
         ORDER BY similarity + same_letters::int * {MIN_SIMILARITY} DESC, chunks DESC, lexeme
     ) AS place
     FROM (
-        SELECT word, lexeme, max(similarity(lexeme, stem)) AS similarity,
+        SELECT word, lexeme, max(
+                   similarity(lexeme, left(stem, length(lexeme) + {MOST_DIFFERENCE}))
+               ) AS similarity,
                bool_or(ARRAY(SELECT unnest(string_to_array(lexeme, NULL)) ORDER BY 1)
                        = ARRAY(SELECT unnest(string_to_array(stem, NULL)) ORDER BY 1)
                ) AS same_letters,
@@ -66,26 +76,43 @@ near AS (
           ON f.lexeme >= left(asked.stem, 1) AND f.lexeme < left(asked.stem, 1) || chr(1114111)
         WHERE CASE  -- the cheap conditions first
             WHEN f.collection_id <> ALL(ARRAY(SELECT id FROM readable)) OR f.chunks <= 0
-                OR abs(length(f.lexeme) - length(asked.stem)) > {MOST_DIFFERENCE} THEN false
-            ELSE similarity(f.lexeme, asked.stem) >= {MIN_SIMILARITY} AND f.lexeme !~ '[0-9]'
+                OR length(f.lexeme) - length(asked.stem) > {MOST_DIFFERENCE}
+                OR length(asked.stem) - length(f.lexeme) > {MOST_ENDING} THEN false
+            ELSE similarity(f.lexeme, left(asked.stem, length(f.lexeme) + {MOST_DIFFERENCE}))
+                >= {MIN_SIMILARITY} AND f.lexeme !~ '[0-9]'
         END
+        GROUP BY word, lexeme
+        UNION ALL
+        SELECT word, lexeme, 1, false, sum(chunks)::bigint
+        FROM (
+            SELECT DISTINCT word, l.lexeme
+            FROM unnest(%(begun)s::text[], %(beginnings)s::text[]) begun(word, spelling), config,
+                 unnest(to_tsvector(config.text_config::regconfig, spelling)) l
+        ) begun JOIN ingestion_termfrequency USING (lexeme)
+        WHERE collection_id IN (SELECT id FROM readable) AND chunks > 0
         GROUP BY word, lexeme
     ) alike
 ),
 nearest AS MATERIALIZED (SELECT * FROM near WHERE place <= {MOST_STEMS})
-SELECT DISTINCT nearest.word, spelt.word, nearest.chunks
+SELECT DISTINCT nearest.word, spelt.word, nearest.chunks, beside.chunks
 FROM nearest
+CROSS JOIN LATERAL (
+    SELECT count(*) AS chunks
+    FROM (
+        SELECT FROM ({{chunks}}) readable_chunk(id) JOIN ingestion_chunk c USING (id)
+        WHERE c.searchable AND c.lexemes @@ (({{lexeme}})::tsquery && %(context)s::tsquery)
+        LIMIT {MOST_COUNTED}
+    ) counted
+) beside
 CROSS JOIN LATERAL (
     SELECT c.text_config, c.text, c.heading_path, d.title
     FROM ({{chunks}}) readable_chunk(id)
     JOIN ingestion_chunk c USING (id) JOIN ingestion_document d ON d.id = c.document_id
-    WHERE c.lexemes @@ (
-        '''' || replace(replace(nearest.lexeme, '\\', '\\\\'), '''', '''''') || ''''
-    )::tsquery AND c.searchable
+    WHERE c.lexemes @@ ({{lexeme}})::tsquery AND c.searchable
     LIMIT {MOST_CHUNKS}
 ) held
 CROSS JOIN LATERAL (
-    SELECT DISTINCT lower(one) AS word
+    SELECT DISTINCT one AS word
     FROM regexp_split_to_table(
         concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text),
         '[^[:alpha:]]+'
@@ -98,22 +125,44 @@ WHERE nearest.lexeme = ANY(tsvector_to_array(
 """
 
 
-def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neighbour]]:
+_ALPHABETS = ("abcdefghijklmnopqrstuvwxyzäöüéèàçñåøæ", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
+
+
+def other_beginnings(word: str) -> set[str]:
+    """The spellings of a word in lower case that differ in the first letter alone.
+
+    It is left out, added, replaced, or swapped with the second one.
+    """
+    first, rest = word[:1], word[1:]
+    letters = next((each for each in _ALPHABETS if first in each), "")
+    edited = {letter + end for letter in letters for end in (word, rest)}
+    return {each for each in edited | {rest, rest[:1] + first + rest[1:]} if each[:1] != first}
+
+
+def neighbours(
+    words: Sequence[str], scope: Scope, terms: Sequence[TermStatistic]
+) -> Mapping[str, Sequence[Neighbour]]:
     """The similarly spelt words of the scope for each word, unordered; possibly none.
 
-    Ordinary English words have none: bread is not a misspelt broad.
+    `terms` are those of the query, rarest first.
     """
-    words = [word for word in words if not is_ordinary(word)]
-    if not words:
-        return {}
+    begun = [(word, spelling) for word in words for spelling in other_beginnings(word.lower())]
     readable, readable_params = scope.readable("readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
-    statement = _STATEMENT.format(readable=readable, chunks=chunks)
+    statement = _STATEMENT.format(
+        readable=readable, chunks=chunks, lexeme=quoted_sql("nearest.lexeme")
+    )
     by_word: dict[str, list[Neighbour]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"words": list(words), **readable_params, **chunk_params})
-        for word, spelling, count in cursor.fetchall():
-            by_word[word].append(Neighbour(spelling, count))
+        values = {
+            "words": list(words),
+            "context": " & ".join(quoted(term.lexeme) for term in terms[:CONTEXT]),
+            "begun": [word for word, _ in begun],
+            "beginnings": [spelling for _, spelling in begun],
+        }
+        cursor.execute(statement, {**values, **readable_params, **chunk_params})
+        for word, *neighbour in cursor.fetchall():
+            by_word[word].append(Neighbour(*neighbour))
     return by_word
 
 

@@ -38,7 +38,7 @@ class TestSigns:
         ("fields", "said", "expected"),
         [
             ({"total": 0, "results": []}, (), ["zero"]),
-            ({"corrected_from": "vnp"}, (), ["no_click", "zero"]),
+            ({"corrected_from": "vnp"}, (), ["no_click"]),
             ({"unsure": True}, ("click",), ["unsure"]),
             ({}, (), ["no_click"]),
             ({}, ("click",), []),

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.models import Visibility
 from search.domain import Weights
 from search.errors import SearchError
-from search.pipeline import Choices, SearchResponse, search
+from search.pipeline import Choices, Purpose, SearchResponse, search
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
@@ -71,6 +71,8 @@ class TestSuggestion:
             pytest.param("Forward Kynematics?", "Forward Kinematics?", id="case and punctuation"),
             pytest.param("pyhton gripper", "python gripper", id="letters swapped"),
             pytest.param("gripper jionts", "gripper joints", id="two letters swapped, plural"),
+            pytest.param("oints of a gripper", "joints of a gripper", id="first letter left out"),
+            pytest.param("talve station", "valve station", id="another first letter"),
             pytest.param("valve stattion pumpng", "valve station pumping", id="two words"),
             pytest.param("robbot gripper", "robot gripper", id="a word of a title"),
             pytest.param("Genemigung Urlaub", "Genehmigung Urlaub", id="German"),
@@ -82,7 +84,7 @@ class TestSuggestion:
         ],
     )
     def test_what_is_suggested(self, text: str, suggestion: str) -> None:
-        answer = ask(text)
+        answer = ask(text, exact=True)
         assert answer.suggestion == suggestion
         assert answer.corrected_from == ""
         assert answer.query.original == text
@@ -130,7 +132,8 @@ def test_an_identifier_is_there_in_any_form_and_where_it_may_be_read(member: Use
 class TestWhatIsSearched:
     def test_no_word_of_a_hidden_collection_is_suggested(self, member: User) -> None:
         assert ask("gripper gyroskopes").suggestion == ""
-        assert ask("gripper gyroskopes", viewer=member).suggestion == "gripper gyroscopes"
+        suggestion = ask("gripper gyroskopes", viewer=member, exact=True).suggestion
+        assert suggestion == "gripper gyroscopes"
         assert member.groups.get() == Group.objects.get(name="insiders")
 
     def test_nor_is_it_corrected_into_one(self, member: User) -> None:
@@ -156,10 +159,25 @@ class TestCorrection:
         assert [result.title for result in answer.results] == ["Robot arms"]
         assert "<mark>kinematics</mark>" in answer.results[0].snippet
 
-    def test_one_that_found_something_is_not(self) -> None:
-        answer = ask("gripper kynematics")
-        assert answer.total == 1
-        assert (answer.corrected_from, answer.suggestion) == ("", "gripper kinematics")
+    def test_so_is_one_with_known_words(self) -> None:
+        for page in (1, 2):
+            answer = ask("gripper kynematics Kafka", page=page)
+            assert answer.query.original == "gripper kinematics Kafka"
+            assert answer.corrected_from == "gripper kynematics Kafka"
+            assert (answer.total, answer.unknown) == (1, ("Kafka",))
+        assert answer.sentences[0] == (
+            "Results for “gripper kinematics Kafka”; nothing is spelt like "
+            "“gripper kynematics Kafka”."
+        )
+
+    def test_a_word_far_from_all_others_is_not(self) -> None:
+        answer = ask("gripper forwwaad")
+        assert (answer.corrected_from, answer.suggestion) == ("", "gripper forward")
+        assert ask("forwwaad").corrected_from == "forwwaad"
+
+    @pytest.mark.parametrize("purpose", [Purpose.TUNER, Purpose.MEASUREMENT])
+    def test_only_for_readers(self, purpose: Purpose) -> None:
+        assert ask("gripper kynematics", purpose=purpose).corrected_from == ""
 
     def test_insisting_is_respected(self) -> None:
         answer = ask("kynematics", exact=True)
@@ -179,7 +197,7 @@ class TestCost:
             pytest.param("forward kinematics", 3, id="all known"),
             pytest.param("how does the gripper frobnic", 4, id="an unknown word, nothing near"),
             pytest.param("how does the gripper move", 3, id="an ordinary word that nobody wrote"),
-            pytest.param("forward kynematics", 4, id="a suggestion"),
+            pytest.param("forward forwwaad", 4, id="a suggestion"),
             # Configuration, candidates (no page), spelling; the correction's candidates and page.
             pytest.param("kynematics", 5, id="corrected"),
             pytest.param("D-41x 2024", 2, id="nothing to correct, nothing found"),
@@ -206,7 +224,7 @@ def test_ordinary_english_words_are_left_alone() -> None:
     for word in ("invoice", "bread", "weather"):
         assert ask(f"function {word}").suggestion == ""
     assert (ask("bread").total, ask("bread").corrected_from) == (0, "")
-    assert ask("function inwoke brroad").suggestion == "function invoke broad"
+    assert ask("function inwoke brroad").query.text == "function invoke broad"
 
 
 def test_the_form_meant_may_stand_behind_other_forms_of_its_stem() -> None:
@@ -214,4 +232,17 @@ def test_the_form_meant_may_stand_behind_other_forms_of_its_stem() -> None:
     for number in range(5):
         make_document(collection, f"# Note {number}\n\nThe relations of the tables, {number}.")
     make_document(collection, "# Queries\n\nOne query for each related object.")
-    assert ask("relatd object").suggestion == "related object"
+    assert ask("relatd object").query.text == "related object"
+
+
+def test_a_question_in_another_language_is_not_misspelt() -> None:
+    text = "# Dates\n\nA date that is set ad hoc, for a fisher, is kept as such and not as another."
+    make_document(make_collection("Dates", language="en"), text, file_name="dates.md")
+    within = Filters(collections=("dates",))
+    for question in ("Datei hoch", "wie lade ich eine Datei hoch"):
+        answer = ask(question, filters=within)
+        assert (answer.corrected_from, answer.suggestion) == ("", "")
+        assert answer.other_language is not None
+        assert (answer.other_language.question, answer.other_language.texts) == ("de", ("en",))
+    assert ask("dat hoc", filters=within).other_language is None
+    assert ask("anothr dates", filters=within).query.text == "another dates"

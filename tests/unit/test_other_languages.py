@@ -18,14 +18,16 @@ from search.domain import (
     Hit,
     Query,
     QueryClass,
+    Reading,
     Signal,
     Weights,
 )
 from search.engine import NOTHING_FORCED, Choices
 from search.engine.rankings import Ranking, ranking_of
 from search.engine.settle import settle
+from search.presentation import language_gap
 from search.presets import DEFAULT
-from search.query.language import other_languages
+from search.query.language import other_language, other_languages
 from search.ranking.fusion import FOREIGN_NOTE
 from search.tuning.evaluation.whatif import Case, WhatIf
 from tests.support.laws import examples
@@ -37,6 +39,38 @@ ENGLISH = "How high above the sea is the summit of the mountain?"
 MULTILINGUAL = configuration(languages=())
 PROFILE = replace(DEFAULT.profile, feedback=0.0, confidence_threshold=0.0)
 WEIGHTS = PROFILE.weights[QueryClass.GENERAL]
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "supported", "expected"),
+    [
+        pytest.param("wie lade ich eine Datei hoch", 4, ("en",), "de", id="clear"),
+        pytest.param("Datei hoch", 2, ("en",), "de", id="short, all words listed"),
+        pytest.param("jak przesłać plik wysoki", 2, ("en",), "pl", id="a language without a list"),
+        pytest.param("ファイルをアップロード", 0, ("en",), "ja", id="a script"),
+        pytest.param("foriegn key cascde", 2, ("en",), "", id="misspelt"),
+        pytest.param("titanium dioxide", 2, ("en",), "", id="listed English"),
+        pytest.param("Datei", 1, ("en",), "", id="a single word"),
+        pytest.param("wie lade ich eine Datei hoch", 0, ("en",), "", id="texts have its words"),
+        pytest.param("wie lade ich eine Datei hoch", 4, ("en", "de"), "de", id="crossed"),
+    ],
+)
+def test_a_question_in_a_language_that_no_text_has(
+    text: str, unknown: int, supported: tuple[str, ...], expected: str
+) -> None:
+    words = [word for word in text.split() if len(word) > 3]
+    pool = Candidates(
+        Query(text), unknown=tuple(words[:unknown]), readings=(Reading("english", 9, 3),)
+    )
+    other = other_language(pool, words, supported)
+    assert (other.question if other else "") == expected
+    said = language_gap(other)
+    assert bool(said) == (bool(expected) and expected not in supported)
+    if said:
+        assert said.startswith("This library is in English; your question is in ")
+        assert said.endswith(". Ask in English.")
+    german = replace(pool, readings=(*pool.readings, Reading("german", 1, 3)), languages=("ja",))
+    assert expected == "pl" or other_language(german, words, supported) is None
 
 
 class TestOtherLanguages:
