@@ -134,7 +134,8 @@ def other_language(
     ]:
         odds = language_odds(text)
         first = next(iter(odds))
-        is_long = len("".join(filter(str.isalpha, text)).encode()) >= MIN_BYTES
+        # Two misspelt words may look like another language: imutable signautre.
+        is_long = len(text.split()) > 2
         is_clear = odds[first] >= CLEAR and all(odds.get(each, 0.0) < UNLIKELY for each in texts)
         if is_long and is_clear and 2 * len(strange) > len(words):
             own = first
@@ -153,8 +154,7 @@ def text_languages(readings: Sequence[Reading]) -> tuple[str, ...]:
     return tuple(codes[each.config] for each in sorted(searched, key=lambda each: -each.chunks))
 
 
-# Of pyspellchecker's lists those of alphabets that no other language shares are not needed here.
-_LISTED = ("en", "de", "fr", "es", "it", "pt", "nl")
+_LISTED = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "ar", "fa")  # by pyspellchecker
 _KEYS = re.compile(r'"(.+)":')
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import connection
 
@@ -32,7 +33,9 @@ SEARCHED_CONFIGS = """config AS (
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
 # stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000. Words that
-# differ in it alone are looked up one by one.
+# differ in it alone are looked up one by one, as are those next to words of SHORT letters, which
+# share few trigrams: hahf and half.
+SHORT = 5
 # Trigram similarity. Two letters swapped in the middle of a word of six leave .27 (pyhton).
 MIN_SIMILARITY = 0.2
 # Guesses that bound the work: stems kept per word, chunks read per stem.
@@ -86,9 +89,9 @@ near AS (
         SELECT word, lexeme, 1, false, sum(chunks)::bigint
         FROM (
             SELECT DISTINCT word, l.lexeme
-            FROM unnest(%(begun)s::text[], %(beginnings)s::text[]) begun(word, spelling), config,
+            FROM unnest(%(edited)s::text[], %(edits)s::text[]) edited(word, spelling), config,
                  unnest(to_tsvector(config.text_config::regconfig, spelling)) l
-        ) begun JOIN ingestion_termfrequency USING (lexeme)
+        ) edited JOIN ingestion_termfrequency USING (lexeme)
         WHERE collection_id IN (SELECT id FROM readable) AND chunks > 0
         GROUP BY word, lexeme
     ) alike
@@ -128,15 +131,19 @@ WHERE nearest.lexeme = ANY(tsvector_to_array(
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyzäöüéèàçñåøæ", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
 
 
-def other_beginnings(word: str) -> set[str]:
-    """The spellings of a word in lower case that differ in the first letter alone.
+def looked_up(word: str) -> set[str]:
+    """The spellings one edit from a word in lower case that are looked up.
 
-    It is left out, added, replaced, or swapped with the second one.
+    Of a short word all; else its first letter left out, added or replaced, and each two swapped:
+    similarity finds the others.
     """
-    first, rest = word[:1], word[1:]
-    letters = next((each for each in _ALPHABETS if first in each), "")
-    edited = {letter + end for letter in letters for end in (word, rest)}
-    return {each for each in edited | {rest, rest[:1] + first + rest[1:]} if each[:1] != first}
+    letters = next((each for each in _ALPHABETS if word[:1] in each), "")
+    count = len(word) + 1 if len(word) <= SHORT else 1
+    parts = [(word[:at], word[at:]) for at in range(count)]
+    edited = {head + letter + tail for head, tail in parts for letter in ("", *letters)}
+    edited |= {head + letter + tail[1:] for head, tail in parts for letter in ("", *letters)}
+    pairs = range(len(word) - 1)
+    return edited | {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in pairs}
 
 
 def neighbours(
@@ -146,7 +153,7 @@ def neighbours(
 
     `terms` are those of the query, rarest first.
     """
-    begun = [(word, spelling) for word in words for spelling in other_beginnings(word.lower())]
+    edits = [(word, spelling) for word in words for spelling in looked_up(word.lower())]
     readable, readable_params = scope.readable("readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
     statement = _STATEMENT.format(
@@ -154,11 +161,11 @@ def neighbours(
     )
     by_word: dict[str, list[Neighbour]] = defaultdict(list)
     with connection.cursor() as cursor:
-        values = {
+        values: dict[str, Any] = {
             "words": list(words),
             "context": " & ".join(quoted(term.lexeme) for term in terms[:CONTEXT]),
-            "begun": [word for word, _ in begun],
-            "beginnings": [spelling for _, spelling in begun],
+            "edited": [word for word, _ in edits],
+            "edits": [spelling for _, spelling in edits],
         }
         cursor.execute(statement, {**values, **readable_params, **chunk_params})
         for word, *neighbour in cursor.fetchall():
