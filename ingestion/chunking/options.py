@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from ingestion.embedding.protocol import Tokenizer
 
-LAYOUT = 1
+LAYOUT = 2
 """Counted up when parsing and chunking make better chunks of the same files: documents whose chunks
-have a smaller number are outdated, and stay searchable. 1: chunks know their sections."""
+have a smaller number are outdated, and stay searchable. 1: chunks know their sections.
+2: names are found by their parts."""
 
 MIN_TARGET = 32
 MAX_WINDOW = 32_768  # the longest window of any current embedding model

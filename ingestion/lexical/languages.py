@@ -10,6 +10,10 @@ also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifi
 1990-1995 is a range. The joined lexemes stand at the end of the tsvector, far from the text's own
 and each other: no other lexeme changes its position, and no phrase reaches from one to another.
 
+A name of code has its parts beside it: RenameField is also indexed as rename and field, form.save
+as form and save, at the name's own positions (ADR 111). Postgres' parser itself divides names with
+underscores and hyphens.
+
 Only the input of `to_tsvector` is transformed; the stored text and its offsets do not change.
 """
 
@@ -289,22 +293,94 @@ def quoted_sql(expression: str) -> str:
     return f"'''' || replace(replace({expression}, '\\', '\\\\'), '''', '''''') || ''''"
 
 
-def with_joined_sql(vector: str, config: str, text: str) -> str:
-    """SQL for the tsvector with the joined lexemes of the compounds of `text` added.
+# ts_token_type's numbers of words, parts of compounds, hosts and files: `form.save` is a host.
+_NAMES = "1, 2, 3, 6, 9, 10, 11, 19"
+_ADDRESS = "5, 14"  # an address, a protocol: what follows is a part of it
+# Where a hump begins: renameField, HTTPServer, as in `steelyard_words`. McDonald and APIs are none.
+_HUMP = (
+    "(?<=[[:lower:][:digit:]])(?=[[:upper:]])|(?<=[[:upper:]])(?=[[:upper:]][[:lower:]][[:lower:]])"
+)
+# Without looking around, which takes four times as long.
+_NAME = "|".join(
+    (
+        "[[:lower:][:digit:]][[:upper:]]",
+        "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
+        "[[:alnum:]][./][[:alnum:]_]",
+    )
+)
+_PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
 
-    `vector` may be read twice. The lexemes have the weight D, as those of a text.
+
+_WORD = re.compile(r"[^\W_]+")
+_BEFORE_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+
+
+def name_parts(text: str, *, whole: bool = False) -> list[str]:
+    """The words of a text in lower case, names as their parts; with `whole` names of humps, too."""
+    words = [(word, _BEFORE_HUMP.split(word)) for word in _WORD.findall(text)]
+    return [
+        part.casefold()
+        for word, parts in words
+        for part in (parts if len(parts) == 1 or not whole else (word, *parts))
+    ]
+
+
+def humps_sql(text: str) -> str:
+    """SQL for the text with a space before each hump of its names; without braces."""
+    return f"regexp_replace({text}, '{_HUMP}', ' ', 'g')"
+
+
+def names_sql(text: str) -> str:
+    """SQL for a table of the text's names of code: each as written, and its parts, with spaces.
+
+    Its columns are `name` and `parts`; `text` is as for `joined_sql`. Of an address there are none.
+    """
+    return rf"""(
+    SELECT name, parts
+    FROM (
+        SELECT DISTINCT token AS name
+        FROM (
+            SELECT tokid, token, lag(tokid, 1, 0) OVER (ORDER BY nth) AS before
+            FROM ts_parse('default', (
+                SELECT string_agg(word[1], ' ')
+                FROM regexp_matches({text}, '\S*(?:{_NAME})\S*', 'g') word
+            )) WITH ORDINALITY parsed(tokid, token, nth)
+        ) parsed
+        WHERE tokid IN ({_NAMES}) AND before NOT IN ({_ADDRESS}) AND length(token) <= {MOST_LETTERS}
+          AND token ~ '{_NAME}' AND token !~ '{_PERSON}'
+    ) names, LATERAL (
+        SELECT string_agg(part[1], ' ') AS parts
+        FROM regexp_matches({humps_sql("name")}, '[[:alnum:]][[:alnum:]]+', 'g') part
+    ) divided
+    WHERE parts ~ '[[:alpha:]]'
+)"""  # noqa: S608  # ours
+
+
+def with_readings_sql(vector: str, config: str, text: str) -> str:
+    """SQL for the tsvector with the joined lexemes of compounds of `text`, and the parts of names.
+
+    `vector` may be read several times. Joined lexemes have the weight D, as those of a text.
     """
     return f"""(
     SELECT CASE WHEN added IS NULL THEN {vector}
                 ELSE ({vector}::text || ' ' || added)::tsvector END
     FROM (
-        SELECT string_agg({quoted_sql("lexeme")} || ':' || place, ' ') AS added
+        SELECT string_agg({quoted_sql("lexeme")} || ':' || places, ' ') AS added
         FROM (
+            SELECT lexeme, place::text AS places FROM (
             SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
                        PARTITION BY lexeme ORDER BY nth) - 1) AS place
             FROM {joined_sql(text)} parted,
                  unnest(to_tsvector({config}, parted.joined))
+            ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+            UNION ALL
+            SELECT part.lexeme, (SELECT string_agg(position || weight, ',')
+                                 FROM unnest(whole.positions, whole.weights) at(position, weight))
+            FROM {names_sql(text)} named,
+                 unnest(to_tsvector({config}, named.name)) said,
+                 unnest(to_tsvector({config}, named.parts)) part,
+                 unnest({vector}) whole
+            WHERE whole.lexeme = said.lexeme
         ) placed
-        WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
-    ) joined_lexemes
+    ) readings
 )"""  # noqa: S608  # ours

@@ -4,7 +4,8 @@ BM25 (Robertson & Zaragoza 2009) as an inner product of sparse vectors (ADR 1): 
 tf·(k1+1) / (tf + k1·(1 - b + b·length/average length)) by term; the query contributes the
 idf. A term's index is a hash of its lexeme: the SQL function `steelyard_term_id`.
 
-A compound's joined reading is a lexeme more (`hyphens`) that does not count into the length.
+A compound's joined reading and the parts of a name are lexemes more that do not count into the
+length (`languages`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from psycopg.errors import LockNotAvailable
 from common import database
 from ingestion import events
 from ingestion.lexical.languages import (
+    names_sql,
     quoted_sql,
     spaced,
     spaced_sql,
     text_config,
-    with_joined_sql,
+    with_readings_sql,
 )
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
@@ -38,7 +40,7 @@ REWEIGH_BATCH = 2_000
 # table: of a million passages 35 MB. Above this it is built anew while its table is empty: a guess.
 MOST_INDEX_BYTES = 16_000_000
 
-_WITH_JOINED = with_joined_sql(
+_WITH_READINGS = with_readings_sql(
     "own.lexemes", "t.config", "concat_ws(E'\\n', %(title)s::text, t.headings, t.body)"
 )
 # Of a section that goes on from the chunk before, the text has no heading.
@@ -49,13 +51,17 @@ steelyard_headings(c.heading_path || ARRAY(
 # The lexemes of each section's names, with its number in place of a position: the title's, those of
 # the headings above all sections, and those of its own.
 _NAMES = spaced_sql("array_to_string(c.heading_path || (place ->> 2), ' ')")
+_NAMES_AND_PARTS = f"""
+SELECT concat_ws(' ', names, (SELECT string_agg(parts, ' ') FROM {names_sql("names")} named))
+FROM (SELECT %(title)s::text || ' ' || {_NAMES} AS names) own
+"""
 _NAMED = f"""
     SELECT string_agg(quoted || ':' || numbers, ' ')::tsvector AS section_terms
     FROM (
         SELECT {quoted_sql("named.lexeme")} AS quoted,
                string_agg(least(number, 16383)::text, ',') AS numbers
         FROM jsonb_array_elements(c.sections) WITH ORDINALITY places(place, number),
-             unnest(to_tsvector(t.config, %(title)s::text || ' ' || {_NAMES})) named
+             unnest(to_tsvector(t.config, ({_NAMES_AND_PARTS}))) named
         GROUP BY named.lexeme
     ) numbered
 """
@@ -84,7 +90,7 @@ FROM (
         OFFSET 0
     ) m
     CROSS JOIN LATERAL (
-        SELECT {_WITH_JOINED} AS lexemes
+        SELECT {_WITH_READINGS} AS lexemes
         OFFSET 0
     ) v
     CROSS JOIN LATERAL ({{weights}}) w
@@ -95,7 +101,7 @@ FROM (
 WHERE target.id = fresh.id
 """
 
-_TITLE = with_joined_sql(
+_TITLE = with_readings_sql(
     "to_tsvector(%(config)s::regconfig, %(title)s)", "%(config)s::regconfig", "%(title)s::text"
 )
 

@@ -20,7 +20,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
-from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS, highlight, snippet
+from ingestion.lexical.languages import name_parts
+from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
 
 # Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
@@ -154,10 +155,12 @@ def _sections(path: Sequence[str], sections: Sequence[Sequence[Any]]) -> tuple[N
 def _scores(sections: Sequence[NamedSection], marked: str, stems: Sequence[str]) -> Iterator[int]:
     """The number of stems in each section's text and in its name; see `matched_section`."""
     if MARK_START not in marked:
-        yield from (_count(_names(each.heading), stems) * bool(stems) for each in sections)
+        yield from (
+            _count(name_parts(each.heading, whole=True), stems) * bool(stems) for each in sections
+        )
         return
     cuts = [(each.start, min(each.end, each.start + len(each.heading))) for each in sections]
-    pieces = [_words(piece) for piece in _divided(marked, [*chain.from_iterable(cuts)])]
+    pieces = [_words(piece, whole=True) for piece in _divided(marked, [*chain.from_iterable(cuts)])]
     for name, text in zip(pieces[::2], pieces[1::2], strict=True):
         yield _count(name | text, stems) + _count(name, stems)
 
@@ -169,10 +172,6 @@ def _count(words: Collection[str], stems: Sequence[str]) -> int:
     if not stems:
         return len(words)
     return sum(any(word.startswith(head) for word in words) for head in heads)
-
-
-def _names(text: str) -> list[str]:
-    return NAME_PARTS.findall(text.casefold())
 
 
 def unmarked(text: str) -> str:
@@ -386,9 +385,9 @@ def _marked_text(html: SafeString | str) -> str:
     return unescape(text)
 
 
-def _words(marked: str) -> Words:
+def _words(marked: str, *, whole: bool = False) -> Words:
     texts = _MARKED.findall(marked)
-    return frozenset(part.casefold() for text in texts for part in NAME_PARTS.findall(text))
+    return frozenset(part for text in texts for part in name_parts(text, whole=whole))
 
 
 def _words_of(texts: Iterable[str]) -> Words:

@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.lexical.languages import name_parts
 from search.domain import (
     SIGNALS,
     Candidates,
@@ -33,7 +34,7 @@ from search.domain import (
     Signal,
 )
 from search.presentation.results import Result
-from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS
+from search.presentation.snippets import MARK_END, MARK_START
 from search.ranking.boosts import BOOST
 from search.signals import registry
 
@@ -278,10 +279,9 @@ def _by_heading(result: Result) -> Iterator[str]:
     heading = result.section.heading if result.section else "".join(result.heading_path[-1:])
     if result.is_nearest:
         return
-    parts = (word for text in _MARKED.findall(result.marked) for word in NAME_PARTS.findall(text))
-    marked = {word.casefold() for word in parts}
+    marked = {word for text in _MARKED.findall(result.marked) for word in name_parts(text)}
     words = dict.fromkeys(re.findall(r"\w+", heading))
-    matches = [word for word in words if marked >= set(NAME_PARTS.findall(word.casefold()))]
+    matches = [word for word in words if marked.issuperset(name_parts(word))]
     matches = [word for word in matches if word.strip("_")][:MOST_NAMED]
     if matches:
         yield gettext("its heading names %(words)s") % {"words": ", ".join(matches)}

@@ -13,7 +13,8 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical.languages import hyphenated_sql, joined_sql, tidied_sql, units
+from ingestion.lexical import languages
+from ingestion.lexical.languages import name_parts, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -30,8 +31,7 @@ _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 _IN_NAME = rf"[\w{MARK_START}{MARK_END}]"
 # Only those with an underscore: a page has thousands of words without one.
 _NAME = re.compile(rf"(?<!{_IN_NAME}){_IN_NAME}*_{_IN_NAME}*")
-NAME_PARTS = re.compile(r"[^\W_]+")
-_JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
+_JOINTS = re.compile(rf"{MARK_END}(\.|::|->|_){MARK_START}")
 
 
 # A page asks for thirty, and twice for some; kept responses ask again. With texts some 3 MB.
@@ -89,13 +89,14 @@ def mark_runs(marked: str, words: str) -> str:
 
 
 def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
-    """`marked` with also those `compounds` marked, each as a whole, with its hyphens."""
+    """`marked` with also those compounds and names marked, each as a whole, with its hyphens."""
     if not compounds:
         return marked
     # Parts may be marked as words of their own.
     joint = f"{MARK_END}?-{MARK_START}?"
     words = "|".join(joint.join(map(re.escape, compound.split("-"))) for compound in compounds)
-    beyond = rf"[\w{MARK_START}{MARK_END}-]"
+    # A name may go on with an underscore, after which Postgres reads another word.
+    beyond = rf"[^\W_]|[{MARK_START}{MARK_END}-]"
     pattern = rf"(?<!{beyond}){MARK_START}?({words}){MARK_END}?(?!{beyond})"
     return re.sub(pattern, lambda match: MARK_START + _MARKS.sub("", match[1]) + MARK_END, marked)
 
@@ -208,7 +209,7 @@ def _fullest(
 
     Of the marks that lie entirely within it.
     """
-    words = [_words(plain[start:end]) for start, end in marks]
+    words = [name_parts(plain[start:end]) for start, end in marks]
     within: dict[str, int] = {}  # how many marks have each word
     first = last = most = distinct = 0
     best = starts[0]
@@ -229,12 +230,6 @@ def _fullest(
     return best
 
 
-def _words(marked: str) -> Sequence[str]:
-    """The words of a marked piece, parts of names."""
-    word = marked.lower()
-    return (word,) if word.isalnum() else NAME_PARTS.findall(word)
-
-
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
     parts = ["… " if start > 0 else ""]
     position = start
@@ -249,13 +244,20 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
-# A compound's joined reading is no word of the text, so that ts_headline does not mark it.
+# A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
+# parts of a name are none. A name is marked if the question has half of its parts.
 _MARKED_TEXT = f"""
 ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
 || '{_TEXT_FOLLOWS}' || coalesce((
     SELECT string_agg(DISTINCT compound, ' ') FROM {{compounds}} parted
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}), '')
+|| ' ' || coalesce((
+    SELECT string_agg(name, ' ') FROM {{names}} named
+    WHERE .5 <= (
+        SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
+            to_tsvector(ingestion_chunk.text_config::regconfig, word) part
+        WHERE part <> ''::tsvector)), '')
 """
 
 
@@ -290,8 +292,9 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = tidied_sql("ingestion_chunk.text")
-    compounds = joined_sql(hyphenated_sql(text))
-    sql = _MARKED_TEXT.format(text=text, question=question, compounds=compounds)
-    values = (*params, _OPTIONS, *params)
+    text = languages.tidied_sql("ingestion_chunk.text")
+    compounds = languages.joined_sql(languages.hyphenated_sql(text))
+    names = languages.names_sql(text)
+    sql = _MARKED_TEXT.format(text=text, question=question, compounds=compounds, names=names)
+    values = (*params, _OPTIONS, *params * 2)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

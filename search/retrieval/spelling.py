@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection
 
 from common.database import named
-from ingestion.lexical.languages import quoted_sql
+from ingestion.lexical.languages import humps_sql, quoted_sql
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.query.expand import Neighbour
@@ -116,10 +116,9 @@ CROSS JOIN LATERAL (
 ) held
 CROSS JOIN LATERAL (
     SELECT DISTINCT one AS word
-    FROM regexp_split_to_table(
-        concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text),
-        '[^[:alpha:]]+'
-    ) one
+    FROM (
+        SELECT concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text) AS t
+    ) whole, regexp_split_to_table(t || ' ' || lower({humps_sql("t")}), '[^[:alpha:]]+') one
     WHERE left(lower(one), {SAME_BEGINNING}) = left(nearest.lexeme, {SAME_BEGINNING})
 ) spelt
 WHERE nearest.lexeme = ANY(tsvector_to_array(

@@ -1,0 +1,180 @@
+"""U4, Q3: a name of code is found by its parts, and by itself before them (ADR 111)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from ingestion import services
+from ingestion.chunking.options import LAYOUT
+from ingestion.lexical import languages, terms
+from ingestion.lexical.languages import name_parts, spaced
+from ingestion.models import Chunk, DocumentVersion
+from search.domain import Signal, TitleScorer
+from search.pipeline import Choices, search
+from search.retrieval.phrases import contains
+from tests.support.database import lasting
+from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
+from tests.support.shelf import ask, keywords_only, scores, shelve
+
+pytestmark = pytest.mark.django_db
+
+OTHERS = ["a pump", "a valve", "the oil", "grease", "bearings", "a river"]
+NAMES = (
+    "RenameField", "form.save()", "HTTPServer", "x.y", "McDonald", "a/b.py", "half-life", "the",
+    "of-the", "halflife", "D-40", "it's-a", "a/b-c", "北京",
+)  # fmt: skip
+
+
+def shelf(*texts: str) -> list[int]:
+    return shelve(make_collection(), "english", [*texts, *OTHERS])
+
+
+def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
+    """The lexemes of a text as indexed, with their positions."""
+    vector = languages.with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
+        return dict(cursor.fetchall())
+
+
+class TestParts:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("RenameField", {"renamefield", "renam", "field"}),
+            ("HttpResponseNotAllowed", {"httpresponsenotallow", "http", "respons", "allow"}),
+            ("JSONField", {"jsonfield", "json", "field"}),
+            ("OAuth2Client", {"oauth2client", "auth2", "client"}),
+            ("django.db.models.Model", {"django.db.models.model", "django", "db", "model"}),
+            ("ForeignKey.on_delete", {"foreignkey.on", "foreign", "key", "delet"}),
+            ("conf/global_settings.py", {"conf/global_settings.py", "conf", "global", "set", "py"}),
+            ("SESSION_COOKIE_AGE", {"session", "cooki", "age"}),
+            ("--max-old-space", {"max-old-spac", "max", "old", "space", "maxoldspac"}),
+            pytest.param("McDonald APIs", {"mcdonald", "api"}, id="no names of code"),
+            pytest.param("1.2.3 3.14 e.g.", {"1.2.3", "3.14", "e.g"}, id="numbers, abbreviations"),
+            pytest.param("mail@anExample.org", {"mail@anexample.org"}, id="addresses"),
+            ("http://an.host", {"an.host"}),
+            pytest.param("a" * 70 + "Field", {"a" * 70 + "field"}, id="data"),
+        ],
+    )
+    def test_of_names(self, text: str, expected: set[str]) -> None:
+        assert set(lexemes_of(text)) == expected
+
+    def test_parts_stand_where_the_name_stands(self) -> None:
+        found = lexemes_of("A RenameField, a field, then RenameField")
+        assert found["renamefield"] == found["renam"] == [2, 6]
+        assert found["field"] == [2, 4, 6]
+
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60)
+    )
+    @given(
+        text=st.lists(
+            st.sampled_from(NAMES) | st.text(max_size=8).filter(lambda text: "\0" not in text),
+            max_size=20,
+        ).map(" ".join),
+        config=st.sampled_from(["english", "german", "simple"]),
+    )
+    def test_take_no_position_of_another_word(self, text: str, config: str, db: None) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT lexeme, positions FROM unnest(to_tsvector(%s, %s))", [config, spaced(text)]
+            )
+            plain = dict(cursor.fetchall())
+        found = lexemes_of(text, config)
+        taken = {place for places in plain.values() for place in places}
+        for lexeme, places in found.items():
+            own = {place for place in places if place < 9_000}  # joined readings stand behind
+            assert set(plain.get(lexeme, ())) <= own <= taken
+
+    def test_python_divides_alike(self) -> None:
+        assert name_parts("aRenameField, on_delete") == ["a", "rename", "field", "on", "delete"]
+        assert name_parts("JSONField", whole=True) == ["jsonfield", "json", "field"]
+
+
+class TestSearch:
+    def test_parts_add_no_length(self) -> None:
+        named, *_ = shelf("a RenameField of the schema")
+        assert Chunk.objects.get(pk=named).length == 2
+
+    def test_headings_have_parts(self) -> None:
+        collection = make_collection(language="en")
+        text = "# Operations\n\n## AddField\n\nAdds one.\n\n## RenameField\n\nIt gets a new name."
+        make_document(collection, text, file_name="a.md")
+        profile = keywords_only(title_scorer=TitleScorer.COVERAGE)
+        assert max(scores("rename field", Signal.TITLE, profile=profile).values()) == approx(1)
+
+    def test_parts_are_known_words(self) -> None:
+        shelf("a RenameField of the schema")
+        assert ask("rename", words=(("rename", ""), ("removal", ""))).unknown == ("removal",)
+
+    def test_no_phrase_is_made_of_parts(self) -> None:
+        named, *_ = shelf("a RenameField of the schema")
+        assert not Chunk.objects.filter(contains("rename field"), pk=named).exists()
+
+    def test_older_passages_stay_searchable_and_are_outdated(self) -> None:
+        document = make_document(make_collection(language="en"), "a RenameField", file_name="a.txt")
+        DocumentVersion.objects.filter(document=document).update(chunk_layout=LAYOUT - 1)
+        Chunk.objects.update(lexemes="'renamefield':2")
+        assert list(services.outdated()) == [document]
+        assert scores("RenameField")
+
+
+class TestMarks:
+    @pytest.mark.parametrize(
+        ("query", "text", "expected"),
+        [
+            ("rename field", "A RenameField is.", "A <mark>RenameField</mark> is."),
+            ("http", "HttpResponseNotAllowed, http", "HttpResponseNotAllowed, <mark>http</mark>"),
+            ("foreign key on delete", "ForeignKey.on_delete", "<mark>ForeignKey.on_delete</mark>"),
+            ("save form", "Call form.save() now", "Call <mark>form.save</mark>() now"),
+        ],
+    )
+    def test_a_name_of_which_half_is_said(self, query: str, text: str, expected: str) -> None:
+        make_document(make_collection(language="en"), text, file_name="a.txt")
+        [result] = search(query, viewer=None).results
+        assert str(result.snippet) == expected
+
+
+def test_suggestions_come_from_parts() -> None:
+    """A misspelt word is corrected to a part of a name that the library has in no other way."""
+    make_document(make_collection(language="en"), "Each KinematicSolver runs.", file_name="a.txt")
+    terms.fold()
+    found = search("kinmatic", viewer=None, choices=Choices(profile="keyword-only"))
+    assert (found.corrected_from, found.query.text) == ("kinmatic", "kinematic")
+
+
+ASKED = {
+    "rename field": "RenameField",
+    "session cookie age": "SESSION_COOKIE_AGE",
+    "http response not allowed": "HttpResponseNotAllowed",
+    "foreign key on delete": "ForeignKey.on_delete",
+}
+
+
+@pytest.fixture(scope="module")
+def manual(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A document for each name, and one that says all of their words."""
+    with lasting(django_db_blocker):
+        collection = make_collection("Manual", language="en")
+        words = "\n\n".join(f"This {query} is of words: {query}." for query in ASKED)
+        make_document(collection, f"# Words\n\n{words}", file_name="words.md")
+        for name in ASKED.values():
+            make_document(collection, f"# {name}\n\nStands alone.", file_name=f"{hash(name)}.md")
+        yield
+
+
+@pytest.mark.parametrize(("query", "name"), ASKED.items())
+def test_words_find_the_name_and_the_name_itself_first(query: str, name: str, manual: None) -> None:
+    choices = Choices(profile="keyword-only")
+    found = [each.title for each in search(query, viewer=None, choices=choices).results]
+    assert set(found[:2]) == {"Words", name}
+    assert search(name, viewer=None, choices=choices).results[0].title == name
