@@ -85,6 +85,8 @@ def validate_metadata_key(value: Any) -> None:
 
 def language_name(code: str) -> str:
     """The English name of an ISO 639-1 code; the code itself if unknown."""
+    if code == "zh":  # of which Django names the scripts alone
+        return "Chinese"
     return str(LANG_INFO.get(code, {}).get("name", code))
 
 
