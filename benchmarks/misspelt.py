@@ -54,16 +54,19 @@ def rarest(text: str, viewer: Any) -> str:
     return min((each for each in words if each in counts), key=counts.__getitem__, default="")
 
 
-def first(text: str, viewer: Any, slugs: Sequence[str]) -> tuple[int, str]:
+def first(text: str, viewer: Any, slugs: Sequence[str], *, exact: bool = False) -> tuple[int, str]:
     """The chunk of the first result, 0 without one, and the query that it answers."""
-    from search.pipeline import search
+    from search.pipeline import Choices, search
     from search.retrieval import Filters
 
-    found = search(text, viewer=viewer, filters=Filters(collections=tuple(slugs)), page_size=1)
+    within, choices = Filters(collections=tuple(slugs)), Choices(exact=exact)
+    found = search(text, viewer=viewer, filters=within, choices=choices, page_size=1)
     return (found.hits[0].chunk_id if found.hits else 0), found.query.original
 
 
-def measure(name: str, judged: Any, viewer: Any, *, failures: bool) -> Counter[tuple[str, str]]:
+def measure(
+    name: str, judged: Any, viewer: Any, *, failures: bool, exact: bool
+) -> Counter[tuple[str, str]]:
     """The counts of edits and outcomes: same, other; corrected, into the question as it was."""
     counts: Counter[tuple[str, str]] = Counter()
     slugs, _ = judged.load(print, CORES)
@@ -74,7 +77,7 @@ def measure(name: str, judged: Any, viewer: Any, *, failures: bool) -> Counter[t
         wanted, _ = first(text, viewer, slugs)
         kind = KINDS[place % len(KINDS)]
         wrong = misspelt(word, kind, random.Random(f"{SEED} {name} {key}"))
-        passage, asked = first(text.replace(word, wrong, 1), viewer, slugs)
+        passage, asked = first(text.replace(word, wrong, 1), viewer, slugs, exact=exact)
         counts[kind, "same" if passage == wanted else "other"] += 1
         counts[kind, "corrected"] += asked.lower() == text.lower()
         if failures and passage != wanted:
@@ -87,6 +90,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=["demo", *MANUALS])
     parser.add_argument("--running", action="store_true", help="use the installation that is there")
     parser.add_argument("--failures", action="store_true", help="show them")
+    parser.add_argument("--exact", action="store_true", help="search as typed, for comparison")
     options = parser.parse_args()
     if options.running:
         import os
@@ -103,7 +107,7 @@ def main() -> None:
         total: Counter[tuple[str, str]] = Counter()
         for name in options.names:
             judged = collection(name) if name in MANUALS else shipped(name)
-            counts = measure(name, judged, viewer, failures=options.failures)
+            counts = measure(name, judged, viewer, failures=options.failures, exact=options.exact)
             report(name, counts)
             total += counts
         report("all", total)

@@ -261,17 +261,19 @@ def _is_name(word: str) -> bool:
 def _nearest(word: str, neighbours: Sequence[Neighbour], one_edit_up_to: int) -> str:
     """The nearest neighbour; empty if all are too far, or if the word is one of them.
 
-    Of equals the one that stands with the query's other words most often, or most often at all.
+    Of equals the one that stands with the query's other words most often, or most often at all. An
+    acronym is near to acronyms alone.
     """
     allowed = 1 if len(word) <= one_edit_up_to else 2
     typed = word.lower()
     measured = sorted(
         (edit_distance(typed, one.text.lower()), -one.together, -one.chunks, one.text)
         for one in neighbours
+        if one.text.isupper() or not word.isupper()
     )
     if not measured or not 0 < measured[0][0] <= allowed:
         return ""
     nearest = measured[0][-1]
     if _is_name(word):
-        return nearest.upper() if word.isupper() else nearest
+        return nearest
     return nearest.capitalize() if word[0].isupper() else nearest.lower()

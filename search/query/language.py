@@ -32,6 +32,9 @@ SURE = 2
 # questions 5 are then taken for another language ("titanium dioxide"), of 1,000 German ones 2% are
 # not told from English (docs/adr/0038).
 CLEAR, UNLIKELY, MIN_BYTES = 0.3, 0.05, 12
+# Of a question with strange words: the probability that is enough where most are not strange, and
+# the share of its words that the lists of the texts' languages have in no other language. Guesses.
+VERY_CLEAR, MOST_KNOWN = 0.9, 0.7
 
 # First word of a letter's Unicode name -> its language. Kana distinguishes Japanese from Chinese.
 _SCRIPTS = {
@@ -119,27 +122,31 @@ def other_language(
 ) -> OtherLanguage | None:
     """The language of a question that is in none of the searched texts'; None if it may be.
 
-    It is langid's if that is clear and most of the `words` of the question are strange: in no text,
-    and not in the lists of the texts' languages; otherwise the one whose list has all of them, of
-    two or more. `supported` are the model's languages.
+    Some of the question's `words` must be strange: in no text, and not in the lists of the texts'
+    languages. It is langid's, of three words or more, if that is clear, or very clear where most
+    are not strange; otherwise the one whose list has all `words`, of two or more. `supported` are
+    the model's languages.
     """
     text, texts = candidates.query.text, text_languages(candidates.readings)
+
+    def is_known(word: str) -> bool:
+        return any(is_listed(word, code) for code in texts)
+
+    strange = [word for word in words if word in candidates.unknown and not is_known(word)]
     own = ""
     if script := _script(text):
         own = script[0]
-    elif strange := [
-        word
-        for word in words
-        if word in candidates.unknown and not any(is_listed(word, code) for code in texts)
-    ]:
-        odds = language_odds(text)
-        first = next(iter(odds))
-        # Two misspelt words may look like another language: imutable signautre.
-        is_long = len(text.split()) > 2
-        is_clear = odds[first] >= CLEAR and all(odds.get(each, 0.0) < UNLIKELY for each in texts)
-        if is_long and is_clear and 2 * len(strange) > len(words):
-            own = first
-        elif len(words) > 1:
+    elif strange:
+        is_most = 2 * len(strange) > len(words)
+        spoken = _WORDS.findall(text)
+        # Two misspelt words may look like another language to langid: imutable signautre.
+        if len(spoken) > 2 and sum(map(is_known, spoken)) < MOST_KNOWN * len(spoken):
+            odds = language_odds(text)
+            first = next(iter(odds))
+            is_clear = all(odds.get(each, 0.0) < UNLIKELY for each in texts)
+            if is_clear and odds[first] >= (CLEAR if is_most else VERY_CLEAR):
+                own = first
+        if not own and is_most and len(words) > 1:
             lists = (code for code in _LISTED if code not in texts)
             own = next((code for code in lists if all(is_listed(w, code) for w in words)), "")
     if not own or not texts or own in texts or own in candidates.languages:

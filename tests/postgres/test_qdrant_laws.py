@@ -192,7 +192,7 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
         embeddings=data.draw(st.booleans()),
         boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
         pins=tuple(Pinned(each) for each in data.draw(some)),
-        words=("w1", "unknown"),
+        words=(("w1", ""), ("unknown", "")),
         places=data.draw(st.booleans()),
     )
     hidden = data.draw(some)
