@@ -98,7 +98,7 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
         if not change:
             obj.added_by = actor(request)
         super().save_model(request, obj, form, change)
-        watched.look_now(obj, acting_user=actor(request))
+        watched.look_now(obj)
 
     # --- columns -----------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
     # --- actions ------------------------------------------------------------------------
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        watched.look_now(self.changeable(request, pk), acting_user=actor(request))
+        watched.look_now(self.changeable(request, pk))
         self.message_user(request, _("The folder is queued for a scan."), messages.SUCCESS)
         return self.back_to(pk)
 
@@ -161,7 +161,7 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
     @admin.action(description=_("Scan now"), permissions=["change"])
     def look_at_selected(self, request: HttpRequest, queryset: QuerySet[WatchedFolder]) -> None:
         for folder in queryset:
-            watched.look_now(folder, acting_user=actor(request))
+            watched.look_now(folder)
         self.message_user(request, _("The folders are queued for a scan."), messages.SUCCESS)
 
     def _may_confirm(self, request: HttpRequest, folder: WatchedFolder) -> bool:

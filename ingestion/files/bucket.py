@@ -49,7 +49,7 @@ class BucketStorage(Storage):
 
     @cached_property
     def _objects(self) -> Any:
-        with _told("opened"):
+        with _told():
             return from_url(  # type: ignore[call-overload]
                 self.address, client_options=_limits(), retry_config=RETRIES
             )
@@ -62,11 +62,11 @@ class BucketStorage(Storage):
         return True
 
     def size(self, name: str) -> int:
-        with _told("asked"):
+        with _told():
             return int(obstore.head(self._objects, name)["size"])
 
     def delete(self, name: str) -> None:
-        with _told("asked"), suppress(FileNotFoundError):
+        with _told(), suppress(FileNotFoundError):
             obstore.delete(self._objects, name)
 
     def url(self, name: str | None) -> str:
@@ -76,25 +76,25 @@ class BucketStorage(Storage):
         return name  # a hash, or drawn at random: to write it again is to write the same
 
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
-        with _told("read"):
+        with _told():
             reader = obstore.open_reader(self._objects, name, buffer_size=PART_BYTES)
         return File(io.BufferedReader(_Object(reader), PART_BYTES), name)
 
     def _save(self, name: str, content: File[bytes]) -> str:
         upload = _Sent(content)
         try:
-            with _told("written"):
+            with _told():
                 obstore.put(
                     self._objects, name, upload.blocks(), chunk_size=PART_BYTES, max_concurrency=2
                 )
         except FileNotFoundError as error:
-            raise _unavailable("written", error) from error  # the bucket itself
+            raise _unavailable(error) from error  # the bucket itself
         promised = _HASH.search(name)
         if (promised and upload.digest.hexdigest() != promised[1]) or self.size(
             name
         ) != upload.size:
             self.delete(name)
-            raise _unavailable("written", ValueError("the stored file is not what was sent"))
+            raise _unavailable()
         return name
 
     def check(self) -> None:
@@ -104,7 +104,7 @@ class BucketStorage(Storage):
         try:
             with self.open(name) as stored:
                 if stored.read() != content:
-                    raise _unavailable("read", ValueError("the probe came back changed"))
+                    raise _unavailable()
         finally:
             self.delete(name)
 
@@ -136,15 +136,15 @@ class _Object(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with _told("read"):
+        with _told():
             return int(self._reader.seek(offset, whence))
 
     def tell(self) -> int:
-        with _told("read"):
+        with _told():
             return int(self._reader.tell())
 
     def readinto(self, buffer: Any) -> int:
-        with _told("read"):
+        with _told():
             data = bytes(self._reader.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
@@ -166,19 +166,17 @@ class _Sent:
 
 
 @contextmanager
-def _told(done: str) -> Iterator[None]:
+def _told() -> Iterator[None]:
     """Translate what obstore raises; an error of the file that is sent stays what it is."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, StorageUnavailable):
         raise
     except (BaseError, OSError, ValueError) as error:
-        if isinstance(error, StorageUnavailable):
-            raise
-        raise _unavailable(done, error) from error
+        raise _unavailable(error) from error
 
 
-def _unavailable(done: str, error: Exception) -> StorageUnavailable:
+def _unavailable(error: Exception | None = None) -> StorageUnavailable:
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return StorageUnavailable(
             gettext(

@@ -18,7 +18,6 @@ from ingestion.identifiers.finding import (
     find_identifiers,
     index_forms,
     is_single_identifier,
-    match_strength,
     placed_forms,
     query_identifiers,
 )

@@ -222,24 +222,6 @@ def index_forms(identifier: Mention) -> tuple[Form, ...]:
     return tuple(Form(form, strength) for form, strength in ranked)
 
 
-def match_strength(query: Mention, stored: Iterable[Form]) -> float:
-    """The strength with which stored forms match a query's identifier: 1 if equal, 0 for none.
-
-    At least one side must be a whole identifier: `2024-0042` matches `INC-2024-0042`, and
-    `30 CFR 75.1725` matches a text with `§75.1725`, but PII-2024-0042 does not match
-    INC-2024-0042, which only shares a tail. SQL look-ups must follow the same rule.
-    """
-    query_forms = dict(index_forms(query))
-    return max(
-        (
-            query_forms[form] * strength
-            for form, strength in stored
-            if form in query_forms and FULL in (query_forms[form], strength)
-        ),
-        default=0.0,
-    )
-
-
 def placed_forms(
     title: str,
     heading_path: Sequence[str],

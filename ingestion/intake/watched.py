@@ -228,7 +228,7 @@ def checked_path(path: str, *, acting_user: User | None) -> str:
     return str(resolved)
 
 
-def look_now(folder: WatchedFolder, *, acting_user: User | None) -> None:
+def look_now(folder: WatchedFolder) -> None:
     """Queue a scan of the folder."""
     with transaction.atomic():
         _queue_scan(folder)

@@ -25,9 +25,7 @@ from ingestion.spaces.configuring import (
 from ingestion.spaces.index import create_index
 from ingestion.spaces.vectors import (
     chunking_options,
-    embed_chunks,
     lacking,
     settled,
     writing_space,
-    writing_spaces,
 )

@@ -24,7 +24,6 @@ from ingestion.models.index import WRITTEN_STATES
 from ingestion.spaces.configuring import (
     active_space,
     config_of_settings,
-    embedder,
     hold_switch,
     settings_embedder,
 )
@@ -36,17 +35,6 @@ logger = logging.getLogger(__name__)
 def writing_space() -> EmbeddingSpace:
     """The active space, created on first use for the embedder named in the settings."""
     return active_space() or _open_first_space()
-
-
-def writing_spaces() -> tuple[EmbeddingSpace, ...]:
-    """The spaces that receive a vector of every searchable chunk: the active one first.
-
-    A document is ready once the active space has its vectors; the `backfill` fills the others
-    later, so that an outage of their providers delays nothing.
-    """
-    active = writing_space()
-    others = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).exclude(pk=active.pk)
-    return (active, *others.order_by("pk"))
 
 
 def _open_first_space() -> EmbeddingSpace:
@@ -87,25 +75,6 @@ JOIN (
 ) c ON c.id = sent.id AND (sent.hash IS NULL OR sent.hash = c.content_hash)
 ON CONFLICT DO NOTHING
 """
-
-
-def embed_chunks(chunks: Iterable[Chunk]) -> int:
-    """Replace the vectors of chunks whose text has changed; return how many chunks.
-
-    In the active space at once; the backfill does it in the other written ones. Calls the model,
-    so call it outside a transaction. Raises EmbeddingError; the old vectors then stay.
-    """
-    rows = list(chunks)
-    if not rows:
-        return 0
-    space = writing_space()
-    vectors = embedder(space).embed_documents(texts_of(rows, embedder(space)))
-    ids = [chunk.pk for chunk in rows]
-    with transaction.atomic():
-        ChunkEmbedding.objects.filter(chunk_id__in=ids).delete()
-        store(space, ids, vectors)
-        leave_to_backfill(Q(pk__in=ids))
-    return len(ids)
 
 
 def texts_of(chunks: Sequence[Chunk], model: Embedder) -> list[str]:

@@ -104,15 +104,12 @@ class Server(ABC):
                 if lock is not None:
                     self._launch(lock)
                     launched = True
-            waited = time.monotonic() - begun
-            if waited > START_TIMEOUT:
-                raise EmbeddedServersError(
-                    f"The embedded {self.name} was not ready after {START_TIMEOUT:.0f} s. It may "
-                    f"still be recovering: try again in a minute. {self._last_words()}"
-                )
-            if waited > PATIENCE:
-                self._end_unreachable()
-            time.sleep(POLL_INTERVAL)
+            self._wait(
+                begun,
+                START_TIMEOUT,
+                f"was not ready after {START_TIMEOUT:.0f} s. It may still be recovering: try again "
+                "in a minute.",
+            )
 
     def stop(self) -> None:
         """Stop the server; return when none of its processes is alive."""
@@ -126,15 +123,16 @@ class Server(ABC):
             if leader is not None and not signalled:
                 leader.send_signal(self.stop_signal)
                 signalled = True
-            waited = time.monotonic() - begun
-            if waited > STOP_TIMEOUT:
-                raise EmbeddedServersError(
-                    f"The embedded {self.name} did not stop within {STOP_TIMEOUT:.0f} s. "
-                    f"{self._last_words()}"
-                )
-            if waited > PATIENCE:
-                self._end_unreachable()
-            time.sleep(POLL_INTERVAL)
+            self._wait(begun, STOP_TIMEOUT, f"did not stop within {STOP_TIMEOUT:.0f} s.")
+
+    def _wait(self, begun: float, timeout: float, problem: str) -> None:
+        """Sleep until the next look; raise EmbeddedServersError after `timeout` seconds."""
+        waited = time.monotonic() - begun
+        if waited > timeout:
+            raise EmbeddedServersError(f"The embedded {self.name} {problem} {self._last_words()}")
+        if waited > PATIENCE:
+            self._end_unreachable()
+        time.sleep(POLL_INTERVAL)
 
     def status(self) -> ServerStatus:
         """The current status of the server."""

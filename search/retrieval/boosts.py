@@ -123,8 +123,8 @@ asked AS MATERIALIZED (
 ),
 """
 
-# One of the two sides must be a full form: identifiers that share only a tail are unrelated
-# (`ingestion.identifiers.match_strength`).
+# One of the two sides must be a full form: `2024-0042` finds `INC-2024-0042`, but PII-2024-0042,
+# which shares only its tail, does not.
 IDENTIFIER_MATCH = """
 LEFT JOIN LATERAL (
     SELECT i.form, i.strength * asked.strength AS strength, i.place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -11,13 +12,14 @@ from hypothesis import strategies as st
 from ingestion.domain import SectionPlace
 from ingestion.identifiers import (
     DEFAULT_PATTERNS,
+    Form,
+    Mention,
     Pattern,
     Place,
     check_pattern,
     find_identifiers,
     index_forms,
     is_single_identifier,
-    match_strength,
     overlaps,
     placed_forms,
     query_identifiers,
@@ -28,6 +30,19 @@ from tests.support.laws import examples
 
 def canonical_forms(text: str) -> list[str]:
     return [found.canonical for found in find_identifiers(text)]
+
+
+def match_strength(query: Mention, stored: Sequence[Form]) -> float:
+    """By the rule of the lookup in SQL: at least one side is a whole identifier."""
+    query_forms = dict(index_forms(query))
+    return max(
+        (
+            query_forms[form] * strength
+            for form, strength in stored
+            if form in query_forms and 1.0 in (query_forms[form], strength)
+        ),
+        default=0.0,
+    )
 
 
 def strength(query: str, text: str) -> float:

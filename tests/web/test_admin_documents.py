@@ -28,7 +28,6 @@ from tests.support.factories import make_collection, make_document, upload
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 LIST = "/admin/ingestion/document/"
-ALL_RIGHTS = ("view_document", "add_document", "change_document", "delete_document")
 
 
 def page(document: Document, what: str = "change") -> str:

@@ -183,7 +183,6 @@ class CrawledPage:
 
     links: tuple[str, ...] = ()
     may_index: bool = True
-    may_follow: bool = True
 
 
 def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> CrawledPage:
@@ -207,7 +206,6 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
     return CrawledPage(
         links=tuple(targets) if not directives & {"nofollow", "none"} else (),
         may_index=not directives & {"noindex", "none"},
-        may_follow=not directives & {"nofollow", "none"},
     )
 
 
