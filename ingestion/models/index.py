@@ -47,18 +47,18 @@ class SubqueryOnce(ArraySubquery):
 
 
 class ChunkQuerySet(models.QuerySet["Chunk"]):
-    def visible_to(self, viewer: Viewer, *, collections: Sequence[str] = ()) -> ChunkQuerySet:
-        """The searchable chunks that `viewer` may read; every search starts from this queryset.
-
-        `collections` (slugs) restricts it further to those of them that the viewer may read.
+    def visible_to(self, viewer: Viewer) -> ChunkQuerySet:
+        """The searchable chunks that `viewer` may read.
 
         The collections come as `= ANY(ARRAY(SELECT ...))`, which Postgres runs once ahead of
         the scan; an IN subquery becomes a join that can cost the vector index its order.
         """
-        allowed = Collection.objects.visible_to(viewer).order_by()
-        if collections:
-            allowed = allowed.filter(slug__in=collections)
-        return self._of(SubqueryOnce(allowed.values("pk")))
+        return self._of(SubqueryOnce(Collection.objects.visible_to(viewer).order_by().values("pk")))
+
+    def searched_by(self, viewer: Viewer, slugs: Sequence[str] = ()) -> ChunkQuerySet:
+        """Those of `Collection.objects.searched_by`; every search starts from this queryset."""
+        collections = Collection.objects.searched_by(viewer, slugs).order_by()
+        return self._of(SubqueryOnce(collections.values("pk")))
 
     def visible_within_statement(self) -> ChunkQuerySet:
         """`visible_to`, in a statement with a common table `readable` of the collections' ids.

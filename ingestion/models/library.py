@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.conf.locale import LANG_INFO
@@ -90,6 +91,11 @@ def language_name(code: str) -> str:
     return str(LANG_INFO.get(code, {}).get("name", code))
 
 
+# The beginning of the names of collections to measure with, which only superusers may read: they
+# are searched where they are named, and never among the site's own documents.
+JUDGED = "judged: "
+
+
 class Visibility(models.TextChoices):
     PUBLIC = "public", _("Everyone")
     SIGNED_IN = "signed_in", _("Signed-in users")
@@ -104,6 +110,11 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
     def visible_to(self, viewer: Viewer) -> CollectionQuerySet:
         """The kept collections that `viewer` may read; None reads as an anonymous visitor."""
         return self.kept().open_to(viewer)
+
+    def searched_by(self, viewer: Viewer, slugs: Sequence[str] = ()) -> CollectionQuerySet:
+        """Those of `slugs` that `viewer` may read; without slugs all but those to measure with."""
+        rows = self.visible_to(viewer)
+        return rows.filter(slug__in=slugs) if slugs else rows.exclude(name__startswith=JUDGED)
 
     def open_to(self, viewer: Viewer) -> CollectionQuerySet:
         """The collections whose audience includes `viewer`, in the bin or not."""

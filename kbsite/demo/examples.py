@@ -22,6 +22,7 @@ from typing import Any
 from django.conf import settings
 
 from ingestion.models import Collection, Document, Visibility
+from ingestion.models.library import JUDGED
 from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.tuning.evaluation.collections import EvaluationError
@@ -168,7 +169,7 @@ def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Map
     if len(slugs) == len(COLLECTIONS):
         return slugs, aliases()
     hidden, _ = Collection.objects.kept().get_or_create(
-        name=f"judged: {NAME}",
+        name=f"{JUDGED}{NAME}",
         defaults={
             "visibility": Visibility.GROUPS,
             "description": "The demo's documents, to measure search with (manage.py evaluate).",

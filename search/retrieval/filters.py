@@ -85,11 +85,10 @@ class Scope:
         """The chunks that `viewer` may read and that match the filters; none for unknown values."""
 
         def readable() -> QuerySet[Chunk]:
-            return Chunk.objects.visible_to(viewer, collections=filters.collections)
+            return Chunk.objects.searched_by(viewer, filters.collections)
 
         def collections() -> QuerySet[Collection]:
-            rows = Collection.objects.visible_to(viewer)
-            return rows.filter(slug__in=filters.collections) if filters.collections else rows
+            return Collection.objects.searched_by(viewer, filters.collections)
 
         if filters == Filters(collections=filters.collections):
             is_public = _is_anonymous(viewer) and not filters.collections

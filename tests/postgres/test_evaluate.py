@@ -19,6 +19,7 @@ from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
 from search.answers.models import Answer
 from search.pipeline import search
+from search.retrieval import Filters
 from search.tuning.models import EvaluationRun
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
@@ -161,13 +162,20 @@ def test_changed_corpus_is_followed(folder: Path) -> None:
     assert newest.measures["nDCG@10"] == 1
 
 
-@pytest.mark.parametrize("username", ["", "someone"])
+@pytest.mark.parametrize("username", ["", "someone", "root"])
 def test_no_reader_finds_a_judged_passage(folder: Path, username: str) -> None:
+    """A superuser does where the collection is named, and not among the site's own documents."""
     evaluate("--collection", folder)
-    viewer = User.objects.create_user(username) if username else AnonymousUser()
+    is_root = username == "root"
+    viewer: Any = AnonymousUser()
+    if username:
+        viewer = User.objects.create_user(username, is_superuser=is_root)
     assert not search("bread and yeast", viewer=viewer).results
+    judged = Collection.objects.get()
+    named = search("bread and yeast", viewer=viewer, filters=Filters(collections=(judged.slug,)))
+    assert bool(named.results) is is_root
     assert not User.objects.filter(username="evaluation").exists()
-    assert Collection.objects.get().name == "judged: weights and measures"
+    assert judged.name == "judged: weights and measures"
 
 
 def test_limit_takes_queries_evenly(folder: Path) -> None:
