@@ -20,7 +20,6 @@ class SearchConfig(AppConfig):
     name = "search"
 
     def ready(self) -> None:
-        from ingestion.spaces import changes
         from search import exporting
         from search.engine import configuration
         from search.parts import register_parts
@@ -38,4 +37,3 @@ class SearchConfig(AppConfig):
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
-        changes.remarks.append(configuration.calibration_remark)

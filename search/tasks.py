@@ -13,6 +13,7 @@ from celery import shared_task
 from common import jobs
 from search.analytics import gathering, visitors
 from search.answers import budgets, feedback, threads
+from search.engine import background
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
@@ -73,6 +74,11 @@ def sweep_runs() -> int:
     """Enqueue the jobs that a broker lost or a dead worker left; return how many."""
     models = (Publication, Experiment, Optimisation, PoolBuild, PointCollection)
     return sum(map(jobs.sweep, models)) + golden_runs.sweep()
+
+
+@shared_task
+def measure_backgrounds() -> int:
+    return background.refresh()
 
 
 @shared_task

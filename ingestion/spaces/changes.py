@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 State = EmbeddingSpace.State
 
-# Hooks, to which `search` adds its own. A check returns sentences why a space must not become
-# active; a remark returns sentences that people should know about a space.
+# Hooks, to which `search` adds its own: sentences why a space must not become active.
 activation_checks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
-remarks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
 
 
 def find(name: str) -> EmbeddingSpace:

@@ -14,7 +14,6 @@ from ingestion.embedding.fastembed import COMMAND, EMBEDDERS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
-from ingestion.spaces import changes
 from ingestion.spaces.index import Index, indexes_of
 
 State = EmbeddingSpace.State
@@ -207,14 +206,13 @@ def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: b
         return Report(space, index, is_worked_on)
     space.chunks_total = spaces.settled().count()
     missing = spaces.lacking(space).aggregate(count=Count("pk"), tokens=Sum("tokens"))
-    remarks = [words for remark in changes.remarks for words in remark(space)]
     return Report(
         space,
         index,
         is_worked_on,
         missing=missing["count"],
         missing_tokens=missing["tokens"] or 0,
-        remarks=(*_too_long(space), *remarks),
+        remarks=tuple(_too_long(space)),
     )
 
 

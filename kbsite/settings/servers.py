@@ -114,6 +114,7 @@ CELERY_BEAT_SCHEDULE = {
     "look-at-folders": _every(5, "ingestion.tasks.look_at_folders"),
     "fold-statistics": _every(30, "ingestion.tasks.fold_statistics"),
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
+    "measure-backgrounds": _every(60, "search.tasks.measure_backgrounds"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
     "look-at-experiments": _every(180, "search.tasks.look_at_experiments", "celery"),
     "forget-answers": _every(900, "search.tasks.forget_answers"),

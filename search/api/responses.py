@@ -193,7 +193,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         source="confidence",
         allow_null=True,
         help_text="The probability, 0 to 1, that one of the first ten results answers the query; "
-        "the same on every page. Null if the embedding model is not calibrated.",
+        "the same on every page. Null if neither the vectors nor BM25 ran.",
     )
     low_confidence = serializers.BooleanField(
         help_text="Whether that is below the profile's threshold."

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,20 +96,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def only(self, mask: Booleans) -> Self:
-        """The candidates where `kept` is true."""
-        vectors = self.embeddings
-        if vectors is not None:
-            vectors = vectors[mask[self.rows["embedded"]]]
-        return replace(self, rows=self.rows[mask], embeddings=vectors)
-
-    def without_vectors(self) -> Self:
-        """The same candidates as if the vector signal had not run."""
-        rows = self.rows.copy()
-        rows["raw"][:, SIGNALS.index(Signal.VECTOR)] = np.nan
-        rows["embedded"] = False
-        return replace(self, rows=rows, embeddings=None, by_meaning=False)
 
     def candidate(self, row: int, raw: Sequence[float] | None = None) -> Candidate:
         """The candidate of a row as an object, without its embedding.

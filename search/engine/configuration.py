@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
@@ -18,28 +16,27 @@ from ingestion import spaces
 from ingestion.identifiers import Pattern
 from ingestion.models import ChunkEdit, Collection, EmbeddingSpace, IdentifierPattern
 from search.domain import ClassifierRule, Pinned, Profile, RunningExperiment
+from search.engine import background
 from search.errors import NoActiveProfile, UnknownProfile
 from search.models import (
-    Calibration,
     ClassRule,
     ClassWeights,
     ConfigurationStamp,
     Hide,
     Pin,
     SearchProfile,
+    SpaceBackground,
     Synonym,
 )
 from search.models.curated import hides_by_query, pins_by_query
 from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
 from search.query.expand import Synonyms
-from search.ranking import confidence
-
-logger = logging.getLogger(__name__)
+from search.ranking.confidence import Background
 
 WATCHED = (
     SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin, Hide,
-    Calibration, ChunkEdit, ScopeProfile, Collection,
+    SpaceBackground, ChunkEdit, ScopeProfile, Collection,
 )  # fmt: skip
 
 
@@ -59,7 +56,7 @@ class Configuration:
     synonyms: Synonyms | None = None
     pins: Mapping[str, tuple[Pinned, ...]] = field(default_factory=dict, repr=False)
     hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
-    calibration: confidence.CalibrationModels | None = None
+    background: Background | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
     scopes: Scopes = field(default=NO_SCOPES, repr=False)
 
@@ -154,7 +151,7 @@ def _read(stamp: int) -> Configuration:
         synonyms=Synonyms.of(row.as_group() for row in Synonym.objects.filter(enabled=True)),
         pins=pins_by_query(Pin.objects.filter(enabled=True), pinning_edits()),
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
-        calibration=_calibration(space),
+        background=background.read(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
         scopes=read_scopes(),
     )
@@ -174,33 +171,3 @@ def pinning_edits() -> QuerySet[ChunkEdit]:
     applied = ChunkEdit.objects.filter(state=ChunkEdit.State.APPLIED, disabled=False)
     pinning = applied.exclude(questions=[]).order_by("pk")
     return pinning.only("questions", "document")
-
-
-def _calibration(space: EmbeddingSpace | None) -> confidence.CalibrationModels | None:
-    """The space's own calibration, else the one shipped for its model, else None."""
-    if space is None:
-        return None
-    row = Calibration.objects.filter(space=space).first()
-    try:
-        fitted = (
-            confidence.CalibrationModels.from_json(row.coefficients)
-            if row is not None
-            else confidence.shipped(space.fingerprint)
-        )
-    except ValueError as error:
-        logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
-        return None
-    return fitted and fitted.at_base_rate(settings.CONFIDENCE_BASE_RATE)
-
-
-def calibration_remark(space: EmbeddingSpace) -> list[str]:
-    """A warning that the space has no calibration and so no confidence; empty if it has one."""
-    if _calibration(space) is not None:
-        return []
-    return [
-        gettext(
-            "Its confidence is not calibrated: while this space is active, results have "
-            "no confidence, and no search is marked as low confidence. Once it is active, run: "
-            "manage.py calibrate --collection …"
-        )
-    ]

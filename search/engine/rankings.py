@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from django.conf import settings
 from django.utils import timezone
 
 from search.domain import (
@@ -89,16 +90,14 @@ def _sureness(
     ranked: Ranked, configuration: Configuration, means: Sequence[bool], group: bool
 ) -> Floats:
     """The confidence of each ranking; NaN where unknown."""
-    if configuration.calibration is None:
-        return np.full(len(means), np.nan)
     confidences = (
         confidence(
             prepared,
             shown_columns(prepared, ranked.columns(place), group=group),
-            configuration.calibration,
+            configuration.background if means[place] else None,
             scorer=ranked.profile.keyword_scorer,
-            by_meaning=means[place],
             by_words=not led_by_foreign(ranked, place),
+            base_rate=settings.CONFIDENCE_BASE_RATE,
         )
         for place, prepared in enumerate(ranked.batch.prepared)
     )

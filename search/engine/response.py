@@ -195,7 +195,7 @@ class SearchResponse:
     def confidence(self) -> float | None:
         """The probability that the first ten results answer the query, whatever page is shown.
 
-        None if the embedding space has no calibration.
+        None if neither the vectors nor BM25 ran.
         """
         return self.ranking.confidence
 

@@ -1,6 +1,6 @@
 """The tables that configure ranking: profiles, their scopes, classifier rules, pins, ..."""
 
-from search.models.curated import Calibration, Hide, Pin, Synonym
+from search.models.curated import Hide, Pin, SpaceBackground, Synonym
 from search.models.profiles import ClassWeights, SearchProfile
 from search.models.rules import QUERY_CLASSES, ClassRule
 from search.models.scopes import ScopeProfile
@@ -8,7 +8,6 @@ from search.models.versions import ConfigurationStamp
 
 __all__ = [
     "QUERY_CLASSES",
-    "Calibration",
     "ClassRule",
     "ClassWeights",
     "ConfigurationStamp",
@@ -16,5 +15,6 @@ __all__ = [
     "Pin",
     "ScopeProfile",
     "SearchProfile",
+    "SpaceBackground",
     "Synonym",
 ]

@@ -1,4 +1,4 @@
-"""Curated search: synonyms, pins and hides; and the calibration of confidence."""
+"""Curated search: synonyms, pins and hides; and the background of confidences."""
 
 from __future__ import annotations
 
@@ -153,23 +153,26 @@ class Hide(AboutQuestion):
         return f"{self.query or gettext('every question')}: {self.document}"
 
 
-class Calibration(models.Model):
-    """The confidence model of rankings in one embedding space (`manage.py calibrate`).
+class SpaceBackground(models.Model):
+    """The cosines of an embedding space between questions and passages that do not belong together.
 
-    `coefficients` are those of `search.ranking.confidence`; `measures` are their results on
-    held-out queries.
+    `level` and `scale` are those of `search.ranking.confidence.Background`, measured when the
+    library had so many searchable `passages`.
     """
 
     space = models.OneToOneField(
-        "ingestion.EmbeddingSpace", models.CASCADE, related_name="calibration"
+        "ingestion.EmbeddingSpace", models.CASCADE, primary_key=True, related_name="+"
     )
-    coefficients = models.JSONField()
-    measures = models.JSONField(default=dict)
-    trained_on = models.TextField()
-    created = models.DateTimeField(default=timezone.now, editable=False)
+    level = models.FloatField()
+    scale = models.FloatField()
+    passages = models.PositiveBigIntegerField()
+    measured_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
-        return f"Calibration of {self.space}"
+        return f"Background of {self.space}"
 
 
 def pins_by_query(

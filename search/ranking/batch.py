@@ -1,7 +1,7 @@
 """Q4: candidates of many queries -> their weight-independent values, batched in arrays.
 
-A live search is a batch of one; the workbench, the optimiser and the calibration rank hundreds of
-queries at once. The columns of a query are in tie-breaking order: a stable sort by score is the
+A live search is a batch of one; the workbench and the optimiser rank hundreds of queries
+at once. The columns of a query are in tie-breaking order: a stable sort by score is the
 ranking.
 """
 

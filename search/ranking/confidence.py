@@ -1,18 +1,18 @@
-"""Q6: the calibrated probability that the first page answers the query (ADR 17).
+"""Q6: the probability that the first page answers the query (ADR 17, ADR 112).
 
-A logistic model (Platt 1999; fitted by `manage.py calibrate`) reads the raw scores of the first
+A logistic model (Platt 1999; fitted by `benchmarks.confidence`) reads the raw scores of the first
 ten hits. It never reads the fused score, whose scale differs between profiles, so that a
-confidence means the same under all of them. A calibration belongs to one embedding space: models
-differ in the similarity of unrelated texts.
+confidence means the same under all of them; and a cosine only as its deviation from what questions
+about anything else find, so that it means the same in every embedding space.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -27,6 +27,13 @@ BM25_BOUND = 2.2
 # No judged question is an identifier, quoted or pinned. That one such answer in twenty is wrong is
 # a guess.
 DOUBT = 0.05
+# Of a question whose identifier a heading names, with other words. A guess, too.
+NAMED = 0.5
+# The quartiles of a normal distribution are so many standard deviations apart.
+QUARTILES = 1.349
+# In a library of one passage all cosines may be equal.
+LEAST_SCALE = 0.002
+HEADING = 1  # the last place of an identifier that is a title or a heading
 
 
 class Ran(StrEnum):
@@ -37,11 +44,27 @@ class Ran(StrEnum):
     KEYWORD = "keyword"
 
 
-# Few, so that they generalise to other collections: of 20 tried on six judged collections, more
-# gained nothing on a held-out one (docs/adr/0017-confidence.md).
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The best cosine of questions that have nothing to do with the library, by embedding space:
+    the median of several, and their standard deviation, above 0.
+    """
+
+    level: float
+    scale: float
+
+    @classmethod
+    def of(cls, cosines: Sequence[float] | Floats) -> Self:
+        """The background of such questions' best cosines; a few may have an answer after all."""
+        low, middle, high = np.quantile(cosines, (0.25, 0.5, 0.75)).tolist()
+        return cls(middle, max((high - low) / QUARTILES, LEAST_SCALE))
+
+
+# Few, so that they generalise to other collections and models: more gained nothing on those held
+# out (docs/adr/0017-confidence.md, 0112).
 FEATURES: Mapping[Ran, tuple[str, ...]] = {
-    Ran.BOTH: ("cosine", "keyword", "keyword_lead", "agreement", "terms"),
-    Ran.VECTOR: ("cosine", "cosine_lead"),
+    Ran.BOTH: ("deviation", "keyword"),
+    Ran.VECTOR: ("deviation",),
     Ran.KEYWORD: ("keyword", "keyword_lead", "terms"),
 }
 
@@ -50,20 +73,18 @@ FEATURES: Mapping[Ran, tuple[str, ...]] = {
 class Evidence:
     """Features of the raw scores of a ranking's first ten hits.
 
-    `cosine` is the first hit's; `keyword` is its BM25 as a share of the query's maximum,
-    (k1 + 1) * sum of its words' weights, in which a word of no searched text weighs as much as a
-    term of none of their chunks would. A lead is the margin of the best document of the ten over
-    the next, on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are
-    in one document, else 0; `terms` is ln(1 + the query's terms in the library's vocabulary),
-    since long questions are never fully covered.
+    `deviation` is the first hit's cosine, less the background's level, by its scale; `keyword` is
+    the hit's BM25 as a share of the query's maximum, (k1 + 1) * sum of its words' weights, in which
+    a word of no searched text weighs as much as a term of none of their chunks would;
+    `keyword_lead` is the margin of the best document of the ten over the next, on the same scale.
+    `terms` is ln(1 + the query's terms in the library's vocabulary), since long questions are never
+    fully covered.
     """
 
     ran: Ran
-    cosine: float = 0.0
-    cosine_lead: float = 0.0
+    deviation: float = 0.0
     keyword: float = 0.0
     keyword_lead: float = 0.0
-    agreement: float = 0.0
     terms: float = 0.0
 
     @classmethod
@@ -71,41 +92,40 @@ class Evidence:
         cls,
         prepared: Prepared,
         columns: Sequence[int],
+        background: Background | None,
         scorer: KeywordScorer = KeywordScorer.BM25,
         *,
-        by_meaning: bool = True,
         by_words: bool = True,
     ) -> Self | None:
         """The evidence of a whole ranking, a column per rank; None if no signal can be read.
 
-        Without `by_meaning` the vectors are ignored, for a language that the model does not know;
-        without `by_words` the keywords, for a first hit in another language than the query.
+        Without a background the vectors are ignored: it is not measured yet, or the model does not
+        know the query's language. Without `by_words` the keywords are, for a first hit in another
+        language than the query.
         """
         page = columns[:FIRST_PAGE]
-        vector = by_meaning and bool(page) and not math.isnan(prepared.raw[page[0], VECTOR])
+        if not page:
+            return None
+        cosine = float(prepared.raw[page[0], VECTOR])
+        vector = background is not None and not math.isnan(cosine)
         # The other scorers have other scales, or no fixed one.
-        keyword = bool(page) and scorer is KeywordScorer.BM25 and by_words
+        keyword = scorer is KeywordScorer.BM25 and by_words
         if not (vector or keyword):
             return None
         candidates = prepared.candidates
-        terms = candidates.terms
-        ran = Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD
         chunks = sum(each.chunks for each in candidates.readings)
-        unheld = len(candidates.unknown) * _rarest(chunks)
-        most = BM25_BOUND * (math.fsum(term.weight for term in terms) + unheld) or 1.0
-        raw = prepared.raw[columns][:, (VECTOR, KEYWORD)]
-        raw = np.where(np.isnan(raw), 0.0, raw)
-        best = {_best(prepared, columns, scores) for scores in raw.T}
-        documents = prepared.documents[page].tolist()
-        cosines, keywords = raw[:FIRST_PAGE].T.tolist()
+        missing = len(candidates.unknown) * _rarest(chunks)
+        weights = math.fsum(term.weight for term in candidates.terms)
+        shares = np.nan_to_num(prepared.raw[page, KEYWORD]) / (
+            BM25_BOUND * (weights + missing) or 1.0
+        )
+        deviation = (cosine - background.level) / background.scale if background and vector else 0.0
         return cls(
-            ran=ran,
-            cosine=cosines[0],
-            cosine_lead=_lead(documents, cosines),
-            keyword=keywords[0] / most,
-            keyword_lead=_lead(documents, keywords) / most,
-            agreement=float(len(best) == 1 and None not in best),
-            terms=math.log1p(len(terms)),
+            ran=Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD,
+            deviation=deviation,
+            keyword=float(shares[0]),
+            keyword_lead=_lead(prepared.documents[page].tolist(), shares.tolist()),
+            terms=math.log1p(len(candidates.terms)),
         )
 
 
@@ -116,82 +136,52 @@ class Logistic:
     intercept: float
     slopes: Mapping[str, float]
 
-    def probability(self, evidence: Evidence) -> float:
-        odds = self.intercept + math.fsum(
+    def probability(self, evidence: Evidence, base_rate: float = 0.5) -> float:
+        """The probability if `base_rate` of the questions, in (0, 1), have an answer; fitted: half.
+
+        By Bayes' rule the odds are those of the fit times share / (1 - share) (Saerens, Latinne &
+        Decaestecker 2002).
+        """
+        odds = self.intercept + math.log(base_rate / (1 - base_rate))
+        odds += math.fsum(
             slope * getattr(evidence, feature) for feature, slope in self.slopes.items()
         )
         # Beyond this exp overflows, and p is 0 or 1 in double precision.
         return 1 / (1 + math.exp(-min(max(odds, -700.0), 700.0)))
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationModels:
-    """The fitted models of one embedding space, one for each combination of signals that ran."""
-
-    models: Mapping[Ran, Logistic]
-
-    def at_base_rate(self, share: float) -> Self:
-        """The calibration where `share` of the questions have an answer, in (0, 1); fitted: half.
-
-        By Bayes' rule the odds are those of the fit times share / (1 - share) (Saerens, Latinne &
-        Decaestecker 2002).
-        """
-        shift = math.log(share / (1 - share))
-        return type(self)(
-            {
-                ran: replace(model, intercept=model.intercept + shift)
-                for ran, model in self.models.items()
-            }
-        )
-
-    @classmethod
-    def from_json(cls, value: Any) -> Self:
-        """The calibration that `as_json` serialised. Raises ValueError for anything else."""
-        try:
-            models = {
-                ran: Logistic(
-                    float(value[ran]["intercept"]),
-                    {feature: float(value[ran]["slopes"][feature]) for feature in features},
-                )
-                for ran, features in FEATURES.items()
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"These are not the coefficients of a calibration: {error!r}."
-            ) from error
-        numbers = [n for m in models.values() for n in (m.intercept, *m.slopes.values())]
-        if not all(map(math.isfinite, numbers)):
-            raise ValueError("A calibration's coefficients must be finite numbers.")
-        return cls(models)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            ran.value: {"intercept": model.intercept, "slopes": dict(model.slopes)}
-            for ran, model in self.models.items()
-        }
+# Fitted in November 2026 to parts of seven judged collections under three models and one of them
+# at another scale (`benchmarks.confidence`); for results on models, questions and collections not
+# seen see docs/relevance.md, "Confidence". Keywords alone: to 200 questions of each of the seven.
+MODELS: Mapping[Ran, Logistic] = {
+    Ran.BOTH: Logistic(-3.456, {"deviation": 0.520, "keyword": 6.432}),
+    Ran.VECTOR: Logistic(-2.253, {"deviation": 0.678}),
+    Ran.KEYWORD: Logistic(-5.1519, {"keyword": 6.2856, "keyword_lead": 4.5660, "terms": 1.3499}),
+}
 
 
 def confidence(
     prepared: Prepared,
     columns: Sequence[int],
-    calibration: CalibrationModels | None,
+    background: Background | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
-    by_meaning: bool = True,
     by_words: bool = True,
+    base_rate: float = 0.5,
 ) -> float | None:
     """The probability, in [0, 1], that one of the first ten of `columns` answers the query.
 
-    `columns` is the whole ranking as shown, one per rank. None if the space has no calibration,
-    or none of its signals ran; 0 if there are no results. A query that is one identifier
-    is answered only by chunks that contain it, one of exact words by those that are found, since
-    all contain them, one with a pinned document by that document.
+    `columns` is the whole ranking as shown, one per rank; the other parameters are those of
+    `Evidence.of` and `Logistic.probability`. None if no signal can be read; 0 if there are no
+    results. A query that is one identifier is answered only by chunks that contain it, one of exact
+    words by those that are found, since all contain them, one with a pinned document by that
+    document. A passage whose title or heading names an identifier of the query is at least as
+    likely to answer as not.
     """
-    if calibration is None:
-        return None
     if not columns:
         return 0.0
-    first, query = prepared.candidates.rows[prepared.rows[columns[0]]], prepared.candidates.query
+    rows = prepared.candidates.rows[prepared.rows[columns[:FIRST_PAGE]]]
+    first, query = rows[0], prepared.candidates.query
     if first["pin"] != ABSENT or query.is_quoted:
         return 1 - DOUBT
     # A name that also occurs in prose (VectorStore) may be discussed without a match.
@@ -199,28 +189,12 @@ def confidence(
     if query.is_identifier and (has_identifier or query.needs_no_embedding):
         strength = float(first["strength"]) if has_identifier else 0.0
         return DOUBT + (1 - 2 * DOUBT) * strength
-    evidence = Evidence.of(prepared, columns, scorer, by_meaning=by_meaning, by_words=by_words)
+    evidence = Evidence.of(prepared, columns, background, scorer, by_words=by_words)
     if evidence is None:
         return None
-    return calibration.models[evidence.ran].probability(evidence)
-
-
-def shipped(fingerprint: str) -> CalibrationModels | None:
-    """The calibration that ships for the model with this fingerprint, or None."""
-    for model, calibration in SHIPPED.items():
-        if fingerprint.startswith(model):
-            return calibration
-    return None
-
-
-def _best(prepared: Prepared, columns: Sequence[int], scores: Floats) -> int | None:
-    """The document of the highest-scoring chunk, with ties broken by the lowest chunk id."""
-    highest = scores.max()
-    if highest <= 0:
-        return None
-    equals = [columns[i] for i in np.flatnonzero(scores == highest).tolist()]
-    # The candidates' rows are in order of chunk id.
-    return int(prepared.documents[min(equals, key=lambda column: prepared.rows[column])])
+    sure = MODELS[evidence.ran].probability(evidence, base_rate)
+    names = (rows["form"] != ABSENT) & (rows["held_at"] <= HEADING) & (rows["strength"] == 1)
+    return max(sure, NAMED) if names.any() else sure
 
 
 def _rarest(chunks: int) -> float:
@@ -235,29 +209,3 @@ def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
         best[document] = max(best.get(document, 0.0), score)
     first, second = sorted([*best.values(), 0.0, 0.0], reverse=True)[:2]
     return first - second
-
-
-# By the prefix of a model's fingerprint, which ends with a hash of its weights. Fitted in November
-# 2026 to the half of squad20_dev, cranfield, med, wikiqa_test, dbpedia_entity_50,
-# checkthat2020_claims and scifact (200 answerable questions each) that seed 0 keeps; for results on
-# the other half see docs/relevance.md, "Confidence".
-SHIPPED: Mapping[str, CalibrationModels] = {
-    "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": CalibrationModels(
-        {
-            Ran.BOTH: Logistic(
-                -5.2952,
-                {
-                    "cosine": 6.3713,
-                    "keyword": 0.6815,
-                    "keyword_lead": 4.5142,
-                    "agreement": 0.5709,
-                    "terms": 0.5220,
-                },
-            ),
-            Ran.VECTOR: Logistic(-4.0469, {"cosine": 6.8047, "cosine_lead": 5.0862}),
-            Ran.KEYWORD: Logistic(
-                -5.1519, {"keyword": 6.2856, "keyword_lead": 4.5660, "terms": 1.3499}
-            ),
-        }
-    ),
-}

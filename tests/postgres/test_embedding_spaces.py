@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from common.accounts.models import User
 from common.jobs import claim
 from ingestion import services, spaces
 from ingestion.documents import steps
@@ -25,13 +27,16 @@ from ingestion.models import (
     EmbeddingSpace,
 )
 from ingestion.models import State as VersionState
+from ingestion.models.statistics import recount
 from ingestion.spaces import backfill, changes, index
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.vectors import store, texts_of
-from search.engine import configuration
+from search.engine import background, configuration
+from search.models import SpaceBackground
+from search.pipeline import search
 from tests.support.factories import make_collection, make_document, upload
-from tests.support.fake_openai import FakeOpenAI, status
+from tests.support.fake_openai import FakeOpenAI, status, vector_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
 
@@ -280,8 +285,6 @@ class TestFilling:
 
     def test_a_space_that_is_not_written_to_takes_nothing(self, second: EmbeddingSpace) -> None:
         EmbeddingSpace.objects.filter(pk=second.pk).update(state=State.DROPPING)
-        import numpy as np
-
         assert store(second, [Chunk.objects.order_by("pk")[0].pk], np.ones((1, 8), "f4")) == 0
 
 
@@ -309,10 +312,57 @@ class TestActivating:
         after = configuration.current()
         assert after.stamp != before.stamp
         assert after.space == second
-        # The new model has no calibration: answers say nothing of how sure they are.
-        assert before.calibration is not None
-        assert after.calibration is None
-        assert any("calibrate" in words for words in report_on(second).remarks)
+
+    def test_what_chance_finds_is_measured_in_each_space(
+        self, first: EmbeddingSpace, second: EmbeddingSpace, django_assert_num_queries: Any
+    ) -> None:
+        recount()
+        assert background.refresh() == 1  # not of a space without its vectors
+        fill(second)
+        assert background.refresh() == 1
+        with django_assert_num_queries(3):  # two counts, and no space that is due
+            assert background.refresh() == 0
+        vectors = ChunkEmbedding.objects.filter(space=second).values_list("vector", flat=True)
+        passages = np.array(list(vectors))
+        best = [float((passages @ vector_of(probe, 8)).max()) for probe in background.PROBES]
+        measured = background.read(second)
+        assert measured is not None
+        assert measured.level == pytest.approx(float(np.median(best)), abs=2e-3)
+        assert configuration.current().background == background.read(first) != measured
+
+        SpaceBackground.objects.update(passages=1)
+        assert background.refresh() == 2  # the library has doubled since
+        SpaceBackground.objects.update(measured_at=timezone.now() - timedelta(days=2))
+        assert background.refresh() == 2
+
+    def test_a_model_that_fails_leaves_the_background_as_it_is(
+        self, second: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
+        recount()
+        fill(second)
+        server.api_key = "changed"
+        assert background.refresh() == 1
+        assert background.read(second) is None
+
+    def test_every_model_has_a_confidence(
+        self, first: EmbeddingSpace, collection: Collection, server: FakeOpenAI, monkeypatch: Any
+    ) -> None:
+        """S4-15: with a provider's model, too, a question about something else is marked."""
+        make_document(collection, "The valve of the pump opens at four bar.", file_name="a.txt")
+        make_document(collection, "The belt of the lathe is changed yearly.", file_name="b.txt")
+        monkeypatch.setenv("NEW_KEY", "new-key")
+        wide = options(server, dimensions=256)
+        space = fill(changes.create("openai", wide, acting_user=None))
+        recount()
+        background.refresh()
+        changes.activate(space, acting_user=None)
+        assert configuration.current().background == background.read(space) is not None
+        known, other = (
+            search(text, viewer=User(is_superuser=True))
+            for text in ("when does the valve of the pump open", "the capital of Mongolia")
+        )
+        assert (known.low_confidence, other.low_confidence) == (False, True)
+        assert other.fits_nothing
 
     def test_there_and_back_again(self, first: EmbeddingSpace, second: EmbeddingSpace) -> None:
         fill(second)

@@ -27,7 +27,7 @@ from search.domain import (
 )
 from search.engine.configuration import Configuration
 from search.ranking.boosts import sought
-from search.ranking.confidence import SHIPPED
+from search.ranking.confidence import Background
 from search.tuning.evaluation.whatif import Case
 from tests.support.ranking import columns
 
@@ -42,13 +42,13 @@ TEXTS = ("how does the pump work", "A-1312/B", "error in the pump", "pump", "the
 
 
 def configuration(*, languages: tuple[str, ...] = ("en",)) -> Configuration:
-    """A configuration that is not in a database, with a calibration."""
+    """A configuration that is not in a database, with a background."""
     return Configuration(
         stamp=1,
         active=None,
         published={},
         space=EmbeddingSpace(name="space", dimensions=DIMENSIONS, languages=list(languages)),
-        calibration=next(iter(SHIPPED.values())),
+        background=Background(0.1, 0.2),
     )
 
 

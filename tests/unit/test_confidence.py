@@ -13,6 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from benchmarks.reliability import (
+    QuestionKind,
+    Sample,
+    auroc,
+    calibration_error,
+    fit,
+    is_held_out,
+)
 from ingestion.lexical import terms as bm25
 from search.domain import (
     Boost,
@@ -32,36 +40,20 @@ from search.ranking.confidence import (
     BM25_BOUND,
     DOUBT,
     FEATURES,
-    SHIPPED,
-    CalibrationModels,
+    LEAST_SCALE,
+    MODELS,
+    NAMED,
+    Background,
     Evidence,
     Logistic,
     Ran,
     confidence,
-    shipped,
-)
-from search.tuning.evaluation.reliability import (
-    QuestionKind,
-    Sample,
-    auroc,
-    calibration_error,
-    fit,
-    is_held_out,
-    measure,
 )
 from tests.support.ranking import columns, made, prepared
 
 QUERY = Query("sliding weights")
 TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))
-MINILM = next(iter(SHIPPED.values()))
-# Reads the first hit's keyword score alone.
-BY_KEYWORD = CalibrationModels(
-    {
-        Ran.BOTH: Logistic(-2.0, {"keyword": 4.0}),
-        Ran.VECTOR: Logistic(-1.0, {"cosine": 2.0}),
-        Ran.KEYWORD: Logistic(0.0, {"keyword": 1.0}),
-    }
-)
+BACKGROUND = Background(level=0.2, scale=0.1)
 
 
 def candidate(chunk: int, *, document: int = 0, **raw: float) -> Candidate:
@@ -90,11 +82,12 @@ def evidence(
     unknown: Sequence[str] = (),
     **more: Any,
 ) -> Evidence | None:
-    return Evidence.of(*shown(candidates, terms=terms, unknown=unknown), *options, **more)
+    held = shown(candidates, terms=terms, unknown=unknown)
+    return Evidence.of(*held, *(options or (BACKGROUND,)), **more)
 
 
 def sure(candidates: Sequence[Candidate], query: Query = QUERY, **options: Any) -> float | None:
-    return confidence(*shown(candidates, query), MINILM, **options)
+    return confidence(*shown(candidates, query), **{"background": BACKGROUND} | options)
 
 
 class TestEvidence:
@@ -121,14 +114,13 @@ class TestEvidence:
             ]
         )
 
-        # Of (k1 + 1) * (2 + .5) = 5.5 the first holds 3.3 and the best other document 2.2.
+        # Four deviations above the level. Of (k1 + 1) * (2 + .5) = 5.5 the first holds 3.3 and the
+        # best other document 2.2.
         assert found == Evidence(
             Ran.BOTH,
-            cosine=approx(0.6),
-            cosine_lead=approx(0.2),
+            deviation=approx(4.0),
             keyword=approx(0.6),
             keyword_lead=approx(0.2),
-            agreement=1.0,
             terms=approx(math.log(3)),
         )
 
@@ -143,49 +135,54 @@ class TestEvidence:
         assert found.keyword_lead == 0
 
     @pytest.mark.parametrize(
-        ("raw", "scorer", "by_meaning", "ran"),
+        ("raw", "scorer", "background", "ran"),
         [
-            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, True, Ran.BOTH),
-            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.TS_RANK, True, Ran.VECTOR),
-            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, False, Ran.KEYWORD),
-            ({"keyword": 1.0}, KeywordScorer.BM25, True, Ran.KEYWORD),
-            ({"keyword": 1.0}, KeywordScorer.OVERLAP, True, None),
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, BACKGROUND, Ran.BOTH),
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.TS_RANK, BACKGROUND, Ran.VECTOR),
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, None, Ran.KEYWORD),
+            ({"keyword": 1.0}, KeywordScorer.BM25, BACKGROUND, Ran.KEYWORD),
+            ({"keyword": 1.0}, KeywordScorer.OVERLAP, BACKGROUND, None),
         ],
-        ids=["both", "other scorer", "foreign language", "degraded", "nothing to read"],
+        ids=["both", "other scorer", "not measured", "degraded", "nothing to read"],
     )
     def test_reads_what_ran(
-        self, raw: Mapping[str, float], scorer: KeywordScorer, by_meaning: bool, ran: Ran | None
+        self,
+        raw: Mapping[str, float],
+        scorer: KeywordScorer,
+        background: Background | None,
+        ran: Ran | None,
     ) -> None:
-        found = evidence([candidate(1, **raw)], scorer, by_meaning=by_meaning)
+        found = evidence([candidate(1, **raw)], background, scorer)
         assert (found and found.ran) == ran
 
-    @pytest.mark.parametrize(
-        ("first", "second", "agreement"),
-        [
-            ({"document": 1, "vector": 0.9, "keyword": 0}, {"document": 1, "keyword": 4.0}, 1),
-            ({"document": 1, "vector": 0.9, "keyword": 0}, {"document": 2, "keyword": 4.0}, 0),
-            ({"vector": 0.0, "keyword": 0.0}, {"vector": 0.0, "keyword": 0.0}, 0),
-        ],
-        ids=["one document", "two documents", "nothing found"],
-    )
-    def test_agreement(
-        self, first: Mapping[str, Any], second: Mapping[str, Any], agreement: int
-    ) -> None:
-        found = evidence([candidate(1, **first), candidate(2, **second)])
-        assert found is not None
-        assert found.agreement == agreement
+
+class TestBackground:
+    def test_is_the_median_and_the_spread_of_the_probes(self) -> None:
+        """The quartiles of .1, .2, .3, .4, .9 are .2 and .4: an answer among them is nothing."""
+        found = Background.of([0.3, 0.1, 0.9, 0.4, 0.2])
+        assert (found.level, found.scale) == approx((0.3, 0.2 / 1.349))
+
+    def test_equal_cosines_still_have_a_scale(self) -> None:
+        assert Background.of([0.25]) == Background(0.25, LEAST_SCALE)
+
+    @given(st.floats(0.05, 1), st.floats(-0.5, 0.5))
+    def test_the_scale_of_a_models_cosines_does_not_matter(self, by: float, less: float) -> None:
+        """A model whose cosines are those of another, times a factor and moved, is as sure."""
+        probes, cosine = [0.1, 0.15, 0.2, 0.3], 0.6
+        values = [
+            sure([candidate(1, vector=cosine * a + b, keyword=1)], background=Background.of(
+                [each * a + b for each in probes]
+            ))
+            for a, b in ((1.0, 0.0), (by, less))
+        ]  # fmt: skip
+        assert values[0] == approx(values[1])
 
 
 class TestConfidence:
     def test_is_the_logistic_of_the_evidence(self) -> None:
-        both = [candidate(1, vector=0.5, keyword=2.75)]
-        # A keyword share of 2.75 / 5.5; odds of -2 + 4 * .5 = 0.
-        assert confidence(*shown(both), BY_KEYWORD) == approx(0.5)
-        degraded = [candidate(1, keyword=5.5)]
-        assert confidence(*shown(degraded), BY_KEYWORD) == approx(1 / (1 + math.exp(-1)))
-
-    def test_is_unknown_without_a_calibration(self) -> None:
-        assert confidence(*shown([candidate(1, vector=0.9)]), None) is None
+        hits = [candidate(1, vector=0.5, keyword=2.75)]
+        read = Evidence(Ran.BOTH, 3.0, 0.5, 0.5, math.log(3))
+        assert sure(hits) == approx(MODELS[Ran.BOTH].probability(read))
 
     def test_is_unknown_where_no_signal_can_be_read(self) -> None:
         assert sure([candidate(1, keyword=1)], scorer=KeywordScorer.TS_RANK) is None
@@ -207,6 +204,22 @@ class TestConfidence:
     def test_a_name_that_prose_could_hold_is_judged_as_prose(self) -> None:
         hits = [candidate(1, vector=0.8, keyword=4.0)]
         assert sure(hits, Query("VectorStore", is_identifier=True)) == sure(hits)
+
+    @pytest.mark.parametrize(
+        ("place", "strength", "is_named"),
+        [(-1, 1.0, True), (1, 1.0, True), (2, 1.0, False), (1, 0.5, False)],
+        ids=["its own section", "a heading", "the body", "a part of it"],
+    )
+    def test_a_heading_that_names_the_identifier_is_not_nothing(
+        self, place: int, strength: float, is_named: bool
+    ) -> None:
+        other = candidate(1, vector=0.0)
+        named = replace(
+            candidate(2, vector=0.0), identifier=IdentifierMatch("d40", strength, place)
+        )
+        value = sure([other, named], Query("Tell me about D40"))
+        assert value is not None
+        assert (value >= NAMED) is is_named
 
     def test_exact_words_are_answered_by_what_holds_them(self) -> None:
         """Every result does. Two stop words and a common one say little by any signal."""
@@ -232,12 +245,12 @@ RANKINGS = st.lists(SCORES, min_size=1, max_size=14).map(
 )
 
 
-@given(RANKINGS, st.sampled_from(KeywordScorer), st.sampled_from([MINILM, BY_KEYWORD]))
+@given(RANKINGS, st.sampled_from(KeywordScorer), st.sampled_from([BACKGROUND, None]))
 def test_a_confidence_lies_between_0_and_1(
-    candidates: list[Candidate], scorer: KeywordScorer, calibration: CalibrationModels
+    candidates: list[Candidate], scorer: KeywordScorer, background: Background | None
 ) -> None:
     for terms in (TERMS, ()):
-        value = confidence(*shown(candidates, QUERY, terms), calibration, scorer=scorer)
+        value = confidence(*shown(candidates, QUERY, terms), background, scorer=scorer)
         assert value is None or 0 <= value <= 1
 
 
@@ -254,109 +267,66 @@ def test_the_scale_of_the_fused_score_does_not_matter(
     for each in (boosted, candidates):
         held = prepared(columns(each, QUERY, terms=TERMS))
         ranked = rank(Batch.of([held]), weights, classes, scaled)
-        found.append(confidence(held, ranked.columns(0).tolist(), MINILM))
+        found.append(confidence(held, ranked.columns(0).tolist(), BACKGROUND))
     assert found[0] == found[1]
 
 
-@given(st.sampled_from(Ran), st.tuples(*[st.floats(0, 1)] * 6), st.integers(0, 5), st.floats(0, 1))
+@given(st.sampled_from(Ran), st.tuples(*[st.floats(0, 1)] * 4), st.integers(0, 3), st.floats(0, 1))
 def test_more_evidence_of_any_kind_makes_it_surer(
     ran: Ran, values: tuple[float, ...], which: int, more: float
 ) -> None:
     greater = tuple(v + more * (place == which) for place, v in enumerate(values))
-    model = MINILM.models[ran]
+    model = MODELS[ran]
     before, after = (model.probability(Evidence(ran, *each)) for each in (values, greater))
     assert after >= before
 
 
-class TestCalibration:
-    def test_comes_back_from_json(self) -> None:
-        assert CalibrationModels.from_json(MINILM.as_json()) == MINILM
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            {},
-            None,
-            [],
-            {**MINILM.as_json(), "both": {"intercept": 1}},
-            {**MINILM.as_json(), "vector": {"intercept": "x", "slopes": {}}},
-            {
-                **MINILM.as_json(),
-                "vector": {
-                    "intercept": math.nan,
-                    "slopes": dict.fromkeys(FEATURES[Ran.VECTOR], 1.0),
-                },
-            },
-        ],
-        ids=["empty", "null", "list", "no slopes", "text", "not a number"],
-    )
-    def test_refuses_what_it_did_not_write(self, value: Any) -> None:
-        with pytest.raises(ValueError, match="calibration"):
-            CalibrationModels.from_json(value)
-
-    def test_ships_for_its_own_model_alone(self) -> None:
-        (model,) = SHIPPED
-        assert shipped(f"{model}r2") is MINILM
-        assert shipped("text-embedding-3-small-1536") is None
-
-
-def samples(
-    count: int, seed: int, truth: Logistic, *, ran: Ran = Ran.BOTH, kind: QuestionKind | None = None
-) -> list[Sample]:
+def samples(count: int, seed: int, truth: Logistic) -> list[Sample]:
     """Questions whose share of answers is exactly what `truth` says of their evidence."""
     chance = np.random.default_rng(seed)
     made = []
     for number in range(count):
-        cosine, keyword, lead, terms = chance.uniform(size=4)
-        evidence = Evidence(
-            ran, cosine, lead / 2, keyword, lead / 3, float(chance.integers(2)), 1 + terms
-        )
+        deviation, keyword, lead, terms = chance.uniform(size=4).tolist()
+        evidence = Evidence(Ran.BOTH, 4 * deviation, keyword, lead / 3, 1 + terms)
         answered = bool(chance.uniform() < truth.probability(evidence))
-        which = kind or (QuestionKind.ANSWERABLE if answered else QuestionKind.FOREIGN)
+        which = QuestionKind.ANSWERABLE if answered else QuestionKind.FOREIGN
         made.append(Sample(which, f"document {number}", answered, evidence))
     return made
 
 
-TRUTH = Logistic(
-    -4.0, {"cosine": 5.0, "keyword": 3.0, "keyword_lead": 2.0, "agreement": 0.5, "terms": 0.2}
-)
+TRUTH = Logistic(-4.0, {"deviation": 1.2, "keyword": 3.0})
 
 
 class TestFit:
     def test_finds_the_law_that_the_questions_follow(self) -> None:
-        found = fit(samples(20_000, 1, TRUTH) + samples(4_000, 2, TRUTH, ran=Ran.KEYWORD))
-        both = found.models[Ran.BOTH]
-        assert both.intercept == approx(TRUTH.intercept, abs=0.5)
+        found = fit(samples(20_000, 1, TRUTH))
+        both = found[Ran.BOTH]
         for feature, slope in TRUTH.slopes.items():
             assert both.slopes[feature] == approx(slope, abs=0.4), feature
-        assert {ran: tuple(m.slopes) for ran, m in found.models.items()} == dict(FEATURES)
+        assert {ran: tuple(m.slopes) for ran, m in found.items()} == dict(FEATURES)
 
     def test_is_calibrated_on_questions_never_seen(self) -> None:
-        kept, aside = samples(4_000, 1, TRUTH), samples(4_000, 3, TRUTH)
-        found = fit(kept + samples(500, 2, TRUTH, ran=Ran.KEYWORD))
-        figures = measure(found, aside)["both"]
-        assert figures["ECE"] < 0.04
-        assert figures["AUROC"] == figures["AUROC_foreign"] > 0.75
-        assert figures["below"]["0.5"]["answerable"] < 0.5 < figures["below"]["0.5"]["foreign"]
+        """Where half have an answer: the fit is to that, the law gives others their odds."""
+        aside = samples(8_000, 3, TRUTH)
+        share = float(np.mean([each.answered for each in aside]))
+        model = fit(samples(8_000, 1, TRUTH))[Ran.BOTH]
+        values = [model.probability(each.evidence, share) for each in aside]
+        answered = [each.answered for each in aside]
+        assert calibration_error(answered, values) < 0.04
+        assert auroc(answered, values) > 0.75
 
     def test_stays_finite_where_a_feature_parts_the_classes(self) -> None:
+        kinds = (QuestionKind.ANSWERABLE, QuestionKind.FOREIGN)
         parted = [
-            Sample(
-                QuestionKind.FOREIGN, str(n), n % 2 == 0, Evidence(ran, cosine=float(n % 2 == 0))
-            )
+            Sample(kinds[n % 2], str(n), n % 2 == 0, Evidence(Ran.BOTH, float(n % 2 == 0)))
             for n in range(40)
-            for ran in (Ran.BOTH, Ran.KEYWORD)
         ]
-        found = fit(parted)
-        assert CalibrationModels.from_json(found.as_json()) == found
+        slopes = [model.slopes.values() for model in fit(parted).values()]
+        assert all(math.isfinite(slope) for each in slopes for slope in each)
 
     @pytest.mark.parametrize("answered", [True, False])
     def test_needs_both_outcomes(self, answered: bool) -> None:
-        one_sided = [
-            replace(sample, answered=answered)
-            for ran in (Ran.BOTH, Ran.KEYWORD)
-            for sample in samples(10, 1, TRUTH, ran=ran)
-        ]
+        one_sided = [replace(sample, answered=answered) for sample in samples(10, 1, TRUTH)]
         with pytest.raises(ValueError, match="answered and questions that are not"):
             fit(one_sided)
 
@@ -394,12 +364,8 @@ def test_calibration_error_hand_worked() -> None:
     assert calibration_error(answered, confidences) == approx(0.5 * 2 / 30)
 
 
-class TestBaseRate:
-    def test_it_shifts_the_odds(self) -> None:
-        """Even odds become nine to one where nine of ten questions have an answer."""
-        even = CalibrationModels({ran: Logistic(0.0, {}) for ran in Ran})
-        found = even.at_base_rate(0.9)
-        assert [found.models[ran].probability(Evidence(ran)) for ran in Ran] == approx([0.9] * 3)
-
-    def test_half_changes_nothing(self) -> None:
-        assert MINILM.at_base_rate(0.5) == MINILM
+def test_the_base_rate_shifts_the_odds() -> None:
+    """Even odds become nine to one where nine of ten questions have an answer."""
+    even, evidence = Logistic(0.0, {}), Evidence(Ran.BOTH)
+    assert even.probability(evidence, 0.9) == approx(0.9)
+    assert even.probability(evidence, 0.5) == 0.5

@@ -253,7 +253,7 @@ class TestConfidence:
         apart, plain = ranked(GERMAN, english), ranked(GERMAN, unmarked)
         assert apart.confidence is not None
         assert plain.confidence is not None
-        assert apart.confidence > 0.8 > plain.confidence
+        assert apart.confidence > 0.5 > plain.confidence
 
 
 def spoken(pool: Candidates, languages: list[str]) -> Candidates:

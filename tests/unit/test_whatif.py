@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain.candidates import facts, from_facts
+from search.domain.candidates import Candidates, facts, from_facts
 from search.engine import Choices
 from search.engine.rankings import ranking_of
 from search.engine.settle import settle
@@ -54,8 +53,7 @@ class TestRanking:
 
     def test_nothing_found_measures_nothing(self) -> None:
         case = random_case(3, 4)
-        empty = case.pool.only(np.zeros(4, np.bool_))
-        nothing = type(case)("empty", empty, {1: 3})
+        nothing = type(case)("empty", Candidates(case.pool.query, is_wide=True), {1: 3})
         outcome = WhatIf([nothing, case], configuration()).under(random_profile(2))
         assert outcome.ranking(0) == []
         assert outcome.first_document(0) is None

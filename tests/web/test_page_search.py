@@ -16,7 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.models import Document, EmbeddingSpace
+from ingestion.models import Document
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
 from tests.support.shown_results import documents as titles
@@ -656,10 +656,18 @@ def test_weights_that_a_caller_forces_stand(api: APIClient, threshold: Any) -> N
         assert found["low_confidence"]
 
 
-def test_it_is_null_while_the_model_has_no_calibration(api: APIClient, threshold: Any) -> None:
+def test_it_is_null_where_no_signal_can_be_read(api: APIClient, threshold: Any) -> None:
     threshold(1)
-    space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
-    space.fingerprint = "another-model-r1"
-    space.save()
+    SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).update(keyword_scorer="overlap")
     found = body_of(api, KNOWN)
     assert (found["answer_confidence"], found["low_confidence"]) == (None, False)
+
+
+def test_nothing_is_said_above_a_heading_that_names_the_identifier(
+    client: Client, threshold: Any
+) -> None:
+    """The words around it are in no document; the record's section is there."""
+    threshold(0.5)
+    html = page_of(client, "Tell me whatever parrots whistle about D-40")
+    assert NOTICE not in html
+    assert PERHAPS not in html

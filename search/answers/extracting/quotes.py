@@ -202,7 +202,7 @@ CONFIDENCE, COSINE, SAID_AROUND, NO_TYPE, NEGATED, OTHER_NUMBER, CONSTANT = (
 # The same fit without the cosine, of which another model's would have another scale.
 WITHOUT_COSINE = (2.47, 0.0, 1.44, -0.36, -0.63, -1.39, -2.58)
 WITH_COSINE = (CONFIDENCE, COSINE, SAID_AROUND, NO_TYPE, NEGATED, OTHER_NUMBER, CONSTANT)
-# The mean of the fit's questions stands for the confidence of a space without a calibration.
+# The mean of the fit's questions stands for a confidence that is unknown.
 USUAL_CONFIDENCE = 0.53
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")

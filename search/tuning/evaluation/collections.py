@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import numpy as np
 from django.db.models import F
 
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
-from search.domain import Booleans, Candidates
+from ingestion.models.library import JUDGED
 from search.engine.rankings import Ranking
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
-UNANSWERABLE = "unanswerable.jsonl"
 # Every document needs a title; this one occurs in all of them, so that its idf is near 0.
 UNTITLED = "untitled.txt"
 
@@ -85,42 +83,13 @@ class JudgedCollection:
         with (self.folder / CORPUS).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def groups(self) -> Mapping[str, str]:
-        """The source of each judged passage that has one, by id: passages of one title share it."""
-        return {passage.id: passage.title for passage in self.passages()}
 
-    def unanswerable(self) -> Iterator[tuple[str, str]]:
-        """Yield the text of each question without an answer, and the passage it is written against.
-
-        Raises EvaluationError at a line of the file that is not such a question.
-        """
-        path = self.folder / UNANSWERABLE
-        if not path.is_file():
-            return
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                try:
-                    row = json.loads(line)
-                    yield str(row["text"]), str(row["paragraph"])
-                except (ValueError, TypeError, KeyError) as error:
-                    raise EvaluationError(
-                        f"Line {number} of {path} is not a JSON object with a text and a paragraph."
-                    ) from error
-
-
-class Searchable(Protocol):
-    """Documents to ask questions about, under the names that judgements use."""
+class Corpus(Protocol):
+    """A judged collection's documents, under the names that judgements use."""
 
     @property
     def slugs(self) -> Sequence[str]:
         """The collections to search; empty: all."""
-
-    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
-        """Whether each candidate has one of these names."""
-
-
-class Corpus(Searchable, Protocol):
-    """A judged collection's documents."""
 
     @property
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
@@ -147,11 +116,6 @@ class DocumentCorpus:
 
     def ranked(self, query: str, ranking: Ranking) -> list[str]:
         return [name for each in ranking.documents for name in self.documents.get(each, ())]
-
-    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
-        documents = candidates.rows["document"].tolist()
-        names = (self.documents.get(document, ()) for document in documents)
-        return np.array([not relevant.isdisjoint(each) for each in names], np.bool_)
 
 
 def read(folder: Path) -> JudgedCollection:
@@ -195,7 +159,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 def corpus_collection(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; created, hidden from readers, if it is missing."""
     collection, _ = Collection.objects.kept().get_or_create(
-        name=f"judged: {judged.corpus_name}",
+        name=f"{JUDGED}{judged.corpus_name}",
         defaults={
             "visibility": Visibility.GROUPS,
             "description": "Passages with judgements, to measure search with (manage.py evaluate).",

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from ingestion.chunking.sections import paths
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
-from search.domain import Booleans, Candidates
 from search.engine.rankings import Ranking
 from search.tuning.evaluation.collections import (
     QRELS,
@@ -58,14 +56,6 @@ class SectionCollection(JudgedCollection):
         """SHA-256 of the judgements."""
         return hashlib.sha256((self.folder / QRELS).read_bytes()).hexdigest()
 
-    def groups(self) -> Mapping[str, str]:
-        """The document of each judged section."""
-        return {name: source_of(name) for grades in self.qrels.values() for name in grades}
-
-    def unanswerable(self) -> Iterator[tuple[str, str]]:
-        for query, text in self.without_answer.items():
-            yield text, query
-
 
 def read_sections(
     folder: Path, load: Callable[[Say, int], tuple[Sequence[str], Mapping[str, str]]], name: str
@@ -96,14 +86,13 @@ def source_of(name: str) -> str:
 class SectionCorpus:
     """The judged sections that were found. `own` names the section of each passage.
 
-    `passages` has the passages of each judged section, `judged` the judged section of each passage
-    by query; `missing` the sections that no passage belongs to: the documents have changed since.
+    `judged` has the judged section of each passage by query; `missing` the sections that no passage
+    belongs to: the documents have changed since.
     """
 
     slugs: Sequence[str]
     qrels: Mapping[str, Mapping[str, int]]
     own: Mapping[int, str]
-    passages: Mapping[str, AbstractSet[int]]
     judged: Mapping[str, Mapping[int, str]]
     missing: tuple[str, ...]
 
@@ -111,10 +100,6 @@ class SectionCorpus:
         judged, own = self.judged.get(query, {}), self.own
         names = (judged.get(hit.chunk_id) or own.get(hit.chunk_id, "") for hit in ranking.hits)
         return list(dict.fromkeys(names))
-
-    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
-        chunks = {chunk for name in relevant for chunk in self.passages.get(name, ())}
-        return np.isin(candidates.rows["chunk"], list(chunks))
 
 
 def resolve(
@@ -145,7 +130,6 @@ def resolve(
             for source, passages in by_source.items()
             for each in passages
         },
-        chunks,
         {query: _innermost(grades, chunks) for query, grades in qrels.items()},
         tuple(sorted(name for name in names if not chunks[name])),
     )

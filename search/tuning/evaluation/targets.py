@@ -103,7 +103,7 @@ def hit_at_5(rows: Mapping[str, Mapping[str, Any]]) -> float | None:
 def confident_share(rows: Mapping[str, Mapping[str, Any]], level: float) -> float | None:
     """The share of questions with at least this confidence; None if no confidence is known.
 
-    Runs before this was recorded know none, nor those without a calibration.
+    Runs before this was recorded know none.
     """
     confidences = [row["confidence"] for row in rows.values() if row.get("confidence") is not None]
     return sum(sure >= level for sure in confidences) / len(confidences) if confidences else None

@@ -30,6 +30,7 @@ from ingestion.errors import IngestionError
 from ingestion.lexical import terms
 from ingestion.management import PlainCommand
 from ingestion.models import Collection
+from search.engine import background
 from search.errors import SearchError
 from search.tuning.evaluation.collections import (
     Corpus,
@@ -173,6 +174,7 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
         # Also the versions that a dead process left.
         follow(watch, show, work=works_here)
     terms.fold()
+    background.refresh()
     if failures := watch.failures():
         raise EvaluationError(
             f"{len(failures)} of {len(versions)} passages could not be loaded. The first: "

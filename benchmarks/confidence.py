@@ -1,0 +1,262 @@
+"""The fit of confidence, and how it holds for models, collections and questions not seen.
+
+    python -m benchmarks.confidence [--collection NAME ...] [--aside NAME ...] [--model MODEL ...]
+
+Each judged collection (of RELEVANCE_DIR) is a library, ranked in memory by the kernel that ranks
+searches: by `default`, without titles. MODEL is named as in EMBEDDER, or the folder of one, or
+either after `server:`, which a scripted server of OpenAI's protocol serves under another scale;
+it takes no prefixes. Printed:
+the fit to half of the questions of all models and collections; then the other half, and the
+collections set aside, by fits that have not seen the model. Vectors are kept in var/bench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.libraries import Library, Question, read
+from benchmarks.reliability import QuestionKind, Sample, auroc, fit, is_held_out
+from benchmarks.site import ROOT, site
+
+if TYPE_CHECKING:
+    from ingestion.embedding import Embedder
+    from search.ranking.confidence import Background
+
+FITTED = (
+    "squad20_dev", "cranfield", "wikiqa_test", "scifact", "med", "checkthat2020_claims",
+    "dbpedia_entity_50",
+)  # fmt: skip
+ASIDE = ("nfcorpus", "mtrag_cloud", "xquad_en")
+MODELS = ("local", "fastembed:BAAI/bge-small-en-v1.5", "server:local")
+SERVER = "server:"
+THRESHOLD = 0.2  # of `default`
+# A further coordinate of every vector of a scripted server: cosines lie between .8 and 1.
+OFFSET = 2.0
+# Collections about the same things lend each other no questions.
+ALIKE = (
+    {"squad20_dev", "xquad_en", "wikiqa_test", "dbpedia_entity_50"},
+    {"med", "scifact", "nfcorpus"},
+)
+MODELS_DIR = ROOT / "var" / "models"
+KEPT = ROOT / "var" / "bench" / "confidence-vectors"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An embedding model under a name, and the vectors that it has made."""
+
+    name: str
+    embedder: Embedder
+
+    def vectors(self, library: str, texts: Sequence[str], *, asked: bool) -> Any:
+        """Unit vectors of questions or passages, a row each; kept."""
+        digest = hashlib.sha256("\0".join((*texts, str(asked))).encode()).hexdigest()[:16]
+        path = KEPT / f"{self.name.replace('/', '-').replace(':', '-')}-{library}-{digest}.npy"
+        if not path.exists():
+            embed = self.embedder.embed_query
+            made = [embed(t) for t in texts] if asked else self.embedder.embed_documents(texts)
+            KEPT.mkdir(parents=True, exist_ok=True)
+            np.save(path, np.array(made, np.float16))
+        vectors = np.load(path).astype(np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def samples(model: Model, libraries: Sequence[Library]) -> Iterator[tuple[str, Sample]]:
+    """Yield the samples of all questions under a model, with the library's name."""
+    from search.engine.background import PROBES
+    from search.ranking.confidence import Background
+
+    probes = model.vectors("probes", PROBES, asked=True)
+    asked = {
+        each.name: model.vectors(each.name, [q.text for q in each.questions], asked=True)
+        for each in libraries
+    }
+    for library in libraries:
+        passages = model.vectors(library.name, library.texts, asked=False)
+        background = Background.of((probes @ passages.T).max(axis=1))
+        own = list(zip(library.questions, asked[library.name], strict=True))
+        others = [
+            pair
+            for other in libraries
+            if other is not library and not any({other.name, library.name} <= a for a in ALIKE)
+            for pair in zip(other.questions, asked[other.name], strict=True)
+        ]
+        kinds = {
+            QuestionKind.ANSWERABLE: own,
+            QuestionKind.WITHHELD: own,
+            QuestionKind.FOREIGN: random.Random(5).sample(others, min(len(own), len(others))),
+        }
+        for kind, pairs in kinds.items():
+            for question, vector in pairs:
+                cosines = passages @ vector
+                if sample := _sample(library, question, cosines, kind, background):
+                    yield library.name, sample
+
+
+def _sample(
+    library: Library, question: Question, cosines: Any, kind: QuestionKind, background: Background
+) -> Sample | None:
+    """The sample of the ranking of a library's passages; None if it has no evidence."""
+    from search import presets
+    from search.domain import (
+        ABSENT,
+        SIGNALS,
+        Candidates,
+        Query,
+        QueryClass,
+        Reading,
+        Signal,
+        row_type,
+    )
+    from search.ranking import Batch, prepare, rank
+    from search.ranking.batch import KeywordEvidence
+    from search.ranking.confidence import FIRST_PAGE, Evidence
+
+    profile = presets.DEFAULT.profile
+    keyword, terms, missing = library.keyword(question)
+    rows = np.zeros(len(cosines), row_type(0))
+    rows["chunk"] = rows["document"] = np.arange(len(cosines))
+    rows["pin"] = rows["form"] = rows["language"] = ABSENT
+    rows["raw"] = np.nan
+    rows["raw"][:, SIGNALS.index(Signal.VECTOR)] = cosines
+    rows["raw"][:, SIGNALS.index(Signal.KEYWORD)] = keyword
+    near = np.zeros(len(cosines), np.bool_)
+    for scores in (cosines, keyword):
+        near[np.argsort(-scores)[: profile.depth]] = True
+    near &= (cosines > 0) | (keyword > 0)
+    if kind is QuestionKind.WITHHELD:
+        near[list(question.relevant)] = False
+    reading = Reading("english", len(cosines), len(question.lexemes))
+    candidates = Candidates(
+        Query(question.text), rows[near], terms=terms, unknown=missing, readings=(reading,),
+        by_meaning=True,
+    )  # fmt: skip
+    prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
+    weights = profile.weights[QueryClass.GENERAL]
+    moved = weights.keyword * KeywordEvidence.of(prepared).for_meaning * profile.short_lean
+    leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
+    ranked = rank(Batch.of([prepared]), [leant], [QueryClass.GENERAL], profile)
+    columns = ranked.columns(0).tolist()
+    evidence = Evidence.of(prepared, columns, background)
+    if evidence is None:
+        return None
+    shown = set(prepared.candidates.rows["chunk"][prepared.rows[columns[:FIRST_PAGE]]].tolist())
+    answered = kind is QuestionKind.ANSWERABLE and bool(question.relevant & shown)
+    return Sample(kind, question.group, answered, evidence)
+
+
+def report(drawn: Sequence[tuple[str, str, Sample]], fitted: Sequence[str]) -> None:
+    """Print the fit to all, and for each model the figures of a fit that has not seen it."""
+    seen = [(model, s) for model, name, s in drawn if name in fitted and not _aside(s)]
+    print("\nFitted to half of the questions, all models:")
+    for ran, fit_to_all in fit([s for _, s in seen]).items():
+        slopes = ", ".join(f"{name} {slope:.3f}" for name, slope in fit_to_all.slopes.items())
+        print(f"  {ran}: {fit_to_all.intercept:.3f}, {slopes}")
+    print("\n| left out | questions of | own, foreign | AUROC, foreign | withheld | ", end="")
+    print(f"own below {THRESHOLD} | of these answered | foreign | withheld |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    parts: dict[tuple[str, str], list[tuple[Sample, float]]] = defaultdict(list)
+    for left_out in dict.fromkeys(model for model, _, _ in drawn):
+        models = fit([s for model, s in seen if _weights(model) != _weights(left_out)])
+        for model, name, s in drawn:
+            if model == left_out and (name not in fitted or _aside(s)):
+                part = "the other half" if name in fitted else "collections set aside"
+                value = models[s.evidence.ran].probability(s.evidence)
+                for row in ((left_out, part), (left_out, name), ("all", part)):
+                    parts[row].append((s, value))
+    for row, values in sorted(parts.items()):
+        print(f"| {' | '.join(row)} | {_figures(values)} |")
+
+
+def _figures(values: Sequence[tuple[Sample, float]]) -> str:
+    own, foreign, withheld = (
+        [value for sample, value in values if sample.kind is kind]
+        for kind in (QuestionKind.ANSWERABLE, QuestionKind.FOREIGN, QuestionKind.WITHHELD)
+    )
+    answered = [value for sample, value in values if sample.answered]
+    figures = [
+        auroc([True] * len(own) + [False] * len(others), own + others)
+        for others in (foreign, withheld)
+    ]
+    figures += [float(np.mean(np.array(v) < THRESHOLD)) for v in (own, answered, foreign, withheld)]
+    return " | ".join([f"{len(own)}, {len(foreign)}", *(f"{figure:.3f}" for figure in figures)])
+
+
+def _weights(model: str) -> str:
+    """The model whose weights it has, whatever its scale."""
+    return model.removeprefix(SERVER)
+
+
+def _aside(sample: Sample) -> bool:
+    return is_held_out(sample.group, 0)
+
+
+@contextmanager
+def embedders(names: Sequence[str]) -> Iterator[list[Model]]:
+    """The models by name; those after `server:` behind a server of OpenAI's protocol."""
+    from ingestion.embedding import build_embedder
+    from ingestion.embedding.config import EmbedderConfig, OpenAIConfig
+    from ingestion.embedding.openai import OpenAIEmbedder
+    from tests.support.fake_openai import FakeOpenAI, Reply, Request, embeddings
+
+    made = []
+    with ExitStack() as stack:
+        for name in names:
+            key = _weights(name)
+            kind, _, model = key.partition(":")
+            options = {"model": model} if model else {}
+            if Path(key).is_dir():
+                kind, options = "local", {"folder": key}
+            config = EmbedderConfig.of(kind, models_dir=MODELS_DIR, **options)
+            embedder: Embedder = build_embedder(config)
+            if name != key:
+
+                def scaled(request: Request, local: Embedder = embedder) -> Reply:
+                    vectors = local.embed_documents(request.texts)
+                    far = np.full((len(vectors), 1), OFFSET, np.float32)
+                    return Reply(embeddings(request, list(np.hstack([vectors, far]))), good=True)
+
+                size = embedder.card.dimensions + 1
+                server = stack.enter_context(FakeOpenAI(*[scaled] * 100_000, dimensions=size))
+                patient = {"timeout": 3600.0, "deadline": 3600.0, "known_dimensions": size}
+                embedder = OpenAIEmbedder(
+                    OpenAIConfig(key, server.api_key, server.base_url, **patient)
+                )
+            made.append(Model(name, embedder))
+        yield made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--collection", nargs="+", default=FITTED, help="to fit to")
+    parser.add_argument("--aside", nargs="*", default=ASIDE, help="to measure on alone")
+    parser.add_argument("--model", nargs="+", default=MODELS)
+    parser.add_argument("--passages", type=int, default=400, help="of each collection")
+    parser.add_argument("--questions", type=int, default=100, help="of each collection")
+    options = parser.parse_args()
+    with site("confidence"):
+        from search.tuning.evaluation.collections import find
+        from search.tuning.management.judged import relevance_folder
+
+        names = (*options.collection, *options.aside)
+        judged = [find(name, relevance_folder()) for name in names]
+        libraries = [read(each, options.passages, options.questions) for each in judged]
+        with embedders(options.model) as models:
+            drawn = [
+                (model.name, name, s) for model in models for name, s in samples(model, libraries)
+            ]
+        report(drawn, options.collection)
+
+
+if __name__ == "__main__":
+    main()
