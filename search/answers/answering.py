@@ -37,7 +37,7 @@ from search.answers.making import modes
 from search.answers.making.work import Work
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
-from search.answers.words import content_words, follows_up, joined, rarest
+from search.answers.words import MOST_WORDS, content_words, follows_up, joined, rarest
 from search.domain import QueryClass
 from search.engine import Choices, configuration
 from search.engine.configuration import Configuration
@@ -238,14 +238,29 @@ def _read_earlier_questions(work: Work) -> None:
 
 
 def _joined(request: AnswerRequest, previous: str, configured: Configuration) -> str:
-    """The question with the rare words of the previous one; empty if that cannot be read."""
+    """The question with the subject of the previous one: its words that its answer says too or that
+    are rare, and the heading of that answer. Empty if it cannot be read.
+    """
     try:
         before = read_query(previous, configured)
     except SearchError:
         return ""
-    words = content_words(before.text)
-    rare = rarest(words, passages_with(words, request.viewer))
-    return joined(request.question, before, rare, most=settings.SEARCH_QUERY_CHARS)
+    words, (heading, said) = content_words(before.text), _last_answer(request)
+    subject = rarest(words, passages_with(words, request.viewer), said)
+    subject += content_words(heading)[:MOST_WORDS]
+    return joined(request.question, before, subject, most=settings.SEARCH_QUERY_CHARS)
+
+
+def _last_answer(request: AnswerRequest) -> tuple[str, str]:
+    """The heading of what the thread's last answer cites first, and its text; both empty where the
+    asker may no longer read all of its sources.
+    """
+    rows = recording.with_sources(request.viewer).filter(thread=request.thread)
+    row = rows.order_by("-at", "-pk").first() if request.thread is not None else None
+    cited = [each for each in row.sources.all() if each.cited] if row is not None else []
+    if row is None or row.is_withheld or not cited:
+        return "", ""
+    return [cited[0].title, *cited[0].heading_path][-1], row.text
 
 
 def warm_up() -> None:

@@ -252,13 +252,13 @@ def _chip(citation: Citation, answered: Answered, prefix: str) -> str:
 
 
 def _reason(sentence: Sentence) -> str:
-    if sentence.verdict is Verdict.UNVERIFIED:
-        return format_html(
-            ' <span class="unverified" role="note" tabindex="0" title="{}">{}</span>',
-            " ".join(sentence.reasons), gettext("not verified"),
-        )  # fmt: skip
-    reasons = sentence.reasons or (gettext("The cited passages do not say this."),)
+    """The mark after a sentence; its reasons are for who points at it or comes by keyboard."""
+    is_quiet = sentence.verdict is Verdict.UNVERIFIED
+    name, mark = "unverified", gettext("not verified")
+    if not is_quiet:
+        name, mark = "doubt", gettext("not supported")
+    why = " ".join(sentence.reasons) or gettext("The cited passages do not say this.")
     return format_html(
-        ' <span class="doubt" role="note" title="{}"><b>{}</b> {}</span>',
-        " ".join(reasons), gettext("Not supported:"), reasons[0],
+        ' <span class="{}" role="note" tabindex="0" data-why="{}" aria-label="{}: {}">{}</span>',
+        name, why, mark, why, mark,
     )  # fmt: skip

@@ -165,14 +165,17 @@ def follows_up(query: Query) -> bool:
     return bool(words & _PERHAPS) or _OPENING.match(text) is not None
 
 
-def rarest(words: Sequence[str], chunks: Mapping[str, int]) -> tuple[str, ...]:
-    """The words in the fewest passages, at most MOST_WORDS, in the question's order.
+def rarest(asked: Sequence[str], chunks: Mapping[str, int], said: str = "") -> tuple[str, ...]:
+    """Of the words of a question those that its answer `said`, then those in the fewest passages.
 
+    At most MOST_WORDS, in their order: an answer repeats the subject, and seldom the rest.
     `chunks`: in how many passages each occurs; words in none are left out.
     """
-    known = [word for word in words if chunks.get(word, 0) > 0]
-    chosen = sorted(known, key=lambda word: (chunks[word], words.index(word)))[:MOST_WORDS]
-    return tuple(word for word in words if word in chosen)
+    stems = set(content(said))
+    known = [word for word in asked if chunks.get(word, 0) > 0]
+    is_said = {word: any(alike(stem(_folded(word)), each) for each in stems) for word in known}
+    chosen = sorted(known, key=lambda word: (not is_said[word], chunks[word]))[:MOST_WORDS]
+    return tuple(word for word in asked if word in chosen)
 
 
 def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) -> str:
@@ -180,7 +183,9 @@ def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) ->
     present = {_folded(match.group()) for match in _TOKEN.finditer(question)}
     text = " ".join(question.split())
     for word in (*(each.text for each in previous.identifiers), *rare):
-        if _folded(word) in present or len(text) + 1 + len(word) > most:
+        own = stem(_folded(word))
+        is_present = any(alike(own, stem(each)) for each in present)
+        if is_present or len(text) + 1 + len(word) > most:
             continue
         present |= {_folded(word), *(_folded(match.group()) for match in _TOKEN.finditer(word))}
         text = f"{text} {word}"

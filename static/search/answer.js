@@ -1,5 +1,6 @@
 // Asks for answers and shows them as they come. Without this file every form still gives the
-// whole answer. The text of a running answer is only ever text; its end is HTML of the server.
+// whole answer. The text of a running answer is Markdown of elements made here, without attributes of
+// its own; its end is HTML of the server.
 (() => {
   "use strict";
   const template = document.getElementById("answer-running");
@@ -41,19 +42,118 @@
     return article;
   };
 
-  const append = (place, text, known) => {
-    // A marker is never split between tokens.
-    for (const piece of text.split(/(\[\d+\])/)) {
-      const number = /^\[(\d+)\]$/.exec(piece)?.[1];
-      if (!number || !known.has(Number(number))) {
-        place.append(piece);
-        continue;
-      }
-      const chip = document.createElement("span");
-      chip.className = "cite";
-      chip.textContent = number;
-      place.append(chip);
+  // --- Markdown as it comes, in the elements of the server's rendering -------------------------
+  const made = (name, text = "") => Object.assign(document.createElement(name), { textContent: text });
+  // Code, strong, emphasis, an escape, a marker. What is still open at the end is closed there.
+  const INLINE = /(`+)(.+?)(?:\1(?!`)|$)|\*\*(?=\S)(.+?)(?:\*\*|$)|(?<![\w*])\*(?=[^\s*])([^*]+)(?:\*|$)|\\([!-/:-@[-`{-~])|\[(\d+)\]/gs;
+  const inline = (place, text, known) => {
+    let last = 0;
+    for (const found of text.matchAll(INLINE)) {
+      const [all, , code, strong, soft, escaped, number] = found;
+      if (number && !known.has(Number(number))) continue;
+      place.append(text.slice(last, found.index));
+      last = found.index + all.length;
+      if (code) place.append(made("code", code));
+      else if (strong || soft) place.append(inline(made(strong ? "strong" : "em"), strong || soft, known));
+      else if (escaped) place.append(escaped);
+      else place.append(Object.assign(made("span", number), { className: "cite" }));
     }
+    place.append(text.slice(last));
+    return place;
+  };
+
+  const ITEM = /^( *)([-*+]|\d{1,9}[.)])( +)(?=\S)/;
+  const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+  const ROW = /^ *\|/;
+  const cells = (row) => row.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+  // The blocks of the lines: [number of their first line, element].
+  const blocksOf = (lines, known) => {
+    const blocks = [];
+    let at = 0;
+    const run = (belongs) => {
+      const first = at;
+      while (++at < lines.length && belongs(lines[at], at - first));
+      return lines.slice(first, at);
+    };
+    while (at < lines.length) {
+      const [first, line] = [at, lines[at]];
+      const fence = FENCE.exec(line)?.[1];
+      const head = /^ {0,3}#{1,6} +(.*?)[ #]*$/.exec(line);
+      const item = ITEM.exec(line);
+      let element = null;
+      if (!line.trim()) at++;
+      else if (fence) {
+        const code = run((each) => !each.trim().startsWith(fence)).slice(1);
+        at++;
+        element = made("pre");
+        element.append(made("code", code.join("\n") + "\n"));
+      } else if (head) {
+        at++;
+        element = inline(made("h4"), head[1], known);
+      } else if (item) {
+        const isNumber = (mark) => /\d/.test(mark);
+        const own = (each) => { const it = ITEM.exec(each); return it && it[1].length <= item[1].length + 1 ? it : null; };
+        const rows = run((each) => (own(each) ? isNumber(own(each)[2]) === isNumber(item[2]) : !each.trim() || /^ /.test(each)));
+        element = made(isNumber(item[2]) ? "ol" : "ul");
+        if (isNumber(item[2])) element.start = parseInt(item[2], 10);
+        const items = [];
+        for (const each of rows) {
+          const it = own(each);
+          if (it) items.push([each.slice(it[0].length)]);
+          else items.at(-1).push(each.replace(new RegExp(`^ {0,${item[0].length}}`), ""));
+        }
+        const isLoose = items.some((each) => each.join("\n").trim().includes("\n\n"))
+          || items.slice(0, -1).some((each) => !each.at(-1).trim());
+        for (const each of items) {
+          const entry = made("li");
+          for (const [, block] of blocksOf(each, known)) {
+            entry.append(...(block.tagName === "P" && !isLoose ? block.childNodes : [block]));
+          }
+          element.append(entry);
+        }
+      } else if (/^ {0,3}>/.test(line)) {
+        const quoted = run((each) => /^ {0,3}>/.test(each)).map((each) => each.replace(/^ {0,3}> ?/, ""));
+        element = made("blockquote");
+        element.append(...blocksOf(quoted, known).map(([, block]) => block));
+      } else if (ROW.test(line)) {
+        const rows = run((each) => ROW.test(each));
+        if (/^[\s|:-]+$/.test(rows[1] ?? "")) {
+          element = made("table");
+          for (const [number, row] of rows.entries()) {
+            if (number === 1) continue;
+            const place = made("tr");
+            place.append(...cells(row).map((cell) => inline(made(number ? "td" : "th"), cell, known)));
+            element.append(place);
+          }
+        } else if (rows.length > 1 || at < lines.length) element = inline(made("p"), rows.join("\n"), known);
+      } else {
+        const ends = (each) => !each.trim() || FENCE.test(each) || /^ {0,3}(>|#{1,6} |\||[-*+] |1[.)] )/.test(each);
+        element = inline(made("p"), run((each) => !ends(each)).join("\n"), known);
+      }
+      if (element) blocks.push([first, element]);
+    }
+    return blocks;
+  };
+
+  // Appends text; only the last block is made anew, so that nothing above it moves.
+  const writer = (place, known) => {
+    let [source, last] = ["", []];
+    return (text) => {
+      source += text;
+      const lines = source.split("\n");
+      const shown = [...lines];
+      const isCode = lines.filter((line) => FENCE.test(line)).length % 2;
+      // What may still become another thing: half a mark, the beginning of a list or a fence.
+      if (/^ *([-*+]|\d{1,9}[.)]?|#{1,6}|>|~{1,2}) *$/.test(shown.at(-1)) && !isCode) shown.pop();
+      else if (!isCode) shown[shown.length - 1] = shown.at(-1).replace(/(?:\*+|`+|\[\d*|\\)$/, "");
+      else if (/^ *[`~]{1,2}$/.test(shown.at(-1))) shown.pop();
+      const blocks = blocksOf(shown, known);
+      for (const each of last) each.remove();
+      place.append(...blocks.map(([, block]) => block));
+      const from = blocks.at(-1)?.[0] ?? 0;
+      source = lines.slice(from).join("\n");
+      last = blocks.slice(-1).map(([, block]) => block);
+    };
   };
 
   const end = (article, text, isProblem) => {
@@ -98,6 +198,7 @@
     const place = article.querySelector(".answer-text");
     const doing = article.querySelector(".doing");
     const known = new Set();
+    let append = writer(place, known);
     say(words.searching);
     try {
       const response = await fetch(words.stream, { method: "POST", body, signal: controller.signal });
@@ -111,11 +212,12 @@
         else if (name === "sources") {
           place.textContent = "";
           known.clear();
+          append = writer(place, known);
           for (const source of data.sources) known.add(source.number);
           doing.textContent = words.reading;
         } else if (name === "token") {
           doing.textContent = words.writing;
-          append(place, data.text, known);
+          append(data.text);
         } else if (name === "done") {
           finish(article, data);
           return;

@@ -97,6 +97,26 @@ def test_a_follow_up_takes_the_rare_words_along(
     assert Answer.objects.get(public_id=answer.id).searched_for == answer.searched_for
 
 
+def test_a_follow_up_keeps_the_subject_of_the_last_answer_while_its_sources_can_be_read(
+    reader: User,
+) -> None:
+    """Its heading joins, and the words of its question that the answer says too."""
+    text = (
+        "# Signals\n\n## Saving hooks\n\nThe signal `post_save` runs code after a model is saved."
+    )
+    inner = make_collection("Inner", visibility=Visibility.SIGNED_IN)
+    make_document(inner, text, file_name="signals.md")
+    make_document(inner, "Run the code.\n\nRun it at once.", file_name="run.md")
+    thread = threads.start(reader, "how do I run code when a model is saved")
+    ask(thread, thread.title)
+    searched = ask(thread, "and only when it is created?").searched_for
+    assert searched.startswith("and only when it is created? ")
+    assert {"model", "saved", "Saving", "hooks"} <= set(searched.split())
+
+    Collection.objects.filter(pk=inner.pk).update(visibility=Visibility.GROUPS)
+    assert "hooks" not in ask(thread, "and when it is gone?").searched_for
+
+
 def test_a_follow_up_takes_the_identifiers_along(reader: User) -> None:
     thread = threads.start(reader, "How is region D40 reached?")
     ask(thread, "How is region D40 reached?")

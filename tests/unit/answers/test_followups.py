@@ -36,6 +36,11 @@ def test_the_rare_words_join_in_their_order() -> None:
     chunks = {"connection": 9, "timeout": 3, "Postgres": 5, "production": 0}
     assert rarest(words, chunks) == ("connection", "timeout", "Postgres")
     assert rarest(words, {**chunks, "production": 1}) == ("timeout", "Postgres", "production")
+    words = content_words("how do I run code when a model is saved")
+    chunks = {"run": 9, "code": 8, "model": 99, "saved": 20}
+    assert rarest(words, chunks, "post_save is sent when a model's save() ends.") == (
+        "code", "model", "saved",
+    )  # fmt: skip
 
 
 def test_a_question_takes_along_what_it_lacks() -> None:

@@ -83,6 +83,32 @@ def test_tokens_come_above_the_results_until_stopped(open_page: OpenPage, chat: 
     expect(page.locator("article.answer")).to_contain_text("written by fake-chat")
 
 
+STRUCTURE = """place => [...place.querySelectorAll("p, ol, li, pre, code, strong, em, h4, th, td")]
+    .map(each => each.tagName + each.textContent.replace(/not (verified|supported)|\\s/g, ""))"""
+
+
+def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
+    open_page: OpenPage, chat: FakeChat
+) -> None:
+    pieces = (
+        "**Set ", "the timeout** in `conn", "ect()` to *five* seconds [1].\n\n#", "### Steps\n\n1",
+        ". Open **it", "** [1].\n2. Close it [1].\n   - At *once*\n\n``", "`python\nconnect(",
+        "a)\n\n# x\n```\n\n| a |", " b |\n|---|---|\n| **1** | 2 |\n\nThe ", "end [1].",
+    )  # fmt: skip
+    chat.then(says(*pieces, Pause(1.5)))
+    page = open_page(QUESTION)
+    text = page.locator("article.running .answer-text")
+    expect(text).to_contain_text("The end")
+    before, top = text.evaluate(STRUCTURE), text.evaluate("each => each.getBoundingClientRect().y")
+    expect(page.locator("article.answer .making")).to_be_visible()
+    after = page.locator(".answer-text")
+    assert before == after.evaluate(STRUCTURE)
+    assert {"STRONGit", "PREconnect(a)#x", "LIOpenit1."} <= set(before)
+    assert abs(after.evaluate("each => each.getBoundingClientRect().y") - top) < 1
+    expect(page.locator(".solved")).to_be_hidden()
+    expect(page.locator(".making dl")).to_have_count(0)  # figures are for staff
+
+
 def test_hostile_text_of_a_model_calls_nobody(open_page: OpenPage, chat: FakeChat) -> None:
     """While it streams, and afterwards; `open_page` fails for a request to another host."""
     chat.then(says(HOSTILE, Pause(0.3)))
