@@ -14,7 +14,7 @@ from typing import Protocol
 from django.utils.translation import gettext, ngettext
 
 from ingestion.models.library import language_name
-from search.domain import QueryClass
+from search.domain import SIGNALS, QueryClass, Signal
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
 from search.query.language import (
@@ -24,7 +24,10 @@ from search.query.language import (
     unfamiliar,
 )
 from search.ranking import Batch, Prepared
-from search.ranking.batch import KeywordEvidence
+from search.ranking.batch import MeaningEvidence
+
+# The title score from which on a title has all words of the question: it is asked for by name.
+WHOLE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,16 @@ def lean_on_keywords(weighing: Weighing) -> Weighing:
 
 
 def lean_on_meaning(weighing: Weighing) -> Weighing:
-    """Move keyword weight to meaning as far as the keywords' evidence says (ADR 37)."""
-    if not weighing.by_meaning or not weighing.settled.profile.short_lean:
+    """Move keyword weight to meaning as far as the cosines' evidence says (ADR 113)."""
+    titles = weighing.prepared.raw[:, SIGNALS.index(Signal.TITLE)]
+    is_title = bool((titles >= WHOLE).any())
+    if not weighing.by_meaning or is_title or not weighing.settled.profile.short_lean:
         return weighing
-    evidence = KeywordEvidence.of(weighing.prepared)
+    evidence = MeaningEvidence.of(weighing.prepared)
     return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
 
 
-def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
+def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     """The question with at most the profile's `short_lean` of its keywords' weight moved.
 
     Lookups and forced weights stay.
@@ -95,10 +100,8 @@ def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
     moved = weights.keyword * share
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     text = ngettext(
-        "%(known)d known word, and many passages match it about as well: meaning counts for "
-        "%(share)d%%.",
-        "%(known)d known words, and many passages match them about as well: meaning counts for "
-        "%(share)d%%.",
+        "%(known)d known word, and meaning tells the passages apart: it counts for %(share)d%%.",
+        "%(known)d known words, and meaning tells the passages apart: it counts for %(share)d%%.",
         evidence.known,
     )
     share_of_meaning = round(100 * leant.vector)

@@ -108,8 +108,8 @@ class SearchProfile(VersionedProfile):
         _("short questions lean to meaning"),
         help_text=_(
             "Share of the keywords' weight that moves to meaning for questions of one or two known "
-            "words that many passages match equally well; none from six words on. Lookups keep "
-            "their weights."
+            "words whose nearest passages are much nearer than the rest; none from six words on. "
+            "Lookups keep their weights."
         ),
     )
     wordnet_cap = _share(

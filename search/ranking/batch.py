@@ -246,18 +246,18 @@ class Batch:
 
 # Known words of a short question, and of one that no longer is.
 SHORT, LONG = 2, 6
-# The fall of the keyword scores up to which they are close together, and from which they decide.
-CLOSE, DECISIVE = 0.4, 0.8
+# The fall of the cosines up to which they are close together, and from which they decide.
+CLOSE, DECISIVE = 0.3, 0.5
 # The fall is measured at this rank, the last of a first page.
 LAST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class KeywordEvidence:
-    """The number of a question's known words, and the fall of its keyword scores, in [0, 1].
+class MeaningEvidence:
+    """The number of a question's known words, and the fall of its cosines, in [0, 1].
 
-    A known word is a term of the searched texts. The fall is 1 - tenth score / first: 0 if ten
-    passages match equally well, 1 if fewer than ten match at all.
+    A known word is a term of the searched texts. The fall is 1 - tenth cosine / first: near 0 if
+    ten passages are about as near, and 0 if fewer have a vector.
     """
 
     known: int
@@ -265,21 +265,20 @@ class KeywordEvidence:
 
     @classmethod
     def of(cls, prepared: Prepared) -> Self:
-        scores = prepared.raw[:, KEYWORD]
-        scores = scores[scores > 0]  # of NaN, too: no score
-        fall = 1.0
-        if len(scores) >= LAST:
-            best = -np.partition(-scores, LAST - 1)[:LAST]
-            fall = float(1 - best.min() / best.max())
+        cosines = prepared.raw[:, VECTOR]
+        cosines = cosines[~np.isnan(cosines)]
+        fall = 0.0
+        if len(cosines) >= LAST and (first := cosines.max()) > 0:
+            fall = min(float(1 - np.partition(cosines, -LAST)[-LAST] / first), 1.0)
         return cls(len(prepared.candidates.terms), fall)
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]; never more for more words or a fall."""
-        short = _falling(self.known, SHORT, LONG)
-        return short * _falling(self.fall, CLOSE, DECISIVE)
+        """How strongly this speaks for meaning, in [0, 1]: less for more words, more for a fall."""
+        short = _rising(self.known, LONG, SHORT)
+        return short * _rising(self.fall, CLOSE, DECISIVE)
 
 
-def _falling(value: float, until: float, end: float) -> float:
-    """1 up to `until`, 0 from `end` on, linear between them."""
-    return min(max((end - value) / (end - until), 0.0), 1.0)
+def _rising(value: float, start: float, end: float) -> float:
+    """0 at `start`, 1 at `end`, which may be below it; linear between them."""
+    return min(max((value - start) / (end - start), 0.0), 1.0)

@@ -20,7 +20,7 @@ from search.domain import (
 from search.engine.adjust import leaning_on_meaning
 from search.engine.settle import Settled
 from search.presets import DEFAULT
-from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, KeywordEvidence
+from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
 from tests.support.ranking import columns, prepared
 
 WEIGHTS = Weights(0.6, 0.3, 0.1)
@@ -30,7 +30,7 @@ def asked(
     words: int,
     *,
     lean: float = 0.5,
-    fall: float = 0.0,
+    fall: float = 1.0,
     weights: Weights = WEIGHTS,
     query_class: QueryClass = QueryClass.GENERAL,
     **settled: object,
@@ -39,7 +39,7 @@ def asked(
     profile = replace(DEFAULT.profile, short_lean=lean)
     query = Query("words")
     before = Settled(query, profile, Classification(query_class, "", 1.0), weights, frozenset())
-    return leaning_on_meaning(replace(before, **settled), KeywordEvidence(words, fall))  # type: ignore[arg-type]
+    return leaning_on_meaning(replace(before, **settled), MeaningEvidence(words, fall))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("words", [0, 1, SHORT])
@@ -47,7 +47,7 @@ def test_a_short_question_gives_the_whole_share_to_meaning(words: int) -> None:
     found = asked(words)
     assert found.weights.as_dict() == approx(Weights(0.75, 0.15, 0.1).as_dict())
     assert f"{words} known word" in found.notes[0]
-    assert "meaning counts for 75%" in found.notes[0]
+    assert "it counts for 75%" in found.notes[0]
 
 
 @pytest.mark.parametrize("words", [LONG, LONG + 1, 40])
@@ -59,33 +59,35 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 
 @pytest.mark.parametrize(
     ("fall", "meaning"),
-    [(0.0, 0.75), (CLOSE, 0.75), (0.6, 0.675), (DECISIVE, 0.6), (1.0, 0.6)],
+    [(0.0, 0.6), (CLOSE, 0.6), (0.4, 0.675), (DECISIVE, 0.75), (1.0, 0.75)],
 )
-def test_keyword_scores_that_fall_quickly_keep_their_weight(fall: float, meaning: float) -> None:
+def test_cosines_that_lie_close_together_move_nothing(fall: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""
     assert asked(1, fall=fall).weights.vector == approx(meaning)
 
 
 @pytest.mark.parametrize(
-    ("scores", "fall"),
+    ("cosines", "fall"),
     [
-        pytest.param([8.0, *[6.0] * 8, 2.0, 1.0], 0.75, id="the tenth against the first"),
-        pytest.param([5.0] * 10, 0.0, id="ten alike"),
-        pytest.param([5.0] * 9, 1.0, id="fewer than ten match"),
-        pytest.param([5.0] * 9 + [0.0] * 5, 1.0, id="no match is no score"),
-        pytest.param([], 1.0, id="nothing matches"),
+        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 0.75, id="the tenth against the first"),
+        pytest.param([0.5] * 10, 0.0, id="ten alike"),
+        pytest.param([0.5, *[-0.1] * 9], 1.0, id="at most 1"),
+        pytest.param([0.8] + [0.1] * 8, 0.0, id="fewer than ten have a vector"),
+        pytest.param([-0.1] * 10, 0.0, id="nothing is near"),
+        pytest.param([], 0.0, id="no vectors"),
     ],
 )
-def test_the_fall_of_the_keyword_scores(scores: list[float], fall: float) -> None:
-    found = [Candidate(n, n, {Signal.KEYWORD: each}) for n, each in enumerate(scores, start=1)]
-    evidence = KeywordEvidence.of(prepared(columns(found, Query("words"))))
+def test_the_fall_of_the_cosines(cosines: list[float], fall: float) -> None:
+    found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
+    found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
+    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))))
     assert evidence.fall == approx(fall)
 
 
 @given(st.integers(0, 30), st.floats(0, 1), st.floats(0, 1))
-def test_a_greater_fall_never_leans_further(words: int, one: float, other: float) -> None:
+def test_a_greater_fall_never_leans_less(words: int, one: float, other: float) -> None:
     less, more = sorted((one, other))
-    assert asked(words, fall=less).weights.vector >= asked(words, fall=more).weights.vector
+    assert asked(words, fall=less).weights.vector <= asked(words, fall=more).weights.vector
 
 
 @given(st.integers(0, 30), st.floats(0, 1))

@@ -49,8 +49,8 @@ COSTS: dict[str, Promise] = {
     ),
     "short_lean": _(
         "Share of the keywords' weight that moves to meaning for questions of one or two known "
-        "words that many passages match equally well; none from six words on. Raising it finds "
-        "answers in other words, and demotes passages that contain the exact ones."
+        "words whose nearest passages are much nearer than the rest; none from six words on. "
+        "Raising it finds answers in other words, and demotes passages that contain the exact ones."
     ),
     "wordnet_cap": _(
         "The most that WordNet may weigh where its weight depends on the question; 0: it is fixed. "
