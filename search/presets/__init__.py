@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from search.domain import Boost, Fusion, Normaliser, Profile, QueryClass, Signal, Weights
+from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,12 @@ def scales(
     return {Signal.VECTOR: vector, Signal.KEYWORD: keyword, Signal.TITLE: title}
 
 
-# A short passage of a longer document is dense in the question's words where it only points to
-# another ("Information on ... can be found in ..."). Three steps of .9 of the score: docs/adr/0076.
-SHORT_PASSAGES = tuple(
-    Boost(f"shorter than {chars} characters", amount=0.9, shorter_than=chars)
-    for chars in (600, 400, 200)
-)
-
 DEFAULT = Preset(
     Profile(
         name="default",
         # Existing installations keep the version that is active there. Version 1 had other weights
-        # and no feedback, version 2 no boosts.
-        version=3,
+        # and no feedback, version 3 boosts of short sections (docs/adr/0076).
+        version=4,
         # Measured on six judged collections (docs/relevance.md): the results hardly differ between
         # .65 and .80 for meaning. Half of the difference of look-ups and code follows the seed
         # systems, for lack of judged ones. Debug has no weights of its own: on judged queries
@@ -60,7 +53,6 @@ DEFAULT = Preset(
         normalisers=scales(),
         # Meaning counts .9 of both for the shortest questions: docs/adr/0037 has the table.
         short_lean=0.8,
-        boosts=SHORT_PASSAGES,
         # .3 to .7 do equally well: .006 nDCG@10 more on the mean of the six, and no loss on any.
         feedback=0.4,
         # Flags 3% of the questions that have an answer, and 90% of those about other topics.

@@ -113,11 +113,11 @@ class TestVersions:
     def test_the_version_in_force_is_used(self) -> None:
         names_own("Recipes", "default")
         draft = activation.draft_from(active_profile(), acting_user=None)
-        assert asked("recipes").profile.version == 3
+        assert asked("recipes").profile.version == 4
         publications.publish(draft, acting_user=None)
         assert asked("recipes").profile.version == draft.version
         activation.roll_back(acting_user=None)
-        assert asked("recipes").profile.version == 3
+        assert asked("recipes").profile.version == 4
 
     def test_another_site_profile_leaves_it_alone(self) -> None:
         names_own("Recipes", "default")

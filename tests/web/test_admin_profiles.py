@@ -72,7 +72,7 @@ class TestImmutability:
         assert (draft.depth, weights(draft)) == (60, Weights(0, 1, 0))
         assert weights(draft, "lookup") == weights(active, "lookup")
         assert response.headers["Location"] == page(draft)
-        assert "new draft default v4" in said(response)
+        assert "new draft default v5" in said(response)
 
         kept = SearchProfile.objects.get(pk=active.pk)
         assert (kept.state, kept.depth) == (SearchProfile.State.ACTIVE, 100)
@@ -155,9 +155,9 @@ class TestPublish:
         assert search("majority nodes", viewer=None).profile.version == active.version
         data = opened(administrator, active) | KEYWORDS_ONLY | {"reason": "Try words."}
         response = save(administrator, active, data, "_publish")
-        assert "default v4 is active from the next search." in said(response)
+        assert "default v5 is active from the next search." in said(response)
         answer = search("majority nodes", viewer=None)
-        assert (answer.profile.version, answer.weights) == (4, Weights(0, 1, 0))
+        assert (answer.profile.version, answer.weights) == (5, Weights(0, 1, 0))
         published = ProfileChange.objects.get(action="published", user=administrator)
         assert (published.user, published.reason) == (administrator, "Try words.")
         assert "general, keyword: 28% → 100%" in published.differences

@@ -37,7 +37,7 @@ UUID = "00000000-0000-4000-8000-000000000001"
 API: dict[tuple[str, str], str] = {
     ("get", "profiles/"): ANYONE,
     ("post", "profiles/"): TUNER,
-    ("get", "profiles/default@3/"): ANYONE,
+    ("get", "profiles/default@4/"): ANYONE,
     ("get", "profiles/default/"): ANYONE,
     ("get", "profiles/{draft}/"): VIEWER,
     ("patch", "profiles/{draft}/"): TUNER,

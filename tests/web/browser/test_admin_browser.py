@@ -225,7 +225,7 @@ class TestWeights:
         figure(page, "keyword").fill("0.2")
         figure(page, "title").fill("0.2")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit was saved as the new draft default v4")).to_be_visible()
+        expect(page.get_by_text("your edit was saved as the new draft default v5")).to_be_visible()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -189,8 +189,8 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
 
     # One click, and all is as it was.
     page.get_by_label("Reason for the rollback").fill("Stage was right after all.")
-    page.get_by_role("button", name="Roll back to default v3").click()
-    expect(page.get_by_text("default v3 is active again")).to_be_visible()
+    page.get_by_role("button", name="Roll back to default v4").click()
+    expect(page.get_by_text("default v4 is active again")).to_be_visible()
     assert found_by_readers(reader) == at_first
 
     page.goto("/admin/tuning/profilechange/")
