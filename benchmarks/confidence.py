@@ -167,7 +167,8 @@ def report(drawn: Sequence[tuple[str, str, Sample]], fitted: Sequence[str]) -> N
     print("|---|---|---|---|---|---|---|---|---|")
     parts: dict[tuple[str, str], list[tuple[Sample, float]]] = defaultdict(list)
     for left_out in dict.fromkeys(model for model, _, _ in drawn):
-        models = fit([s for model, s in seen if _weights(model) != _weights(left_out)])
+        others = [s for model, s in seen if _weights(model) != _weights(left_out)]
+        models = fit(others or [s for _, s in seen])  # one model alone: only its questions are new
         for model, name, s in drawn:
             if model == left_out and (name not in fitted or _aside(s)):
                 part = "the other half" if name in fitted else "collections set aside"

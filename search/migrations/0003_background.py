@@ -1,6 +1,18 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+# The table stays for one release, since the version before reads it during an upgrade. Nothing refers to
+# spaces from there any more, so that they can be removed.
+LOOSEN = """
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT conname FROM pg_constraint
+        WHERE conrelid = 'search_calibration'::regclass AND contype = 'f'
+    LOOP
+        EXECUTE format('ALTER TABLE search_calibration DROP CONSTRAINT %I', name);
+    END LOOP;
+END $$;
+"""
+
 
 class Migration(migrations.Migration):
 
@@ -10,7 +22,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.DeleteModel(name='Calibration'),
+        migrations.RunSQL(LOOSEN, migrations.RunSQL.noop),
+        migrations.SeparateDatabaseAndState(state_operations=[migrations.DeleteModel(name='Calibration')]),
         migrations.CreateModel(
             name='SpaceBackground',
             fields=[
