@@ -12,6 +12,9 @@ chunks, are dropped from every reading; only the heaviest terms are looked up (A
 A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks with the compound
 hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
 not be looked up.
+
+Parts of a name are terms of BM25 as well, with no idf of their own: `handleDecision` finds
+handle_decision, and itself before it (ADR 111).
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.languages import joined_sql, spaced
+from ingestion.lexical.languages import joined_sql, names_sql, spaced
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 
 # The most terms of a query that are looked up, those with the greatest weights (ADR 35).
 MAX_TERMS = 64
+# The occurrences that a part of a name in the question counts. .2 to .5 do equally well (ADR 111).
+PART = 0.33
 
 # The lexemes of the texts `asked` under each searched configuration, with the number of their
 # occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
@@ -43,22 +48,23 @@ _LEXEMES = """
     WHERE 1 = ANY(whole.positions)
 ),
 {prefix}read AS MATERIALIZED (
-    SELECT text, place, text_config, chunks, lexeme
-    FROM unnest({asked}) WITH ORDINALITY asked(content, text), config,
-         unnest(to_tsvector(config.text_config::regconfig, content)) read,
-         unnest(read.positions) place
+    SELECT text, places.place, text_config, chunks, lexeme, share
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text),
+         LATERAL (SELECT content AS said, 1 AS share, 0 AS place {parts}) readings, config,
+         unnest(to_tsvector(config.text_config::regconfig, said)) read,
+         LATERAL (SELECT readings.place + unnest(read.positions)) places(place)
 ),
 {prefix}word AS MATERIALIZED (
-    SELECT text, place, text_config, chunks, lexeme, by_main, is_joined,
+    SELECT text, place, text_config, chunks, lexeme, share, by_main, is_joined,
            stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
     FROM (
-        SELECT text, place, text_config, chunks, lexeme, is_joined, text_config = main AS by_main,
+        SELECT said.*, text_config = main AS by_main,
                text_config = own OR bool_or(text_config = main) OVER here
                                     AND bool_or(text_config = own) OVER here AS stays
         FROM (
             SELECT *, false AS is_joined FROM {prefix}read
             UNION ALL
-            SELECT text, place, text_config, chunks, c.lexeme, true
+            SELECT text, place, text_config, chunks, c.lexeme, share, true
             FROM {prefix}read r JOIN {prefix}compound c USING (text, text_config)
             WHERE r.lexeme = c.compound
         ) said, language
@@ -70,7 +76,8 @@ _LEXEMES = """
            bool_and(is_joined) AS is_joined
     FROM (
         SELECT lexeme, text_config, by_main, chunks, bool_and(is_joined) AS is_joined,
-               count(*) FILTER (WHERE stays) AS occurrences
+               coalesce(nullif(count(*) FILTER (WHERE stays AND share = 1), 0),
+                        max(share) FILTER (WHERE stays)) AS occurrences
         FROM {prefix}word
         GROUP BY lexeme, text_config, by_main, chunks
     ) read
@@ -79,6 +86,8 @@ _LEXEMES = """
     HAVING max(occurrences) > 0
 )
 """
+# The parts of the text's names, as if said behind its last word.
+_PARTS = "UNION ALL SELECT string_agg(parts, ' '), {part}, 10000 FROM {names} named"
 # The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
 # A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
 # the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
@@ -131,7 +140,7 @@ _TERMS = """
            sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
            '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted
     FROM (
-        SELECT lexeme, chunks, times, idf,
+        SELECT lexeme, chunks, times, CASE WHEN times < 1 THEN 0 ELSE idf END AS idf,
                idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
         FROM (
             SELECT lexeme, f.chunks, times,
@@ -158,18 +167,22 @@ _WEIGHTS = """
 
 
 def lexemes(
-    asked: str, prefix: str = "", *, times: str = "max(occurrences)", condition: str = "true"
+    asked: str,
+    prefix: str = "",
+    *,
+    times: str = "max(occurrences)",
+    condition: str = "true",
+    part: float = 0,
 ) -> str:
     """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `asked`.
 
-    All names have the prefix.
-
-    `times` aggregates a lexeme's `occurrences` over the configurations; `condition` restricts
-    the lexemes.
+    All names have the prefix. `times` aggregates a lexeme's `occurrences` over the configurations;
+    `condition` restricts the lexemes. A `part` of a name counts so many; 0: none is read.
     """
     return _LEXEMES.format(
         asked=asked,
         compounds=f"LATERAL {joined_sql('content')}",
+        parts=_PARTS.format(names=names_sql("content"), part=part) if part else "",
         prefix=prefix,
         times=times,
         condition=condition,
@@ -221,7 +234,7 @@ language AS MATERIALIZED (
                FROM reading ORDER BY words LIMIT 1) own
            ON own.lead >= {SURE} AND own.chunks > 0
 ),
-{lexemes("ARRAY[%(spaced)s]")},
+{lexemes("ARRAY[%(spaced)s]", part=PART)},
 corpus AS (
     SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks FROM config
 ),
@@ -229,11 +242,11 @@ corpus AS (
 question AS MATERIALIZED (
     SELECT
         {weights()},
-        (SELECT string_agg(quoted, ' | ')::tsquery FROM term) AS any_term,
+        (SELECT string_agg(quoted, ' | ')::tsquery FROM term WHERE idf > 0) AS any_term,
         (SELECT string_agg(quoted, ' | ')::tsquery FROM term
          WHERE chunks_before < %(budget)s) AS rare_term,
         (SELECT greatest(sum(idf), 1e-9) FROM term) AS total_idf,
-        (SELECT count(*) FROM lexeme WHERE NOT is_joined) - left_out AS lexemes,
+        (SELECT count(*) FROM lexeme WHERE NOT is_joined AND times >= 1) - left_out AS lexemes,
         left_out
     FROM (SELECT (SELECT count(*) FROM frequency) - (SELECT count(*) FROM term) AS left_out) known
 )
@@ -246,7 +259,7 @@ FINDINGS = """
 json_build_object(
     'terms',
     (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
-     FROM term),
+     FROM term WHERE idf > 0),
     'left_out', (SELECT left_out FROM question),
     'unchecked', {unchecked},
     'unknown',

@@ -17,7 +17,7 @@ from common.database import named
 from search.domain import Profile, Signal, TitleScorer
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-_COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array(d.title_terms))"
+_COVERED = "FROM term WHERE idf > 0 AND lexeme = ANY(tsvector_to_array(d.title_terms))"
 _SCORES = {
     TitleScorer.COVERAGE: (
         f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / (SELECT total_idf FROM question)"

@@ -84,7 +84,7 @@ def test_a_kept_statement_finds_what_a_new_one_finds(
     options = RetrievalOptions(
         boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
         places=data.draw(st.booleans()),
-        words=tuple(words),
+        words=tuple((word, "") for word in words),
     )
     for viewer in readers:
         scope = Scope.of(viewer, Filters(collections=slugs)).narrowed_by(query)

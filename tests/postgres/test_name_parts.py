@@ -116,6 +116,13 @@ class TestSearch:
         shelf("a RenameField of the schema")
         assert ask("rename", words=(("rename", ""), ("removal", ""))).unknown == ("removal",)
 
+    def test_a_name_in_a_question_is_found_before_its_parts(self) -> None:
+        named, said, *_ = shelf("a RenameField of the schema", "rename a field", "valve valve")
+        assert next(iter(scores("how to valve RenameField"))) == named
+        assert list(scores("renameField")) == [named, said]
+        # Title, confidence and marks know the question's own words alone.
+        assert [term.lexeme for term in ask("renameField field").terms] == ["renamefield", "field"]
+
     def test_no_phrase_is_made_of_parts(self) -> None:
         named, *_ = shelf("a RenameField of the schema")
         assert not Chunk.objects.filter(contains("rename field"), pk=named).exists()
