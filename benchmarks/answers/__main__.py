@@ -1,9 +1,10 @@
 """Measure answers on judged collections whose questions have gold answers.
 
     python -m benchmarks.answers --collection squad20_dev --limit 800 --json figures.json
-    python -m benchmarks.answers --collection xquad_en --foreign wikiqa_test --mode instant thinking
+    python -m benchmarks.answers --collection celery fastapi xquad_en --foreign wikiqa_test
 
-A collection is a folder in BEIR's layout, or its name under RELEVANCE_DIR: gold answers are the
+A collection is a manual of benchmarks.manuals, a folder in BEIR's layout, or its name under
+RELEVANCE_DIR: gold answers are the
 texts of `metadata.answers` in queries.jsonl, questions without an answer are in unanswerable.jsonl.
 With a model (ANSWER_BASE_URL, ANSWER_API_KEY), each question costs calls in each mode.
 """
@@ -63,20 +64,26 @@ def measured(
     from benchmarks.answers import printing, report
     from benchmarks.answers.asking import measure
     from benchmarks.answers.questions import foreign_questions, questions_of
+    from benchmarks.manuals import MANUALS, collection
     from search.answers import answering
     from search.answers.domain import Mode
     from search.tuning.evaluation.collections import find
+    from search.tuning.evaluation.sections import SectionCollection
     from search.tuning.management.judged import load, progress, relevance_folder
 
     root = relevance_folder()
     chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))
     others = [find(name, root) for name in foreign]
     runs = []
-    for judged in [find(name, root) for name in names]:
+    for name in names:
+        judged = collection(name) if name in MANUALS else find(name, root)
         questions = questions_of(judged, limit) + foreign_questions(others, limit)
-        collection = load(judged, write=write, processes=CORES)
+        if isinstance(judged, SectionCollection):
+            slug = judged.load(write, CORES)[0][0]
+        else:
+            slug = load(judged, write=write, processes=CORES).slug
         with progress(judged.name) as update:
-            rows = measure(questions, collection, chosen, progress=update)
+            rows = measure(questions, slug, chosen, progress=update)
         outcome = report.Outcome(judged, answering.active_parameters(), chosen, tuple(rows))
         runs.append(report.figures(outcome))
         write(printing.as_text(runs[-1]))

@@ -1,27 +1,28 @@
-"""One judged question: its contexts, quotes and baselines, and its answer in each mode."""
+"""One judged question: its contexts, its quotes, and its answer in each mode."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.answers.figures import holds, holds_any
 from benchmarks.answers.questions import Question
-from ingestion.lexical.sentences import sentences
-from ingestion.models import Chunk, Collection
+from ingestion.models import Chunk, Document
 from search.answers import answering
-from search.answers.domain import Answered, AnswerParameters, Citation, Context, Mode, State
-from search.answers.extracting.answer_types import AnswerType
-from search.answers.extracting.quotes import Extract
-from search.answers.extracting.scoring import question_weights, says
+from search.answers.domain import (
+    Answered,
+    AnswerParameters,
+    Citation,
+    Context,
+    Mode,
+    Passage,
+    State,
+)
 from search.answers.making.searching import context_of_all
 from search.answers.making.writing import extracted
 from search.answers.request import AnswerRequest
 from search.answers.wire import supported_share
-from search.answers.words import words
-from search.domain import TermStatistic
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
@@ -32,27 +33,28 @@ from search.tuning.evaluation.runner import (
     problem_of,
     response_to,
 )
+from search.tuning.evaluation.sections import BETWEEN
 
 # The naive context: as many of the first hits as fit, nothing merged and nothing around them.
 NAIVE = 8
-# Robertson & Zaragoza 2009.
-K1, B = 1.2, 0.75
 BUDGETS = (1000, 2500)  # and the profile's
 PASSAGES = (1, 3, 5)  # and the profile's
 
 Shape = tuple[int, int]  # tokens, passages
-Baseline = Callable[[str, Context, Sequence[TermStatistic]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ModeRow:
-    """An answer in one mode. `is_right`: a gold answer stands in one of its sentences.
+    """An answer in one mode. `is_right`: one of its pieces answers, or one of a model's sentences.
 
-    `cited` citations, of which `valid`; `supported`: share of its checked sentences.
+    `at_a_glance`: the first piece does; `is_sure`: it is called an answer. `cited` citations, of
+    which `valid`; `supported`: share of its checked sentences.
     """
 
     state: State
     is_right: bool
+    at_a_glance: bool
+    is_sure: bool
     sentences: int
     cited: int
     valid: int
@@ -66,13 +68,10 @@ class QuestionRow:
     """What was measured of a question; empty if the search rejects it."""
 
     question: Question
-    kind: AnswerType = AnswerType.OTHER
     retrieval: float | None = None
     answerability: float = 0.0
     quotes: int = 0
-    is_right: bool = False  # of all quotes
-    first_is_right: bool = False  # of the best quote alone
-    baselines: dict[str, bool] = field(default_factory=dict)
+    is_right: bool = False  # one of the pieces
     held: dict[Shape, bool] = field(default_factory=dict)
     naive: bool = False
     tokens: int = 0
@@ -83,7 +82,7 @@ class QuestionRow:
 
 def measure(
     questions: Sequence[Question],
-    collection: Collection,
+    slug: str,
     modes: Sequence[Mode],
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -93,7 +92,7 @@ def measure(
     rows = []
     for done, question in enumerate(questions):
         progress(done, len(questions))
-        rows.append(_row(question, collection, modes, parameters))
+        rows.append(_row(question, slug, modes, parameters))
     return rows
 
 
@@ -109,11 +108,11 @@ def shapes(parameters: AnswerParameters) -> list[Shape]:
 
 
 def _row(
-    question: Question, collection: Collection, modes: Sequence[Mode], parameters: AnswerParameters
+    question: Question, slug: str, modes: Sequence[Mode], parameters: AnswerParameters
 ) -> QuestionRow:
     row = QuestionRow(question)
     embedding = embedding_time(question.text)
-    response = response_to(question.text, [collection.slug], Choices(), page_size=1)
+    response = response_to(question.text, [slug], Choices(), page_size=1)
     if response is None:
         row.is_rejected = True
         return row
@@ -122,34 +121,38 @@ def _row(
     context = context_of_all([response.hits], viewer=evaluator(), parameters=parameters)
     row.retrieval, row.tokens = response.confidence, context.tokens
     _extract(row, response, context, parameters)
-    if question.is_answerable:
+    if question.golds:
         _recall(row, response, context, parameters)
     for mode in modes:
-        row.answers[mode] = _answer(question, collection, mode, embedding)
+        row.answers[mode] = _answer(question, slug, mode, embedding)
     return row
 
 
 def _extract(
     row: QuestionRow, response: SearchResponse, context: Context, parameters: AnswerParameters
 ) -> None:
-    question = row.question
     started = time.perf_counter()
     found = extracted(response, context, parameters)
     row.extract_ms = (time.perf_counter() - started) * 1000
-    texts = _texts(found, context)
-    row.kind, row.answerability, row.quotes = found.kind, found.answerability, len(texts)
-    row.is_right = holds_any(texts, question.golds)
-    row.first_is_right = holds_any(texts[:1], question.golds)
-    for name, baseline in BASELINES.items():
-        ranked = baseline(question.text, context, response.terms)
-        row.baselines[name] = holds_any(ranked[:1], question.golds)
-        if len(ranked) > 1:
-            row.baselines[f"{name}, as many"] = holds_any(ranked[: len(texts)], question.golds)
+    row.answerability, row.quotes = found.answerability, len(found.quotes)
+    pieces = [
+        (context.passage(quote.passage), [(part.start, part.end) for part in quote.parts])
+        for quote in found.quotes
+    ]
+    row.is_right = any(_answers(passage, spans, row.question) for passage, spans in pieces)
 
 
-def _texts(found: Extract, context: Context) -> list[str]:
-    passages = {passage.number: passage.text for passage in context.passages}
-    return [passages[quote.passage][quote.start : quote.end] for quote in found.quotes]
+def _answers(passage: Passage | None, spans: Sequence[tuple[int, int]], question: Question) -> bool:
+    """Whether a piece holds a gold answer, or is of a section that does."""
+    if passage is None:
+        return False
+    if question.sections:
+        source = Document.objects.values_list("source", flat=True).get(pk=passage.document)
+        path = passage.named_at(spans[0][0]).heading_path
+        above = path[path[:1] == (passage.title,) :]
+        names = {f"{source}#{BETWEEN.join(above[:depth])}" for depth in range(len(above) + 1)}
+        return bool(question.sections & ({source, *names} - ({f"{source}#"} if above else set())))
+    return holds_any([" ".join(passage.text[start:end] for start, end in spans)], question.golds)
 
 
 def _recall(
@@ -185,24 +188,28 @@ def _first_hits(response: SearchResponse, budget: int) -> list[str]:
     return texts
 
 
-def _answer(question: Question, collection: Collection, mode: Mode, embedding: float) -> ModeRow:
+def _answer(question: Question, slug: str, mode: Mode, embedding: float) -> ModeRow:
     asked = AnswerRequest(
         question.text,
         viewer=evaluator(),
         mode=mode,
-        filters=Filters(collections=(collection.slug,)),
+        filters=Filters(collections=(slug,)),
         channel="evaluation",
         is_recorded=False,
     )
     try:
         answered = answering.answer(asked)
     except (QueryTooLong, InvalidFilter, NothingAsked):
-        return ModeRow(State.FAILED, False, 0, 0, 0, None, None, 0.0)
+        return ModeRow(State.FAILED, False, False, False, 0, 0, 0, None, None, 0.0)
     citations = [each for sentence in answered.sentences for each in sentence.citations]
     has_text = answered.state is State.DONE
+    pieces = _pieces(answered, question) if has_text and not answered.model else []
     return ModeRow(
         state=answered.state,
-        is_right=has_text and holds_any((s.text for s in answered.sentences), question.golds),
+        is_right=any(pieces)
+        or (has_text and holds_any((s.text for s in answered.sentences), question.golds)),
+        at_a_glance=pieces[:1] == [True],
+        is_sure=has_text and answered.is_sure,
         sentences=len(answered.sentences),
         cited=len(citations),
         valid=_valid(answered),
@@ -210,6 +217,18 @@ def _answer(question: Question, collection: Collection, mode: Mode, embedding: f
         confidence=answered.confidence,
         milliseconds=answered.milliseconds + embedding,
     )
+
+
+def _pieces(answered: Answered, question: Question) -> list[bool]:
+    """Whether each piece answers, in the order of reading; a piece is what cites one passage."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for sentence in answered.sentences:
+        for each in sentence.citations:
+            spans.setdefault(each.passage, []).append((each.start, each.end))
+    return [
+        _answers(answered.context.passage(number), places, question)
+        for number, places in spans.items()
+    ]
 
 
 def _valid(answered: Answered) -> int:
@@ -236,43 +255,3 @@ def _stands(citation: Citation, sentence: str, answered: Answered) -> bool:
     words = " ".join(passage.text[citation.start : citation.end].split())
     is_quote = not answered.model
     return bool(words) and (not is_quote or words == " ".join(sentence.split()))
-
-
-# The extractions that quotes must beat.
-
-
-def first_sentence(question: str, context: Context, terms: Sequence[TermStatistic]) -> list[str]:
-    """The first sentence of the first hit."""
-    best = min(context.passages, key=lambda passage: passage.rank, default=None)
-    return _sentences_of(best.text, best.language)[:1] if best else []
-
-
-def bm25(question: str, context: Context, terms: Sequence[TermStatistic]) -> list[str]:
-    """The context's sentences by BM25, best first: its words have the idf of the search."""
-    texts = [
-        text
-        for passage in context.passages
-        for text in _sentences_of(passage.text, passage.language)
-    ]
-    weights = question_weights(question, terms, texts)
-    counts = [Counter(words(text)) for text in texts]
-    usual = sum(held.total() for held in counts) / max(len(counts), 1)
-    points = [_bm25(weights, held, usual) for held in counts]
-    order = sorted(range(len(texts)), key=lambda place: -points[place])
-    return [texts[place] for place in order]
-
-
-BASELINES: Mapping[str, Baseline] = {"first sentence": first_sentence, "BM25": bm25}
-
-
-def _sentences_of(text: str, language: str) -> list[str]:
-    return [text[each.start : each.end] for each in sentences(text, language=language)]
-
-
-def _bm25(weights: Mapping[str, float], held: Counter[str], usual: float) -> float:
-    length = K1 * (1 - B + B * held.total() / max(usual, 1))
-    total = 0.0
-    for lexeme, weight in weights.items():
-        times = sum(n for word, n in held.items() if says(word, lexeme))
-        total += weight * times * (K1 + 1) / (times + length)
-    return total

@@ -20,7 +20,7 @@ def _lines(found: Figures) -> Iterator[str]:
         f"{asked['unanswerable']} without, {asked['foreign']} of other collections"
     )
     yield from _context(found["context_recall"])
-    yield from _quotes(found["containment"], found["extract_ms"])
+    yield f"Choosing the pieces: {_times(found['extract_ms'])}"
     for name, refusal in found["refusal"].items():
         if refusal:
             yield from _refusal(name, refusal)
@@ -34,23 +34,6 @@ def _context(recall: Figures) -> Iterator[str]:
         shape = f"{row['tokens']} tokens, {row['passages']} passages"
         yield f"  {shape:<34}{_share(row['recall'])}"
     yield f"  {'first hits, as many tokens':<34}{_share(recall['naive'])}"
-
-
-def _quotes(held: Figures, milliseconds: Figures) -> Iterator[str]:
-    yield f"Answers contained, quotes without a model ({_times(milliseconds)})"
-    yield f"  {'quotes, mean ' + str(held['mean_quotes']):<34}{_share(held['quotes'])}"
-    yield f"  {'the best quote alone':<34}{_share(held['first_quote'])}"
-    for name, row in held["baselines"].items():
-        gain = row["quotes_better_by"]
-        yield (
-            f"  {name:<34}{_share(row['contained'])}  quotes better by "
-            f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
-        )
-    types = ", ".join(
-        f"{kind} {_share(row['contained'])} of {row['questions']}"
-        for kind, row in held["by_type"].items()
-    )
-    yield f"  by type: {types}"
 
 
 def _refusal(name: str, refusal: Figures) -> Iterator[str]:
@@ -74,6 +57,11 @@ _WITHOUT = {"unanswerable": "without an answer", "foreign": "of other collection
 
 def _mode(mode: str, values: Figures) -> Iterator[str]:
     yield f"Mode {mode} ({_times(values['latency_ms'])})"
+    for half, shares in values["halves"].items():
+        if shares["questions"] or shares["without"]:
+            yield f"  {half}: " + ", ".join(
+                f"{name.replace('_', ' ')} {value}" for name, value in shares.items()
+            )
     for title, name in (
         ("answers contained", "contained"),
         ("answers contained, of those answered", "contained_of_answered"),

@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from search.tuning.evaluation.collections import QUERIES, EvaluationError, JudgedCollection, rows
+from search.tuning.evaluation.collections import (
+    CORPUS,
+    QUERIES,
+    EvaluationError,
+    JudgedCollection,
+    rows,
+)
+from search.tuning.evaluation.sections import SectionCollection
 
 UNANSWERABLE = "unanswerable.jsonl"
+NEAR_MISSES = "near-misses.txt"
+# The weights were fitted on the one manual, and on half of each other collection.
+FITTED, ASIDE = "fitted", "set aside"
+MANUALS = {"fastapi": FITTED, "celery": ASIDE}
+LOWEST_GRADE = 2  # of a section that answers
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `golds` are its answers, any of which will do; none: it has no answer here.
+    """A question; `golds` are its answers, any of which will do, `sections` those of a manual that
+    hold one; none: it has no answer here.
 
-    `foreign`: it is a question of another collection.
+    `foreign`: it is a question of another collection. `half`: whether weights were fitted on it.
     """
 
     id: str
     text: str
     golds: tuple[str, ...] = ()
+    sections: frozenset[str] = frozenset()
     foreign: bool = False
+    half: str = ASIDE
 
     @property
     def is_answerable(self) -> bool:
-        return bool(self.golds)
+        return bool(self.golds or self.sections)
 
 
 def questions_of(judged: JudgedCollection, limit: int | None) -> list[Question]:
     """The collection's questions with answers and then those without, at most `limit` of each.
 
     Gold answers are the texts of `metadata.answers` in queries.jsonl; questions without an answer
-    are in unanswerable.jsonl, if there is one. Raises EvaluationError without a gold answer.
+    are in unanswerable.jsonl, if there is one. Of a manual the judged sections answer, and its near
+    misses have none. Raises EvaluationError without a gold answer.
     """
+    if isinstance(judged, SectionCollection):
+        return _of_manual(judged)
+    titles = {str(row["_id"]): str(row.get("title") or "") for row in rows(judged.folder / CORPUS)}
     asked = [
-        Question(name, judged.queries[name], golds)
+        Question(name, judged.queries[name], golds, half=_article_half(judged, name, titles))
         for row in rows(judged.folder / QUERIES)
         if (name := str(row["_id"])) in judged.queries and (golds := _golds(row))
     ]
@@ -47,14 +67,43 @@ def questions_of(judged: JudgedCollection, limit: int | None) -> list[Question]:
         )
     path = judged.folder / UNANSWERABLE
     others = rows(path, "text") if path.is_file() else ()
-    without = [Question(str(row["_id"]), str(row["text"])) for row in others]
+    without = [
+        Question(name := str(row["_id"]), str(row["text"]), half=_half(judged, name))
+        for row in others
+    ]
     return [*spread(asked, limit), *spread(without, limit)]
+
+
+def _of_manual(judged: SectionCollection) -> list[Question]:
+    half = MANUALS[judged.name]
+    answered = [
+        Question(name, text, (), sections, half=half)
+        for name, text in judged.queries.items()
+        if (sections := _answering(judged.qrels[name]))
+    ]
+    near = (judged.folder / NEAR_MISSES).read_text(encoding="utf-8").splitlines()
+    return [*answered, *(Question(text, text, half=half) for text in near)]
+
+
+def _answering(grades: Mapping[str, int]) -> frozenset[str]:
+    return frozenset(name for name, grade in grades.items() if grade >= LOWEST_GRADE)
+
+
+def _article_half(judged: JudgedCollection, question: str, titles: Mapping[str, str]) -> str:
+    """That of the title of the first document that answers: all questions about it share it."""
+    relevant = (name for name, grade in judged.qrels[question].items() if grade)
+    return _half(judged, titles.get(next(relevant, ""), "") or question)
+
+
+def _half(judged: JudgedCollection, group: str) -> str:
+    digest = hashlib.sha256(f"{judged.name}:{group}".encode()).digest()
+    return ASIDE if digest[0] & 1 else FITTED
 
 
 def foreign_questions(others: Sequence[JudgedCollection], limit: int | None) -> list[Question]:
     """The questions of other collections, which this one should not answer; `limit` of each."""
     return [
-        Question(f"{other.name}:{name}", text, foreign=True)
+        Question(f"{other.name}:{name}", text, foreign=True, half=_half(other, name))
         for other in others
         for name, text in spread(list(other.queries.items()), limit)
     ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.answers.asking import ModeRow, QuestionRow
 from benchmarks.answers.figures import Judged, area, auroc, refusals, risks, share
+from benchmarks.answers.questions import ASIDE, FITTED
 from search.answers.domain import AnswerParameters, Mode, State
 from search.tuning.evaluation.collections import JudgedCollection
-from search.tuning.evaluation.measures import interval, latencies
+from search.tuning.evaluation.measures import latencies
 from search.tuning.evaluation.runner import code_version
 
 Figures = dict[str, Any]
@@ -32,7 +33,9 @@ class Outcome:
     @property
     def without(self) -> list[QuestionRow]:
         """Questions written for the collection's passages that these do not answer."""
-        return [row for row in self.rows if not (row.question.golds or row.question.foreign)]
+        return [
+            row for row in self.rows if not (row.question.is_answerable or row.question.foreign)
+        ]
 
     @property
     def foreign(self) -> list[QuestionRow]:
@@ -50,7 +53,6 @@ def figures(outcome: Outcome) -> Figures:
             "rejected": sum(row.is_rejected for row in outcome.rows),
         },
         "context_recall": _recall(outcome.answerable),
-        "containment": _containment(outcome.answerable),
         "refusal": {
             "unanswerable": _refusal(outcome, outcome.without),
             "foreign": _refusal(outcome, outcome.foreign),
@@ -78,37 +80,34 @@ def _recall(rows: Sequence[QuestionRow]) -> Figures:
     }
 
 
-def _containment(rows: Sequence[QuestionRow]) -> Figures:
-    """The share of answerable questions with a gold answer in the quotes, beside the baselines."""
-    names = next((list(row.baselines) for row in rows if row.baselines), [])
-    kinds = sorted({row.kind.value for row in rows})
+def _glance(outcome: Outcome, mode: Mode) -> Figures:
+    """By half: what a reader of the first piece sees."""
     return {
-        "quotes": _rounded(share(row.is_right for row in rows)),
-        "first_quote": _rounded(share(row.first_is_right for row in rows)),
-        "mean_quotes": round(sum(row.quotes for row in rows) / max(len(rows), 1), 2),
-        "baselines": {
-            name: {
-                "contained": _rounded(share(row.baselines.get(name, False) for row in rows)),
-                "quotes_better_by": _better(rows, lambda row, name=name: row.baselines.get(name)),
-            }
-            for name in names
-        },
-        "by_type": {
-            kind: {
-                "questions": sum(row.kind.value == kind for row in rows),
-                "contained": _rounded(
-                    share(row.is_right for row in rows if row.kind.value == kind)
-                ),
-            }
-            for kind in kinds
-        },
+        half: _half(
+            *(
+                [row.answers[mode] for row in rows if row.question.half == half and row.answers]
+                for rows in (outcome.answerable, outcome.without, outcome.foreign)
+            )
+        )
+        for half in (FITTED, ASIDE)
     }
 
 
-def _better(rows: Sequence[QuestionRow], other: Callable[..., Any]) -> Figures:
-    """The mean gain of the quotes, with the paired bootstrap interval of `evaluate`."""
-    found = interval([float(row.is_right) - float(bool(other(row))) for row in rows])
-    return {"mean": round(found.mean, 4), "low": round(found.low, 4), "high": round(found.high, 4)}
+def _half(
+    right: Sequence[ModeRow], without: Sequence[ModeRow], foreign: Sequence[ModeRow]
+) -> Figures:
+    sure = [row for row in right if row.is_sure]
+    return {
+        "questions": len(right),
+        "at_a_glance": _rounded(share(row.at_a_glance for row in right)),
+        "contained": _rounded(share(row.is_right for row in right)),
+        "refused": _rounded(_refused(right)),
+        "called_an_answer": _rounded(share(row.is_sure for row in right)),
+        "wrong_answers": _rounded(share(not row.at_a_glance for row in sure)),
+        "without": len(without),
+        "without_called_an_answer": _rounded(share(row.is_sure for row in without)),
+        "foreign_called_an_answer": _rounded(share(row.is_sure for row in foreign)),
+    }
 
 
 def _refusal(outcome: Outcome, without: Sequence[QuestionRow]) -> Figures | None:
@@ -146,6 +145,7 @@ def _mode(outcome: Outcome, mode: Mode) -> Figures:
     cited = sum(row.cited for row in done)
     supported = [row.supported for row in done if row.supported is not None]
     return {
+        "halves": _glance(outcome, mode),
         "contained": _rounded(share(row.is_right for row in right)),
         "contained_of_answered": _rounded(
             share(row.is_right for row in right if row.state is State.DONE)

@@ -105,7 +105,7 @@ def _of_block(text: str, start: int, end: int, language: str) -> Iterator[Span]:
         yield from _trimmed_lines(text, lines, Kind.CODE)
     elif any(_ITEM.match(text, low, high) for low, high in lines):
         yield from _of_list(text, lines, language)
-    elif len(lines) == 1 and _is_heading(block.strip()) and end < len(text.rstrip()):
+    elif len(lines) == 1 and is_heading(block.strip()) and end < len(text.rstrip()):
         yield from _trimmed_lines(text, lines, Kind.HEADING)
     else:
         yield from _prose(text, start, end, language, Kind.PROSE)
@@ -170,7 +170,8 @@ def _stripped(text: str, start: int, end: int, kind: Kind) -> Iterator[Span]:
         yield Span(first, first + len(words), kind)
 
 
-def _is_heading(line: str) -> bool:
+def is_heading(line: str) -> bool:
+    """Whether a line between empty ones looks like a heading, if text follows it."""
     return len(line) <= HEADING_CHARS and line[-1].isalnum()
 
 

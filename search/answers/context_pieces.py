@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from itertools import pairwise
 
 from ingestion.chunking.pieces import sentence_spans
 from ingestion.chunking.sections import lead, paths, repeated
-from ingestion.domain import BlockKind, SectionPlace
+from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import signatures
 from search.answers.domain import Passage
@@ -55,6 +56,7 @@ class Piece:
     form: str = ""
     is_pinned: bool = False
     sections: tuple[SectionPlace, ...] = ()
+    layout: tuple[BlockPlace, ...] = ()
 
     @property
     def place(self) -> tuple[int, int]:
@@ -126,41 +128,59 @@ class Run:
             same += 1
         return low[:same]
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The chunks' texts without their overlaps and repeated headers of tables."""
-        return "".join((self.first.text, *self._following()))
+        return self._joined[0]
 
     @cached_property
     def tokens(self) -> int:
         return passage_tokens(self.first.title, self.heading_path, self.text)
 
-    def _following(self) -> Iterator[str]:
+    @cached_property
+    def _joined(self) -> tuple[str, tuple[tuple[Piece, int, int], ...]]:
+        """The text, and for each chunk how many of its first characters are left out, and the
+        offset in the text of its first one, were it there.
+        """
+        text, places = self.first.text, [(self.first, 0, 0)]
         for before, piece in pairwise(self.pieces):
             count = repeated(before.end, piece.start, piece.text, piece.original)
             if count:
-                rest = piece.text[count:]
-                between = rest[: len(rest) - len(rest.lstrip())]
-                rest = rest.lstrip()
+                rest = piece.text[count:].lstrip()
+                between = piece.text[count : len(piece.text) - len(rest)]
             else:
                 rest = _without_header(before, piece)
                 between = ""
             if rest:
-                usual = lead(before.end, piece.start, before.kind, piece.kind)
-                yield (between or usual) + rest
+                text += between or lead(before.end, piece.start, before.kind, piece.kind)
+            skipped = len(piece.text) - len(rest)
+            places.append((piece, skipped, len(text) - skipped))
+            text += rest
+        return text, tuple(places)
 
     def _sections(self) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """The offset in the text and the path of each section whose heading it has."""
-        position = 0
-        for piece in self.pieces:
+        """The offset in the text and the path of each section, in order."""
+        last: tuple[str, ...] = ()
+        for piece, skipped, offset in self._joined[1]:
             for place, path in zip(
                 piece.sections, paths(piece.heading_path, piece.sections), strict=True
             ):
-                is_here = path and piece.text.startswith(place.heading, place.start)
-                start = self.text.find(place.heading, position) if is_here else -1
-                if start >= 0:
-                    yield start, path
-                    position = start
+                if path and path != last:
+                    yield offset + max(place.start, skipped), path
+                    last = path
+
+    def _layout(self) -> Iterator[tuple[int, str]]:
+        """The offset in the text and the kind of each block, in order. A chunk without a layout, or
+        edited by hand, is one block; what goes on from the chunk before is none of its own.
+        """
+        for piece, skipped, offset in self._joined[1]:
+            blocks = () if piece.original else piece.layout
+            starts = [place.start for place in blocks] or [0]
+            kinds = [str(place.kind) for place in blocks] or [piece.kind]
+            for start, end, kind in zip(starts, [*starts[1:], sys.maxsize], kinds, strict=True):
+                at = offset + max(start, skipped)
+                if end > skipped and (not at or self.text.endswith(BLOCK_SEPARATOR, 0, at)):
+                    yield at, kind
 
     def cut(self, budget: int) -> Run | None:
         """Its first chunk, cut to the budget at the end of a sentence, else between words, else
@@ -201,6 +221,7 @@ class Run:
             score=best.score,
             rank=best.rank,
             sections=tuple(self._sections()),
+            layout=tuple(self._layout()),
         )
 
 

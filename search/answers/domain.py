@@ -23,6 +23,10 @@ class Mode(StrEnum):
     THINKING = "thinking"
 
 
+# From this confidence on, quotes are called an answer: at most 10% of those are wrong
+# (docs/answers.md).
+SURE = 0.6
+
 # The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
 MODEL_FAILED = frozenset({"model", "budget"})
 
@@ -64,7 +68,8 @@ class Passage:
     (`chunk_ids`, in document order); `ordinal` is the number of the first in its version.
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
     a chunk was edited by hand. `score` and `rank` are those of its best chunk. `sections` are the
-    offsets in `text` and the paths of the sections in it; they are not stored.
+    offsets in `text` and the paths of the sections in it, `layout` the offsets and kinds of its
+    blocks; they are not stored.
     """
 
     number: int
@@ -86,11 +91,16 @@ class Passage:
     score: float
     rank: int
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    layout: tuple[tuple[int, str], ...] = ()
 
     def named_at(self, offset: int) -> Passage:
         """The passage under the headings of its section at `offset`."""
         above = [path for start, path in self.sections if start <= offset]
         return replace(self, heading_path=above[-1]) if above else self
+
+    def section_name(self, offset: int) -> str:
+        """The heading of its section at `offset`, or its title."""
+        return (self.title, *self.named_at(offset).heading_path)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +260,11 @@ class Answered:
     error: str = ""
     withheld: bool = False
     is_cut: bool = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is called an answer, rather than the best matching passage."""
+        return bool(self.model) or (self.confidence or 0.0) >= SURE
 
     @property
     def cited(self) -> tuple[int, ...]:

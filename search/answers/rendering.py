@@ -15,7 +15,7 @@ from functools import cache
 import nh3
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
 from search.answers.domain import (
@@ -52,14 +52,24 @@ MOST_CHARS = 100_000
 def answer_html(answered: Answered, *, prefix: str) -> SafeString:
     """An answer's text as safe HTML, with its citations as links to `#<prefix>-source-<number>`.
 
-    Sentences that their sources do not bear out are followed by the first reason. An answer that no
-    model wrote is not read as Markdown but for its escapes: `__init__` in a quotation stays.
+    Sentences that their sources do not bear out are followed by the first reason. Of pieces that
+    are quoted the first one is shown, and the others are folded.
     """
-    is_markdown = bool(answered.model) and len(answered.text) <= MOST_CHARS
-    parser = _markdown() if is_markdown else _paragraphs()
+    parser = _markdown() if len(answered.text) <= MOST_CHARS else _paragraphs()
     nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
-    html = _safe(parser, _signed(answered, nonce))
-    return mark_safe("".join(_dressed(html, answered, prefix, nonce)))  # noqa: S308  # sanitised
+    html = "".join(_dressed(_safe(parser, _signed(answered, nonce)), answered, prefix, nonce))
+    return mark_safe(html if answered.model else _folded(html))  # noqa: S308  # sanitised
+
+
+def _folded(html: str) -> str:
+    """The pieces, which begin with the names of their sections, all but the first folded."""
+    lead, *pieces = re.split("(?=<h4>)", html)
+    first, *others = [f'<section class="piece">{piece}</section>' for piece in pieces] or [""]
+    if not others:
+        return lead + first
+    text = ngettext("%(count)d further passage", "%(count)d further passages", len(others))
+    summary = format_html("<summary>{}</summary>", text % {"count": len(others)})
+    return f'{lead}{first}<details class="further">{summary}{"".join(others)}</details>'
 
 
 def passage_html(passage: Passage, citations: Iterable[Citation]) -> SafeString:

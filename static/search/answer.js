@@ -178,6 +178,52 @@
     say(text);
   };
 
+  // A folded answer ends at the end of a sentence, an item or a line of code: what would be cut is
+  // hidden instead.
+  const fold = (article) => {
+    const place = article.querySelector(".answer-text");
+    if (place.scrollHeight <= place.clientHeight + 1) {
+      if (place.clientHeight) article.classList.remove("folded");
+      return;
+    }
+    const limit = place.getBoundingClientRect().top + place.clientHeight;
+    const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    let last = null;
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const ends = node.parentElement.closest("pre") ? /\n|$/g : /[.!?:。！？](?=\s|$)|[。！？]|$/g;
+      for (const found of node.data.matchAll(ends)) {
+        const end = found.index + found[0].length;
+        const isEnd = found[0] || !node.nextSibling && !node.parentElement.matches("strong, em, code, a");
+        if (!end || !isEnd || !node.data.slice(0, end).trim()) continue;
+        range.setStart(node, end - 1);
+        range.setEnd(node, end);
+        if (range.getBoundingClientRect().bottom > limit) {
+          if (last) hideAfter(place, ...last);
+          return;
+        }
+        if (!node.parentElement.closest("h4")) last = [node, end];
+      }
+    }
+  };
+
+  const hideAfter = (place, node, end) => {
+    let at = end < node.data.length ? node.splitText(end) : node.nextSibling;
+    for (let parent = node.parentElement; ; parent = parent.parentElement) {
+      for (; at; at = at.nextSibling) {
+        if (at.nodeType === Node.TEXT_NODE) {
+          const rest = document.createElement("span");
+          at.replaceWith(rest);
+          rest.append(at);
+          at = rest;
+        }
+        at.classList?.add("rest");
+      }
+      if (parent === place) return;
+      at = parent.nextSibling;
+    }
+  };
+
   const finish = (article, data) => {
     const isHeld = article.contains(document.activeElement);
     const holder = document.createElement("template");
@@ -188,6 +234,7 @@
     ready.classList.toggle("folded", article.classList.contains("folded"));
     article.replaceWith(ready);
     dress(ready);
+    if (ready.classList.contains("folded")) fold(ready);
     if (isHeld) ready.focus({ preventScroll: true });
     say(words.ready);
   };
@@ -244,7 +291,7 @@
     const named = isAfter || Boolean(old?.querySelector("input[name=thread]"));
     const article = begin(body.get("q"), named);
     article.form = form.cloneNode(true);
-    // Above results a phone shows two lines of it; the style sheet says on which screens.
+    // Above results a phone shows eight lines of it; the style sheet says on which screens.
     article.classList.toggle("folded", Boolean(form.closest("#found")) && !old);
     if (isAfter && old) {
       old.after(article);

@@ -1,4 +1,4 @@
-"""Answers, end to end: exact quotes, several searches at once, the vectors of quoted sentences.
+"""Answers, end to end: exact pieces, several searches at once.
 
 And interrupted: by their reader, a deletion, a change of who may read what.
 """
@@ -6,18 +6,14 @@ And interrupted: by their reader, a deletion, a change of who may read what.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.core.cache import cache
 
 from common.accounts.models import User
-from ingestion.embedding import Vectors
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording, threads
 from search.answers.domain import (
@@ -30,7 +26,7 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.quotes import sentence_embedder, vectors_of
+from search.answers.extracting.quotes import sentence_embedder
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.engine.response import SearchResponse
@@ -78,7 +74,8 @@ def test_an_answer_quotes_its_sources_exactly() -> None:
     answered = answering.answer(AnswerRequest(QUESTION, viewer=None))
 
     assert answered.state is State.DONE
-    assert answered.notes == ()  # why the weights lean is said of the results alone
+    # Why the weights lean is said of the results alone.
+    assert len(answered.notes) == (not answered.is_sure)
     assert answered.cited
     for sentence in answered.sentences:
         assert sentence.verdict is Verdict.SUPPORTED
@@ -261,8 +258,8 @@ def test_a_document_made_private_between_asking_and_reading(
     assert row is not None
     shown = recording.shown(row)
     assert (shown.text, shown.sentences) == (answer.text, answer.sentences)
-    # The sections within a passage name its citations when they are made, and are not stored.
-    passages = tuple(replace(each, sections=()) for each in answer.context.passages)
+    # Sections and layout of a passage name its citations when they are made, and are not stored.
+    passages = tuple(replace(each, sections=(), layout=()) for each in answer.context.passages)
     assert shown.context.passages == passages
     assert (shown.usage, shown.confidence) == (answer.usage, answer.confidence)
     hide(library.collection)
@@ -332,49 +329,6 @@ def test_the_queries_of_an_instant_answer(
         row = recording.readable(answer.id, None, visitor="somebody")
         assert row is not None
         recording.shown(row)
-
-
-@dataclass
-class Card:
-    fingerprint: str
-
-
-@dataclass
-class Counting:
-    """Embeds a text as its length, and counts."""
-
-    card: Card
-    embedded: list[str] = field(default_factory=list)
-
-    def embed_query(self, text: str) -> Vectors:
-        raise NotImplementedError
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        self.embedded += texts
-        return np.array([[len(text), 1] for text in texts], np.float32)
-
-
-@pytest.mark.usefixtures("clean_cache")
-def test_a_sentence_is_embedded_once_for_each_model() -> None:
-    embedder = Counting(Card("a"))
-    assert vectors_of(["one", "three"], embedder).tolist() == [[3, 1], [5, 1]]
-    assert vectors_of(["three", "four", "four"], embedder).tolist() == [[5, 1], [4, 1], [4, 1]]
-    assert embedder.embedded.count("three") == 1
-    other = Counting(Card("b"))
-    vectors_of(["one"], other)
-    assert other.embedded == ["one"]
-
-
-@pytest.mark.usefixtures("clean_cache")
-def test_a_broken_cache_embeds_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: object, **named: object) -> None:
-        raise ConnectionError("away")
-
-    monkeypatch.setattr(cache, "get_many", fail)
-    monkeypatch.setattr(cache, "set_many", fail)
-    embedder = Counting(Card("a"))
-    assert vectors_of(["one"], embedder).tolist() == [[3, 1]]
-    assert vectors_of(["one"], embedder).tolist() == [[3, 1]]
 
 
 @pytest.mark.usefixtures("clean_cache")

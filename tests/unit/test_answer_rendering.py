@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Citation, Context, Mode, Sentence, Verdict
+from search.answers.extracting.pieces import Part
 from search.answers.extracting.quotes import Quote
-from search.answers.making.writing import quoted
+from search.answers.making.drafting import quoted
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from tests.support.pieces import passage
 
@@ -137,11 +139,14 @@ def test_markdown_becomes_html() -> None:
         assert piece in html
 
 
-def test_quotations_are_not_read_as_markdown() -> None:
-    """S5-18: a quotation is shown exactly."""
-    html = html_of("The method __init__ takes *args and `x` <b>. [1]\n\n# Next [2]", model="")
-    assert "The method __init__ takes *args and `x` &lt;b&gt;." in html
-    assert "<p># Next " in html
+def test_the_first_piece_is_shown_and_the_others_are_folded() -> None:
+    """Issue 27."""
+    html = html_of("**5**\n\n#### A [1]\n\nOne.\n\n#### B [2]\n\nTwo.", model="")
+    shown, folded = html.split('<details class="further"><summary>1 further passage</summary>')
+    assert shown.startswith('<p><strong>5</strong></p>\n<section class="piece"><h4>A <a')
+    assert "One." in shown
+    assert "Two.</p></section></details>" in folded.replace("\n", "")
+    assert "<details" not in html_of("#### A\n\nOne.", model="")
 
 
 def test_a_citation_is_a_link_to_its_passage() -> None:
@@ -238,7 +243,8 @@ def test_a_quotation_is_shown_exactly_and_does_nothing_elsewhere() -> None:
     passage = replace(PASSAGE, text=HOSTILE)
     context = Context((passage, replace(PASSAGE, number=2)))
     answer = replace(ANSWERED, model="", context=context)
-    answer = quoted(answer, [Quote(1, 0, len(HOSTILE), 1.0)])
+    part = Part(0, len(HOSTILE), Kind.PROSE, 0, 0)
+    answer = quoted(answer, [Quote(1, (part,), part, 1.0)])
 
     html = answer_html(answer, prefix="a")
     assert escape(HOSTILE) in html
@@ -248,4 +254,4 @@ def test_a_quotation_is_shown_exactly_and_does_nothing_elsewhere() -> None:
         rendered = elsewhere.render(text)
         assert "<img" not in rendered
         assert 'href="https://evil' not in rendered
-        assert f"{escape(HOSTILE, quote=False)} " in rendered
+        assert f"<strong>{escape(HOSTILE, quote=False)}</strong>" in rendered

@@ -1,8 +1,8 @@
 """How well each sentence of a context answers a question. Pure.
 
-A sentence's score is a weighted sum of what its words, its passage, the type of its tokens and its
-nearness in meaning say for it: a linear model fitted by listwise softmax (Cao et al. 2007).
-docs/answers.md has the formula, the run that chose the weights, and what they give.
+A sentence's score is a weighted sum of what its words, its section, its passage and its nearness in
+meaning say for it: a linear model fitted by listwise softmax (Cao et al. 2007). docs/answers.md has
+the formula, the texts that it was fitted on, and what it gives.
 """
 
 from __future__ import annotations
@@ -10,62 +10,63 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ingestion.embedding import Vectors
-from ingestion.lexical.sentences import Kind, sentences
 from search.answers.domain import Context, Passage
-from search.answers.extracting.answer_types import (
-    AnswerType,
-    answer_type,
-    instructs,
-    limits,
-    offers,
-)
+from search.answers.extracting.pieces import Part, parts_of, stands_alone
 from search.answers.words import STOP, words
 from search.domain import TermStatistic
 
-# Fitted on the answerable questions of half of squad20_dev's articles (414 of 900 evenly spread
-# ones, seed 0); docs/answers.md has the outcome on the other half.
-SAID = 2.5  # the share of the question's idf that the sentence says
-SAID_AROUND = 5.0  # ... with the sentence before, the title and the headings
-SAID_IN_PASSAGE = 2.0  # ... that the whole passage says
-NO_TYPE = -3.0  # the question asks for a date, number or name, and the sentence has none
-RECIPROCAL_RANK = 1.6  # 1 / rank of the passage
+SAID = 2.4  # the share of the question's idf that the sentence says
+SAID_AROUND = 3.0  # ... with the sentence before, the title and the headings
+SAID_IN_PASSAGE = 2.2  # ... that the whole passage says
+RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
 LEAD_IN = -3.0  # it ends with a colon: what it introduces would answer. A guess; SQuAD has none
-MEANING = 0.94  # a standard deviation of the cosine among the sentences compared
+MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 
-# A question how to reach a goal repeats the goal's words; its answer names a means. There, a
-# sentence's own words say less, its passage's rank more. Chosen on 35 questions about Django.
-HOW_SAID, HOW_SAID_AROUND, HOW_RECIPROCAL_RANK = 1.0, 1.0, 3.0
-INSTRUCTS = 0.7  # it tells its reader what to do
-LIMITS = -1.0  # it says what does not work
-
-# Only so many sentences are embedded: 12 to all made no difference of .005 in the same run.
-EMBEDDED = 16
+# Only so many sentences are embedded, of which the first characters: 12 to all made no difference
+# of .005 on half of squad20_dev.
+EMBEDDED, READ = 12, 400
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
 
 Floats = npt.NDArray[np.float64]
 
+# The shapes of names in code: `a_name`, `A_SETTING`, `ANameOfAClass`, `aName`, `--option`, `a.b.c`.
+IDENTIFIER = re.compile(
+    r"(?<![\w-])--\w[\w-]*|\w*[^\W_]_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z0-9]+[A-Z]\w*"
+    r"|\b[A-Z]{2,}[a-z]\w+|\b[^\W\d]\w*(?:\.[^\W\d]\w+)+"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence of a passage at [start, end), with what its words say for it, each in [0, 1]."""
+    """A sentence of a passage at [start, end), with what its words say for it, each in [0, 1].
+
+    `at` is its place among the passage's `parts`; `section` is the passage under its headings.
+    """
 
     passage: Passage
-    start: int
-    end: int
+    parts: Sequence[Part]
+    at: int
+    section: Passage
     words: frozenset[str]
     said: float
     said_around: float
     said_in_passage: float
-    has_type: bool
-    kind: AnswerType = AnswerType.OTHER  # that the question asks for
+
+    @property
+    def start(self) -> int:
+        return self.parts[self.at].start
+
+    @property
+    def end(self) -> int:
+        return self.parts[self.at].end
 
     @property
     def text(self) -> str:
@@ -73,30 +74,22 @@ class Offer:
 
     @property
     def in_context(self) -> str:
-        """The sentence after the title and heading of its passage, to be embedded.
+        """The sentence after the title and heading of its section, to be embedded.
 
         Without them .02 fewer answers are found: a sentence says "he" or "the company".
         """
-        passage = self.passage
-        names = dict.fromkeys((passage.title, *passage.heading_path[-1:]))
-        return ": ".join([*filter(None, names), self.text])
+        names = dict.fromkeys((self.section.title, *self.section.heading_path[-1:]))
+        return ": ".join([*filter(None, names), self.text[:READ]])
 
     @property
     def by_words(self) -> float:
         """The score without the meaning."""
-        asks_how = self.kind is AnswerType.MEANS
-        said, around, rank = SAID, SAID_AROUND, RECIPROCAL_RANK
-        if asks_how:
-            said, around, rank = HOW_SAID, HOW_SAID_AROUND, HOW_RECIPROCAL_RANK
         return (
-            said * self.said
-            + around * self.said_around
+            SAID * self.said
+            + SAID_AROUND * self.said_around
             + SAID_IN_PASSAGE * self.said_in_passage
-            + NO_TYPE * (not self.has_type)
-            + INSTRUCTS * (asks_how and instructs(self.text))
-            + LIMITS * (asks_how and limits(self.text))
             + LEAD_IN * self.text.endswith((":", "："))
-            + rank / max(self.passage.rank, 1)
+            + RECIPROCAL_RANK / max(self.passage.rank, 1)
         )
 
 
@@ -105,7 +98,6 @@ class ComparedQuestion:
     """A question as the sentences are compared with it."""
 
     text: str
-    kind: AnswerType
     words: QuestionWords
 
 
@@ -115,41 +107,43 @@ def compared_question(
     """The question with the weights of its words: the search's, or those in the context."""
     texts = [passage.text for passage in context.passages]
     weights = question_weights(question, terms, texts)
-    return ComparedQuestion(question, answer_type(question), QuestionWords(weights))
+    return ComparedQuestion(question, QuestionWords(weights))
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """The names of code in a text, by their shapes, without regard to case."""
+    return frozenset(match.group().casefold() for match in IDENTIFIER.finditer(text))
 
 
 def offers_of(question: ComparedQuestion, context: Context) -> list[Offer]:
-    """The sentences of a context, in its order, without headings and lines of code that end with
-    an open bracket: they answer nothing.
-    """
+    """The sentences of a context that can answer, in its order: no heading, no cross-reference."""
     return [offer for passage in context.passages for offer in _of_passage(question, passage)]
 
 
-def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterable[Offer]:
-    around = set(words(" ".join((passage.title, *passage.heading_path))))
-    in_passage = question.words.share(around | set(words(passage.text)))
+def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterator[Offer]:
+    names = set(words(" ".join((passage.title, *passage.heading_path))))
+    in_passage = question.words.share(names | set(words(passage.text)))
+    parts = parts_of(passage)
     before: set[str] = set()
-    for span in sentences(passage.text, language=passage.language):
-        sentence = passage.text[span.start : span.end]
-        own = set(words(sentence))
-        if own and span.kind is not Kind.HEADING and not _is_opening(span.kind, sentence):
+    section, around, number = passage, names, -1
+    for at, part in enumerate(parts):
+        if part.section != number:
+            section, number = passage.named_at(part.start), part.section
+            around = set(words(" ".join((section.title, *section.heading_path))))
+            before = set()
+        own = set(words(passage.text[part.start : part.end]))
+        if own and stands_alone(passage, part):
             yield Offer(
                 passage,
-                span.start,
-                span.end,
+                parts,
+                at,
+                section,
                 frozenset(own),
                 question.words.share(own),
                 question.words.share(own | before | around),
                 in_passage,
-                offers(question.kind, sentence, question.text),
-                question.kind,
             )
         before = own
-
-
-def _is_opening(kind: Kind, line: str) -> bool:
-    """Whether a line of code only begins what the next lines say."""
-    return kind is Kind.CODE and line.endswith(("(", "[", "{"))
 
 
 def promising(candidates: Sequence[Offer]) -> list[Offer]:

@@ -197,7 +197,6 @@ async def _quote_instead(work: Work) -> AsyncIterator[Event]:
     is_doubtful = now.state is State.DONE and bool(unsupported(now.sentences))
     if not is_doubtful or not _is_baseless(now.sentences):
         return
-    yield Sources(now.context)
     for event in await write_quotes(work):
         yield event
     work.note(gettext("The sources bear out too little of what the model wrote."))

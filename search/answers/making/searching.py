@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from common.database import in_thread, together
-from ingestion.domain import SectionPlace
+from ingestion.domain import BlockPlace, SectionPlace
 from ingestion.lexical.languages import detect_language
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
@@ -206,7 +206,7 @@ _SAME = (
     "signature",
 )  # fmt: skip
 _FIELDS = (
-    *_SAME, "pk", "document_id", "version_id", "heading_path", "sections", "collection__name",
+    *_SAME, "pk", "document_id", "version_id", "heading_path", "sections", "layout", "collection__name",
     "document__public_id", "document__title", "document__language",
 )  # fmt: skip
 
@@ -296,5 +296,6 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         form=match.form if match else "",
         is_pinned=candidate is not None and candidate.pin is not None,
         sections=tuple(SectionPlace(*place) for place in row["sections"]),
+        layout=tuple(BlockPlace(*place) for place in row["layout"]),
         **{name: row[name] for name in _SAME},
     )

@@ -43,8 +43,9 @@ class Work:
     """An answer in the making; `now` is the part that exists.
 
     `earlier` are the questions of its thread, oldest first; `rule_question` is the standalone
-    question by the rule for sites without a model. `failure` is the error that ended the use of the
-    model. `is_foreign`: see `searching.is_foreign`.
+    question by the rule for sites without a model. `certainty` is the probability that the quotes
+    answer. `failure` is the error that ended the use of the model. `is_foreign`: see
+    `searching.is_foreign`.
     """
 
     request: AnswerRequest
@@ -57,6 +58,7 @@ class Work:
     failure: ModelUnavailable | None = None
     is_widened: bool = False
     is_foreign: bool = False
+    certainty: float = 0.0
     responses: list[SearchResponse] = field(default_factory=list)
     _sent_steps: int = 0
     _storing: asyncio.Future[None] | None = None
@@ -87,6 +89,8 @@ class Work:
     @property
     def worth(self) -> float | None:
         """The confidence of the answer as it stands; 0 if a model's text cites nothing."""
+        if self.now.sentences and not self.now.model:
+            return self.certainty
         if self.now.model and not self.now.cited:
             return 0.0
         return product_confidence(self.now.retrieval_confidence, self.now.sentences)

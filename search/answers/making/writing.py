@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -17,10 +16,10 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from ingestion.lexical.languages import detect_language
 from search.answers.domain import (
+    SURE,
     Answered,
     AnswerParameters,
     Checked,
-    Citation,
     Context,
     Event,
     Sentence,
@@ -29,10 +28,10 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.quotes import Extract, Quote, extract, sentence_embedder
+from search.answers.extracting.quotes import Extract, extract, sentence_embedder
 from search.answers.generating.client import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
-from search.answers.making.drafting import Draft, replay
+from search.answers.making.drafting import Draft, quoted, replay
 from search.answers.making.work import Work, milliseconds_since
 from search.engine import configuration
 from search.errors import ModelUnavailable
@@ -45,9 +44,6 @@ LONG = 2_000
 # Tokens of a judge's reply: an entry a sentence, and the brackets around them.
 TOKENS_A_SENTENCE, TOKENS = 24, 40
 REASON = "A second reading by the language model finds that the cited passages do not say this."
-
-# What would be a link, an image, a citation, code or HTML in a quotation.
-_MARKUP = re.compile(r"([\\`*\[\]<])")
 
 
 async def write_answer(work: Work) -> AsyncIterator[Event]:
@@ -197,10 +193,8 @@ def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[E
 
 async def _end_early(work: Work, draft: Draft) -> list[Event]:
     """The events after a stream broke off: its whole sentences are kept, or quotes stand in."""
-    was_shown = bool(draft.text)
     if not await off_loop(draft.cut, len(draft.text)):
-        again: list[Event] = [Sources(work.now.context)] if was_shown else []
-        return [*again, *await write_quotes(work)]
+        return await write_quotes(work)
     _with_draft(work, draft, ())
     work.now = replace(work.now, state=State.DONE)
     work.mark_cut_short()
@@ -208,13 +202,17 @@ async def _end_early(work: Work, draft: Draft) -> list[Event]:
 
 
 async def write_quotes(work: Work) -> list[Event]:
-    """The events of an answer by quotes; it says so where it stands in for a model."""
+    """The events of an answer by pieces of passages; it says so where it stands in for a model."""
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
     extraction = await in_thread(lambda: extracted(response, context, work.parameters))
-    now = quoted(replace(work.now, model="", dropped=0, is_cut=False), extraction.quotes)
-    if now.text and extraction.answerability >= work.parameters.refuse_below:
+    now = replace(work.now, model="", dropped=0, is_cut=False)
+    work.now = now = quoted(now, extraction.quotes, extraction.short)
+    work.certainty = extraction.answerability
+    if now.text and work.certainty >= work.parameters.refuse_below / 2:
         work.now = replace(now, state=State.DONE)
+        if work.certainty < SURE:
+            work.note(gettext("The best matching passage. It may not answer the question."))
     else:
         refusal = work.parameters.refusal
         work.now = replace(now, state=State.REFUSED, text=refusal, sentences=())
@@ -222,28 +220,7 @@ async def write_quotes(work: Work) -> list[Event]:
         work.now = replace(work.now, first_token_ms=milliseconds_since(work.began))
     work.degrade()
     work.add_step("quotes", "", began, before)
-    return [*replay(work.now), *work.new_steps()]
-
-
-def quoted(answer: Answered, quotes: Sequence[Quote]) -> Answered:
-    """The answer that consists of quotes, each a paragraph with its citation.
-
-    Their markup is escaped: a document must neither make its readers' programs load something nor
-    cite in the answer's name.
-    """
-    text, sentences = "", []
-    for quote in quotes:
-        passage = answer.context.passage(quote.passage)
-        if passage is None:
-            continue
-        words = " ".join(passage.text[quote.start : quote.end].split())
-        start = len(text)
-        escaped = _MARKUP.sub(r"\\\1", words)
-        text += f"{escaped} [{quote.passage}]"
-        citation = Citation(quote.passage, quote.start, quote.end)
-        sentences.append(Sentence(start, len(text), words, (citation,), verdict=Verdict.SUPPORTED))
-        text += "\n\n"
-    return replace(answer, text=text.rstrip(), sentences=tuple(sentences))
+    return [Sources(work.now.context), *replay(work.now), *work.new_steps()]
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:

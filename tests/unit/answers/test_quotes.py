@@ -1,9 +1,12 @@
-"""Quotes: the sentences of a context that answer best, and whether they answer."""
+"""Quotes: the sentences of a context that answer best, the pieces around them, and whether they
+answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,13 +15,16 @@ from hypothesis import strategies as st
 
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
-from search.answers.domain import Context
-from search.answers.extracting.answer_types import AnswerType
+from ingestion.lexical.sentences import Kind
+from search.answers.domain import Answered, Context, Mode
+from search.answers.extracting import scoring
+from search.answers.extracting.pieces import Part, hangs, stands_alone
 from search.answers.extracting.quotes import (
     USUAL_CONFIDENCE,
     AnswerabilityFeatures,
     extract,
     probability,
+    short_answer,
 )
 from search.answers.extracting.scoring import (
     MEANING,
@@ -28,6 +34,7 @@ from search.answers.extracting.scoring import (
     question_weights,
     scores,
 )
+from search.answers.making.drafting import quoted as quoted_answer
 from search.domain import Query, TermStatistic
 from tests.support.pieces import passage
 
@@ -65,12 +72,13 @@ def context(*texts: str, language: str = "en") -> Context:
 
 
 def quoted(question: str, held: Context, *, most: int = 3, embedder: object = None) -> list[str]:
+    """The marked sentence of each piece."""
     quotes = extract(Query(question), held, embedder=embedder, most=most).quotes  # type: ignore[arg-type]
     texts = {each.number: each.text for each in held.passages}
-    return [texts[quote.passage][quote.start : quote.end] for quote in quotes]
+    return [texts[quote.passage][quote.marked.start : quote.marked.end] for quote in quotes]
 
 
-def test_the_sentence_with_the_words_and_the_type_comes_first() -> None:
+def test_the_sentence_with_the_words_comes_first() -> None:
     held = context(FERRY, TIMEOUTS)
     assert quoted("How long is the timeout of a connection?", held)[0] == (
         "Its timeout is 30 seconds by default."
@@ -95,32 +103,8 @@ def test_a_sentence_is_embedded_after_the_title() -> None:
     assert embedder.embedded == ["Kant: He was born there."]
 
 
-def test_what_a_sentence_introduces_comes_before_it() -> None:
-    held = context("The ferry carries:\n\n- The ferry carries cars.")
-    assert quoted("What does the ferry carry?", held)[0] == "- The ferry carries cars."
-
-
-def test_how_to_is_answered_by_a_means() -> None:
-    """Not by the sentence with most of the question's words; limits come last."""
-    held = context(
-        "Deleting many objects at once is often needed. However, you cannot delete many objects at "
-        "once with delete_one(). The method bulk_delete() was made for it. For this, use "
-        "QuerySet.delete()."
-    )
-    found = quoted("How do I delete many objects at once?", held, most=3)
-    assert found[0] == "For this, use QuerySet.delete()."
-    assert found[-1] != found[0]
-
-
-def test_a_line_of_code_that_opens_a_bracket_is_no_answer() -> None:
-    held = context("timeout = connect(\n    timeout=5,\n)\nother = timeout[\n    0,\n]")
-    assert not any(line.endswith(("(", "[")) for line in quoted("timeout", held, most=10))
-
-
 def test_copies_are_quoted_once() -> None:
-    assert quoted("ferry river hour", context(FERRY, FERRY)).count(
-        "The ferry crosses the river twice an hour."
-    ) == 1  # fmt: skip
+    assert len(quoted("ferry river hour", context(FERRY, FERRY))) == 1
 
 
 def test_a_much_weaker_sentence_is_not_quoted() -> None:
@@ -139,29 +123,20 @@ def test_an_empty_context_answers_nothing() -> None:
     found = extract(Query("Who?"), Context(), embedder=Alike(""), most=3, confidence=0.9)
     assert found.quotes == ()
     assert found.answerability == 0
-    assert found.kind is AnswerType.PERSON
 
 
 def test_the_sum_of_a_score() -> None:
     held = context("Ada knew it in 1843. Nobody else.")
     terms = (TermStatistic("ada", 1, 3.0), TermStatistic("knew", 1, 1.0))
     first, second = offers_of(compared_question("When Ada knew", held, terms), held)
-    # All of the words in the sentence, around it and in the passage; a date; rank 1.
-    assert first.by_words == pytest.approx(2.5 + 5.0 + 2.0 + 1.6)
-    # None, all in the sentence before, all in the passage; no date; rank 1.
-    assert second.by_words == pytest.approx(0 + 5.0 + 2.0 - 3.0 + 1.6)
+    around = scoring.SAID_AROUND + scoring.SAID_IN_PASSAGE + scoring.RECIPROCAL_RANK
+    # All of the words in the sentence, around it and in the passage; rank 1.
+    assert first.by_words == pytest.approx(scoring.SAID + around)
+    # None, all in the sentence before, all in the passage; rank 1.
+    assert second.by_words == pytest.approx(around)
     by_meaning = scores([first, second], np.array([0.5, 0.1], np.float32))
     assert by_meaning[0] - first.by_words == pytest.approx(MEANING)
     assert by_meaning[1] - second.by_words == pytest.approx(-MEANING)
-
-
-def test_the_sum_of_a_score_of_a_means() -> None:
-    held = context("Use send_mail() to send. This is not sent.")
-    terms = (TermStatistic("send", 1, 1.0),)
-    first, second = offers_of(compared_question("How do I send it?", held, terms), held)
-    assert first.by_words == pytest.approx(1.0 + 1.0 + 2.0 + 0.7 + 3.0)
-    # Nothing said here, all around it; no name; a limit.
-    assert second.by_words == pytest.approx(0.0 + 1.0 + 2.0 - 3.0 - 1.0 + 3.0)
 
 
 def test_words_match_their_stems() -> None:
@@ -179,22 +154,14 @@ def test_without_terms_rare_words_weigh_more_and_stop_words_nothing() -> None:
     assert rare["train"] > rare["ferry"]
 
 
-def test_confidence_cosine_type_and_words_raise_the_answerability() -> None:
-    usual = AnswerabilityFeatures(0.5, 0.5, 0.5, True, False, False)
+def test_what_raises_the_answerability() -> None:
+    usual = AnswerabilityFeatures(0.5, 0.5, 0.5, False, False)
     names = [field.name for field in fields(usual)]
-    for name, value in zip(names, (0.9, 0.9, 0.9, False, True, True), strict=True):
+    for name, value in zip(names, (0.9, 0.9, 0.9, True, True), strict=True):
         other = probability(replace(usual, **{name: value}))
-        assert (other > probability(usual)) is (value == 0.9), name
-    unknown = replace(usual, **{names[0]: None, names[1]: None})
-    known = replace(unknown, **{names[0]: USUAL_CONFIDENCE})
+        assert (other > probability(usual)) is (name in ("confidence", "margin")), name
+    unknown, known = (replace(usual, confidence=each) for each in (None, USUAL_CONFIDENCE))
     assert probability(unknown) == probability(known)
-
-
-def test_an_identifier_is_answered_as_surely_as_it_was_found() -> None:
-    query = Query("D-40", is_identifier=True)
-    held = context("D-40 is a full disk.")
-    found = extract(query, held, embedder=None, most=1, confidence=0.93)
-    assert found.answerability == 0.93
 
 
 TEXTS = st.lists(
@@ -209,18 +176,148 @@ TEXTS = st.lists(
 
 
 @given(TEXTS, st.integers(1, 5))
-def test_quotes_are_exact_apart_and_best_first(texts: list[str], most: int) -> None:
+def test_pieces_are_exact_apart_and_best_first(texts: list[str], most: int) -> None:
     """S5-18, S5-44."""
     held = context(*texts)
     found = extract(Query("When does the ferry cross?"), held, embedder=None, most=most).quotes
     assert len(found) <= most
+    assert len({each.passage for each in found}) == len(found)
     assert [each.score for each in found] == sorted((q.score for q in found), reverse=True)
-    taken: list[tuple[int, int, int]] = []
     for quote in found:
-        text = texts[quote.passage - 1]
-        words = text[quote.start : quote.end]
-        assert words
-        assert words == words.strip()
-        for number, start, end in taken:
-            assert number != quote.passage or end <= quote.start or quote.end <= start
-        taken.append((quote.passage, quote.start, quote.end))
+        assert quote.marked in quote.parts
+        assert sorted(quote.parts, key=lambda part: part.start) == list(quote.parts)
+        for part, following in pairwise((*quote.parts, None)):
+            words = texts[quote.passage - 1][part.start : part.end]
+            assert words == words.strip() != ""
+            assert following is None or part.end <= following.start
+
+
+SETTINGS = (
+    ("heading", "MAIL_TIMEOUT"),
+    ("paragraph", "Default: 30 (seconds)"),
+    ("paragraph", "How long a connection to the mail server may take. See test --parallel."),
+    ("heading", "Installing"),
+    ("paragraph", "The server is small. " * 30),
+    ("paragraph", "However, it needs a disk. To install it:"),
+    ("list_item", "1. Fetch the archive."),
+    ("list_item", "2. Run the installer."),
+    ("list_item", "3. Start the server."),
+    ("paragraph", "Nothing else is needed. " * 30),
+    ("heading", "Weighing"),
+    ("paragraph", "A weight is measured in two ways. " * 20),
+    ("paragraph", "Call weigh() to measure a load:"),
+    ("code", "from scale import weigh\n\nload = weigh(\n    beam=1,\n)"),
+    ("paragraph", "The result is a number. " * 30),
+    ("heading", "Limits"),
+    ("paragraph", "Every beam has a limit. " * 30),
+    ("table", "Beam | Limit\nshort | 5 kg\nlong | 50 kg\nheavy | 500 kg"),
+    ("paragraph", "A beam breaks above it. " * 30),
+)
+
+
+def manual() -> Context:
+    """A passage with a layout: a definition, steps, code and a table, each between long prose."""
+    text, layout, sections = "", [], []
+    for kind, block in SETTINGS:
+        layout.append((len(text), kind))
+        if kind == "heading":
+            sections.append((len(text), ("Manual", block)))
+        text += block.strip() + "\n\n"
+    return Context(
+        (passage(1, text.strip(), "Manual", layout=tuple(layout), sections=tuple(sections)),)
+    )
+
+
+def shown(question: str) -> str:
+    """The text of the answer by pieces."""
+    held = manual()
+    found = extract(Query(question), held, embedder=None, most=3)
+    answer = Answered("1", question, question, Mode.AUTO, Mode.AUTO, context=held)
+    return quoted_answer(answer, found.quotes, found.short).text
+
+
+def test_a_definition_has_its_name_and_all_its_lines() -> None:
+    assert shown("What is the default of MAIL_TIMEOUT?") == (
+        "**30 (seconds)**\n\n#### MAIL_TIMEOUT [1]\n\n**Default: 30 (seconds)**\n\n"
+        "How long a connection to the mail server may take."
+    )
+
+
+def test_steps_are_a_list_from_the_first_with_what_their_announcement_hangs_on() -> None:
+    text = shown("How do I run the installer?")
+    assert text.startswith("#### Installing [1]\n\n")
+    assert (
+        "The server is small.\n\nHowever, it needs a disk. To install it:\n\n"
+        "1. Fetch the archive.\n2. **Run the installer.**\n3. Start the server.\n\n"
+    ) in text
+    assert len(text) < 700
+
+
+def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
+    text = shown("How do I import weigh from scale and measure a load?")
+    code = "```\nfrom scale import weigh\n\nload = weigh(\n    beam=1,\n)\n```"
+    assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
+
+
+def test_a_table_is_its_header_and_the_row() -> None:
+    text = shown("heavy kg limit")
+    assert "| Beam | Limit |\n| --- | --- |\n| **heavy** | **500 kg** |" in text
+    assert "short" not in text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("This is one.", True),
+        ("However, it is.", True),
+        ("In the above example, it is.", True),
+        ("Dies gilt immer.", True),
+        ("and goes on.", True),
+        ("A beam is long.", False),
+        ("Thistles grow.", False),
+        ("`it` is a function.", False),
+        ("mail_timeout is a setting.", False),
+    ],
+)
+def test_what_hangs_on_what_stands_before(sentence: str, expected: bool) -> None:
+    assert hangs(sentence) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("See test --parallel.", False),
+        ("weigh(beam, *, limit=None)", False),
+        ("$ celery worker", False),
+        ("Siehe auch das Handbuch.", False),
+        ("The beam is long.", True),
+        ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),
+    ],
+)
+def test_what_is_no_answer_by_itself(text: str, alone: bool) -> None:
+    held = passage(1, text)
+    assert stands_alone(held, Part(0, len(text), Kind.PROSE, 0, 0)) is alone
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("How long is the timeout?", "Its timeout is 30 seconds.", "30 seconds"),
+        ("How long is the timeout?", "It is 30 seconds, or 50 with a proxy.", ""),
+        ("How many of 5 beams?", "Of 5 beams 3 are long.", "3 are"),
+        ("When was it built?", "It was built in May 1912.", "May 1912"),
+        ("Since which version?", "Since version 4.2 it works.", "4.2"),
+        ("Which setting limits it?", "MAIL_TIMEOUT limits it.", "MAIL_TIMEOUT"),
+        ("Why is it 30?", "It is 40.", ""),
+    ],
+)
+def test_the_value_that_a_question_asks_for(question: str, sentence: str, expected: str) -> None:
+    assert short_answer(question, sentence, [sentence]) == expected
+
+
+def test_an_identifier_that_no_passage_has_speaks_against_an_answer() -> None:
+    sure = [
+        extract(Query(text), manual(), embedder=None, most=1, confidence=0.6).answerability
+        for text in ("default of MAIL_TIMEOUT", "default of MAIL_COLOUR")
+    ]
+    assert sure[0] > 3 * sure[1]

@@ -1,0 +1,255 @@
+"""The piece of text around the sentence that answers best, as what it is. Pure.
+
+A definition is shown with all its lines, steps as a list from the first, code as its whole block
+with the sentence that introduces it, a table as header and row, a list with the line that announces
+it; prose in whole sentences, none of which hangs on one that is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingestion.domain import BlockKind
+from ingestion.lexical.sentences import Kind, is_heading, sentences
+from search.answers.domain import Passage
+
+LEAST, MOST = 400, 600  # characters of a piece that may be cut anywhere between sentences
+WHOLE = 1500  # of one that must be whole: code, steps. A guess: 25 lines
+REACH = 3  # sentences that a hanging start may reach back. A guess
+
+_HANGS = re.compile(
+    r"""["“'(*]*(?:this|that|these|those|it|its|they|them|their|he|she|his|her|such|both|here
+    |however|therefore|thus|hence|also|alternatively|otherwise|instead|but|and|or|so|then|again
+    |similarly|likewise|moreover|furthermore|additionally|consequently|nevertheless|finally
+    |in\ (?:this|that|these|such|both)\b.{0,30}|in\ addition|(?:in\ |as\ (?:in\ )?)?the\ (?:above
+    |previous|preceding|former|latter|same|resulting)|as\ (?:a\ result|mentioned|above|you\ can)
+    |for\ (?:this|that|these)|because\ of\ (?:this|that)|note\ that\ (?:this|it)|to\ do\ (?:this|so)
+    |dies\w{0,2}|das|er|sie|es|jedoch|allerdings|daher|deshalb|außerdem|dadurch|damit|dabei|hierbei
+    |est[aeo]s?|sin\ embargo|además|por\ (?:eso|ello|lo\ tanto)|cet?t?e?s?|ils?|elles?|cependant
+    |toutefois|ainsi|de\ plus)\b|(?-i:[a-zà-ÿ]+[ ,])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z", re.IGNORECASE | re.DOTALL
+)
+_SIGNATURE = re.compile(
+    r"\W*(?:class|def|async def|function|method|classmethod)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z"
+)
+_PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
+_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
+_LINE_OF_PROSE = re.compile(r"(?:[^\W\d_][\w'’,.-]* ){3}[^\n]*\Z")
+_COLONS = (":", "：")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence, a row or a block of code, at [start, end) of a passage's text.
+
+    `block` and `section` are the numbers of those that it is in.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    block: int
+    section: int
+
+    @property
+    def line(self) -> int:
+        """The same number for the parts that stand on one line: the row's own, or the block's."""
+        return self.start if self.kind is Kind.ROW else self.block
+
+
+def parts_of(passage: Passage) -> tuple[Part, ...]:
+    """The parts of a passage in order, without headings."""
+    bounds = [start for start, _ in passage.sections]
+    parts: list[Part] = []
+    for block, (start, end, kind) in enumerate(_blocks(passage)):
+        for low, high, what in _spans(passage, start, end, kind):
+            section = sum(bound <= low for bound in bounds)
+            parts.append(Part(low, high, what, block, section))
+    return tuple(parts)
+
+
+def _blocks(passage: Passage) -> Iterator[tuple[int, int, str]]:
+    """[start, end) and kind of each block; without a layout the paragraphs, of an unknown kind."""
+    text = passage.text
+    layout = passage.layout if len(passage.layout) > 1 else ()
+    if not layout:
+        starts = [0, *(gap.end() for gap in re.finditer(r"\n[^\S\n]*\n\s*", text))]
+        kind = passage.layout[0][1] if passage.layout else ""
+        layout = tuple((start, kind) for start in starts)
+    ends = [*(start for start, _ in layout[1:]), len(text)]
+    for (start, kind), end in zip(layout, ends, strict=True):
+        stripped = text[start:end].strip("\n ")
+        if stripped:
+            first = text.index(stripped[0], start) if kind != BlockKind.CODE else start
+            yield first, first + len(text[first:end].rstrip()), kind
+
+
+def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[int, int, Kind]]:
+    text = passage.text[start:end]
+    is_guess = not kind and end < len(passage.text) and "\n" not in text and is_heading(text)
+    if kind == BlockKind.HEADING or is_guess or _names_section(passage, start, text):
+        return
+    spans = () if kind == BlockKind.CODE else sentences(text, language=passage.language)
+    if all(span.kind is Kind.CODE for span in spans) and kind != BlockKind.LIST_ITEM:
+        is_line = kind == BlockKind.PARAGRAPH and _LINE_OF_PROSE.match(text)
+        yield start, end, Kind.PROSE if is_line else Kind.CODE
+        return
+    for span in spans:
+        what = Kind.PROSE if span.kind is Kind.HEADING else span.kind
+        what = Kind.ITEM if kind == BlockKind.LIST_ITEM else what
+        yield start + span.start, start + span.end, what
+
+
+def _names_section(passage: Passage, start: int, text: str) -> bool:
+    """Whether a block is nothing but the name of the section that begins with it."""
+    return any(
+        at == start and path[-1] and path[-1].strip() == " ".join(text.split())
+        for at, path in passage.sections
+    )
+
+
+def stands_alone(passage: Passage, part: Part) -> bool:
+    """Whether a part can be what answers: no cross-reference, signature, prompt or lone bracket."""
+    text = passage.text[part.start : part.end]
+    if part.kind is Kind.CODE:
+        return True
+    return not (_ELSEWHERE.match(text) or _SIGNATURE.match(text) or _PROMPT.match(text))
+
+
+def piece_around(passage: Passage, parts: Sequence[Part], at: int) -> tuple[int, ...]:
+    """The places of the parts that make up the piece around part `at`, ascending.
+
+    All of its section if that is short; else what part `at` belongs to, and the sentences around
+    it while they fit in MOST characters.
+    """
+    first = last = at
+    while first and parts[first - 1].section == parts[at].section:
+        first -= 1
+    while last + 1 < len(parts) and parts[last + 1].section == parts[at].section:
+        last += 1
+    section = _Section(passage.text, parts, first, last)
+    if section.length(range(first, last + 1)) <= MOST:
+        return section.trimmed(range(first, last + 1), at)
+    return section.trimmed(section.grown(section.core(at)), at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The parts from `first` to `last`, both included, which have the same headings."""
+
+    text: str
+    parts: Sequence[Part]
+    first: int
+    last: int
+
+    def words(self, place: int) -> str:
+        return self.text[self.parts[place].start : self.parts[place].end]
+
+    def length(self, places: Sequence[int]) -> int:
+        return sum(self.parts[place].end - self.parts[place].start + 1 for place in places)
+
+    def hangs(self, place: int) -> bool:
+        return self.parts[place].kind is Kind.PROSE and hangs(self.words(place))
+
+    def run(self, at: int) -> range:
+        """The part's whole block of code, list or table; of prose the part alone."""
+        kind, low, high = self.parts[at].kind, at, at
+        if kind is Kind.PROSE:
+            return range(at, at + 1)
+        while low > self.first and self.parts[low - 1].kind is kind:
+            low -= 1
+        while high < self.last and self.parts[high + 1].kind is kind:
+            high += 1
+        return range(low, high + 1)
+
+    def core(self, at: int) -> list[int]:
+        """What must be shown with a part: what it introduces or is introduced by, and what its
+        beginning hangs on.
+        """
+        run = self.run(at)
+        if self.parts[at].kind is Kind.ROW:
+            places = sorted({run[0], at})
+        elif self.parts[at].kind is Kind.ITEM:
+            block = [p for p in run if self.parts[p].block == self.parts[at].block]
+            upto = range(run[0], max(block[-1], at) + 1)
+            is_steps = bool(_NUMBERED.match(self.words(run[0])))
+            fits = self.length(upto) <= (WHOLE if is_steps else MOST)
+            places = list(upto) if fits else block
+        else:
+            block = [p for p in run if self.parts[p].block == self.parts[at].block]
+            places = block or [at]
+        if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
+            places += self._opening(places[-1] + 1)
+        low = places[0]
+        is_led = self.parts[low].kind is not Kind.PROSE and low > self.first
+        if is_led and self.parts[low - 1].kind is Kind.PROSE:
+            places.insert(0, low - 1)
+        return self._anchored(places)
+
+    def _opening(self, at: int) -> list[int]:
+        """The beginning of what a colon announces, as far as it fits; at least its first part."""
+        run = list(self.run(at))
+        while len(run) > 1 and self.length(run) > MOST:
+            run.pop()
+        return run
+
+    def _anchored(self, places: list[int]) -> list[int]:
+        """The places and those before them that the first one hangs on."""
+        for _ in range(REACH):
+            low = places[0]
+            if low == self.first or not self.hangs(low):
+                break
+            block = self.parts[low - 1].block
+            step = [p for p in self.run(low - 1) if self.parts[p].block == block]
+            if self.length([*step, *places]) > 2 * MOST:
+                break
+            places = [*step, *places]
+        return places
+
+    def grown(self, places: list[int]) -> list[int]:
+        """The places and their neighbours, in turn the following and the preceding ones."""
+        directions = [1, -1]
+        while directions:
+            for step in tuple(directions):
+                unit = self._next(places, step)
+                if not unit or self.length([*places, *unit]) > MOST:
+                    directions.remove(step)
+                else:
+                    places = sorted({*places, *unit})
+        return places
+
+    def _next(self, places: list[int], step: int) -> list[int]:
+        at = places[-1] + 1 if step > 0 else places[0] - 1
+        if not self.first <= at <= self.last:
+            return []
+        unit = [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
+        if step < 0 and self.parts[at].kind is not Kind.PROSE:
+            unit = list(self.run(at))
+        low = unit[0]
+        if step < 0 and low > self.first and self.hangs(low):
+            unit = [low - 1, *unit]
+        return unit
+
+    def trimmed(self, places: Sequence[int], at: int) -> tuple[int, ...]:
+        """The places without a start that hangs, and without an end that announces what is not
+        shown or points elsewhere.
+        """
+        kept = list(places)
+        begins_section = kept[0] == self.first and (self.first or self.parts[self.first].section)
+        while kept[0] != at and not begins_section and self.hangs(kept[0]):
+            kept.pop(0)
+        while kept[-1] != at and (
+            self.words(kept[-1]).endswith(_COLONS) or _ELSEWHERE.match(self.words(kept[-1]))
+        ):
+            kept.pop()
+        return tuple(kept)
+
+
+def hangs(sentence: str) -> bool:
+    """Whether a sentence begins with a word for something that stands before it."""
+    return _HANGS.match(sentence) is not None
