@@ -16,22 +16,15 @@ from search.answers.context_pieces import Piece, Run, estimated_tokens
 from search.answers.domain import AnswerParameters, Context
 
 
-def assemble(
-    pieces: Iterable[Piece], parameters: AnswerParameters, around: Iterable[Piece] = ()
-) -> Context:
-    """The context of candidates; `around` are the chunks that passages may grow by.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The runs chosen from the candidates. `kept` are the candidates without copies.
 
     Candidates are taken by rank, each text once: a candidate that continues a passage joins it,
     another one begins a passage while there are fewer than `max_passages`. One that exceeds the
     remaining budget is left out; only the best of all is cut. Documents are in the order of their
     best passage, the passages of one in document order.
     """
-    return select(pieces, parameters).grown(around).context()
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The runs chosen from the candidates. `kept` are the candidates without copies."""
 
     parameters: AnswerParameters
     runs: tuple[Run, ...]

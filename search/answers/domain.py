@@ -25,7 +25,7 @@ class Mode(StrEnum):
 
 # From this confidence on, quotes are called an answer: at most 10% of those are wrong
 # (docs/answers.md).
-SURE = 0.6
+SURE = 0.75
 
 # The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
 MODEL_FAILED = frozenset({"model", "budget"})
@@ -97,10 +97,6 @@ class Passage:
         """The passage under the headings of its section at `offset`."""
         above = [path for start, path in self.sections if start <= offset]
         return replace(self, heading_path=above[-1]) if above else self
-
-    def section_name(self, offset: int) -> str:
-        """The heading of its section at `offset`, or its title."""
-        return (self.title, *self.named_at(offset).heading_path)[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ingestion.lexical.signatures import signature
+from search.answers.context import select
 from search.answers.context_pieces import Piece
-from search.answers.domain import Passage
+from search.answers.domain import AnswerParameters, Context, Passage
 
 
 def piece(chunk_id: int, text: str = "", **fields: object) -> Piece:
@@ -86,3 +87,10 @@ def pieces_of(
             )
         )
     return text, made
+
+
+def assemble(
+    pieces: Iterable[Piece], parameters: AnswerParameters, around: Iterable[Piece] = ()
+) -> Context:
+    """The context of candidates; `around` are the chunks that passages may grow by."""
+    return select(pieces, parameters).grown(around).context()

@@ -14,8 +14,7 @@ from markdown_it import MarkdownIt
 
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Citation, Context, Mode, Sentence, Verdict
-from search.answers.extracting.pieces import Part
-from search.answers.extracting.quotes import Quote
+from search.answers.extracting.pieces import Part, Quote
 from search.answers.making.drafting import quoted
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from tests.support.pieces import passage

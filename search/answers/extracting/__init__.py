@@ -1,6 +1,6 @@
-"""A2: the sentences of the context that answer best, quoted exactly; needs no language model.
+"""A2: the piece of the context that answers best, quoted exactly; needs no language model.
 
-answer_types  the type of answer that a question asks for, and which sentences offer one; pure
-scoring       sentences of the context -> scores by words and meaning; pure
-quotes        their embeddings, cached, whether the best one answers, and all of this: `extract`
+pieces   the parts of a passage, and those that make up the piece around one; pure
+scoring  sentences of the context -> scores by words and meaning; pure
+quotes   whether the best piece answers, the value that is asked for, and all of this: `extract`
 """

@@ -15,7 +15,7 @@ from ingestion.domain import BlockKind
 from ingestion.lexical.sentences import Kind, is_heading, sentences
 from search.answers.domain import Passage
 
-LEAST, MOST = 400, 600  # characters of a piece that may be cut anywhere between sentences
+MOST = 600  # characters of a piece that may be cut anywhere between sentences
 WHOLE = 1500  # of one that must be whole: code, steps. A guess: 25 lines
 REACH = 3  # sentences that a hanging start may reach back. A guess
 
@@ -39,6 +39,7 @@ _SIGNATURE = re.compile(
 )
 _PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
+_LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
 _LINE_OF_PROSE = re.compile(r"(?:[^\W\d_][\w'’,.-]* ){3}[^\n]*\Z")
 _COLONS = (":", "：")
 
@@ -60,6 +61,19 @@ class Part:
     def line(self) -> int:
         """The same number for the parts that stand on one line: the row's own, or the block's."""
         return self.start if self.kind is Kind.ROW else self.block
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A piece of passage `passage`: its parts in order, of which `marked` answers best.
+
+    `score`: higher is better.
+    """
+
+    passage: int
+    parts: tuple[Part, ...]
+    marked: Part
+    score: float
 
 
 def parts_of(passage: Passage) -> tuple[Part, ...]:
@@ -127,15 +141,17 @@ def piece_around(passage: Passage, parts: Sequence[Part], at: int) -> tuple[int,
     All of its section if that is short; else what part `at` belongs to, and the sentences around
     it while they fit in MOST characters.
     """
-    first = last = at
-    while first and parts[first - 1].section == parts[at].section:
-        first -= 1
-    while last + 1 < len(parts) and parts[last + 1].section == parts[at].section:
-        last += 1
-    section = _Section(passage.text, parts, first, last)
-    if section.length(range(first, last + 1)) <= MOST:
-        return section.trimmed(range(first, last + 1), at)
-    return section.trimmed(section.grown(section.core(at)), at)
+    own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
+    if all(parts[place].kind is Kind.ITEM for place in own):  # it defines a term: its list, too
+        above = passage.named_at(parts[at].start).heading_path[:-1]
+        paths = [passage.named_at(part.start).heading_path for part in parts]
+        own = [place for place, path in enumerate(paths) if path[: len(above)] == above]
+    section = _Section(passage.text, parts, own[0], own[-1])
+    if section.length(own) <= MOST:
+        return section.trimmed(own, at)
+    places = section.trimmed(section.grown(section.core(at)), at)
+    is_label = _LABEL.match(section.words(section.first)) is not None
+    return tuple(sorted({section.first, *places})) if is_label else places
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +228,11 @@ class _Section:
         return places
 
     def grown(self, places: list[int]) -> list[int]:
-        """The places and their neighbours, in turn the following and the preceding ones."""
+        """The places and their neighbours: all from the section's start if they fit, since a
+        section says first what it is about; else in turn the following and the preceding ones.
+        """
+        above = [*range(self.first, places[0]), *places]
+        places = above if self.length(above) <= MOST else places
         directions = [1, -1]
         while directions:
             for step in tuple(directions):

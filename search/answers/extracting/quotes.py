@@ -17,15 +17,14 @@ from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
-from search.answers.extracting.pieces import Part, piece_around
+from search.answers.extracting.pieces import Quote, piece_around
 from search.answers.extracting.scoring import (
+    EMBEDDED,
     IDENTIFIER,
-    ComparedQuestion,
     Offer,
-    compared_question,
-    identifiers,
+    QuestionWords,
     offers_of,
-    promising,
+    question_weights,
     scores,
 )
 from search.answers.words import STOP, words
@@ -41,30 +40,15 @@ REPEATS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """A piece of passage `passage`: its parts in order, of which `marked` answers best.
-
-    `score`: higher is better.
-    """
-
-    passage: int
-    parts: tuple[Part, ...]
-    marked: Part
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
 class Extract:
     """The pieces that answer a question, best first, each of another passage.
 
     `short` is the value that the question asks for, if the first one has exactly one such value.
-    `answerability` is the probability that the first one answers it; 0 without any. `by_meaning`:
-    whether sentences were also compared by meaning.
+    `answerability` is the probability that the first one answers it; 0 without any.
     """
 
     quotes: tuple[Quote, ...] = ()
     answerability: float = 0.0
-    by_meaning: bool = False
     short: str = ""
 
 
@@ -79,24 +63,24 @@ def extract(
 ) -> Extract:
     """The pieces and their answerability.
 
-    `terms` and `confidence` are those of the search; without terms, the words' weights come from
-    the context. Without an embedder, or if it fails, words alone decide.
+    `terms` and `confidence` are those of the search; without terms all words weigh the same.
+    Without an embedder, or if it fails, words alone decide.
     """
-    question = compared_question(query.text, context, terms)
-    offers = offers_of(question, context)
+    offers = offers_of(QuestionWords(question_weights(query.text, terms)), context)
     if not offers:
         return Extract()
-    compared = promising(offers)
+    compared = sorted(offers, key=lambda offer: -offer.by_words)[:EMBEDDED]
     cosines = _cosines(query.text, compared, embedder)
     points = scores(compared, cosines)
     order = np.argsort(-points, kind="stable")
     ranked = [(compared[place], float(points[place])) for place in order]
     best, quotes = ranked[0][0], _best(ranked, most)
-    sure = probability(evidence(question, ranked, context, confidence))
-    text = best.passage.text
-    piece = [text[part.start : part.end] for part in quotes[0].parts]
-    short = short_answer(query.text, best.text, piece)
-    return Extract(tuple(quotes), sure, cosines is not None, short)
+    piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
+    return Extract(
+        tuple(quotes),
+        answerability(query.text, ranked, context, confidence),
+        short_answer(query.text, best.text, piece),
+    )
 
 
 def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:
@@ -189,56 +173,33 @@ USUAL_CONFIDENCE = 0.53
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerabilityFeatures:
-    """What speaks for the best sentence. `confidence` is the retrieval's.
-
-    `margin`, in [0, 1], is what its score has over that of the best sentence of another passage;
-    `unknown` the share of the question's words that are nowhere in the context; `other_number`: the
-    question has a number that the passage has not; `absent`: an identifier that is nowhere.
-    """
-
-    confidence: float | None
-    margin: float
-    unknown: float
-    other_number: bool
-    absent: bool
-
-
-def evidence(
-    question: ComparedQuestion,
+def answerability(
+    question: str,
     ranked: Sequence[tuple[Offer, float]],
     context: Context,
     confidence: float | None,
-) -> AnswerabilityFeatures:
-    """What the best of the ranked sentences says for an answer, and against one."""
+) -> float:
+    """The probability, in (0, 1), that the piece around the best of the ranked sentences answers.
+
+    For it speak the retrieval's `confidence` and the margin of its score over that of the best
+    sentence of another passage; against it words, and above all identifiers, of the question that
+    are nowhere in the context, and numbers that are not in its passage.
+    """
     best, score = ranked[0]
     others = [points for each, points in ranked if each.passage.number != best.passage.number]
+    margin = min(score - max(others, default=score - WIDEST / 2), WIDEST) / WIDEST
     everything = " ".join(
         " ".join((passage.title, *passage.heading_path, passage.text)).casefold()
         for passage in context.passages
     )
     known = frozenset(words(everything))
-    own = [word for word in words(question.text) if word not in STOP]
-    numbers = _NUMBER.findall(question.text)
-    return AnswerabilityFeatures(
-        confidence=confidence,
-        margin=min(score - max(others, default=score - WIDEST / 2), WIDEST) / WIDEST,
-        unknown=sum(word not in known for word in own) / max(len(own), 1),
-        other_number=any(number not in best.passage.text for number in numbers),
-        absent=any(name not in everything for name in identifiers(question.text)),
-    )
-
-
-def probability(features: AnswerabilityFeatures) -> float:
-    """The probability, in (0, 1), that the best piece answers the question."""
-    confidence = USUAL_CONFIDENCE if features.confidence is None else features.confidence
+    own = [word for word in words(question) if word not in STOP]
     logit = (
-        CONFIDENCE * confidence
-        + MARGIN * features.margin
-        + UNKNOWN * features.unknown
-        + OTHER_NUMBER * features.other_number
-        + ABSENT * features.absent
+        CONFIDENCE * (USUAL_CONFIDENCE if confidence is None else confidence)
+        + MARGIN * margin
+        + UNKNOWN * sum(word not in known for word in own) / max(len(own), 1)
+        + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
+        + ABSENT * any(name.casefold() not in everything for name in IDENTIFIER.findall(question))
         + CONSTANT
     )
     return 1 / (1 + math.exp(-logit))

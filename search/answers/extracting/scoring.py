@@ -7,9 +7,7 @@ the formula, the texts that it was fitted on, and what it gives.
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -46,7 +44,7 @@ IDENTIFIER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence of a passage at [start, end), with what its words say for it, each in [0, 1].
+    """A sentence of a passage, with what its words say for it, each in [0, 1].
 
     `at` is its place among the passage's `parts`; `section` is the passage under its headings.
     """
@@ -61,16 +59,8 @@ class Offer:
     said_in_passage: float
 
     @property
-    def start(self) -> int:
-        return self.parts[self.at].start
-
-    @property
-    def end(self) -> int:
-        return self.parts[self.at].end
-
-    @property
     def text(self) -> str:
-        return self.passage.text[self.start : self.end]
+        return self.passage.text[self.parts[self.at].start : self.parts[self.at].end]
 
     @property
     def in_context(self) -> str:
@@ -93,36 +83,14 @@ class Offer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedQuestion:
-    """A question as the sentences are compared with it."""
-
-    text: str
-    words: QuestionWords
-
-
-def compared_question(
-    question: str, context: Context, terms: Sequence[TermStatistic]
-) -> ComparedQuestion:
-    """The question with the weights of its words: the search's, or those in the context."""
-    texts = [passage.text for passage in context.passages]
-    weights = question_weights(question, terms, texts)
-    return ComparedQuestion(question, QuestionWords(weights))
-
-
-def identifiers(text: str) -> frozenset[str]:
-    """The names of code in a text, by their shapes, without regard to case."""
-    return frozenset(match.group().casefold() for match in IDENTIFIER.finditer(text))
-
-
-def offers_of(question: ComparedQuestion, context: Context) -> list[Offer]:
+def offers_of(question: QuestionWords, context: Context) -> list[Offer]:
     """The sentences of a context that can answer, in its order: no heading, no cross-reference."""
     return [offer for passage in context.passages for offer in _of_passage(question, passage)]
 
 
-def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterator[Offer]:
+def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
     names = set(words(" ".join((passage.title, *passage.heading_path))))
-    in_passage = question.words.share(names | set(words(passage.text)))
+    in_passage = question.share(names | set(words(passage.text)))
     parts = parts_of(passage)
     before: set[str] = set()
     section, around, number = passage, names, -1
@@ -139,16 +107,11 @@ def _of_passage(question: ComparedQuestion, passage: Passage) -> Iterator[Offer]
                 at,
                 section,
                 frozenset(own),
-                question.words.share(own),
-                question.words.share(own | before | around),
+                question.share(own),
+                question.share(own | before | around),
                 in_passage,
             )
         before = own
-
-
-def promising(candidates: Sequence[Offer]) -> list[Offer]:
-    """The sentences worth embedding, best first."""
-    return sorted(candidates, key=lambda offer: -offer.by_words)[:EMBEDDED]
 
 
 def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
@@ -167,24 +130,14 @@ SHORTEST_STEM = 3
 NUMBERED = re.compile(r"\d")
 
 
-def question_weights(
-    question: str,
-    terms: Sequence[TermStatistic],
-    texts: Sequence[str],
-) -> dict[str, float]:
-    """The weight of each lexeme of a question: the search's idf, or one of `texts` without terms.
+def question_weights(question: str, terms: Sequence[TermStatistic]) -> dict[str, float]:
+    """The weight of each lexeme of a question: the search's idf; without terms all have the same.
 
     Stop words have none. Lexemes of the search may be stems; `says` knows.
     """
     if terms:
         return {term.lexeme: term.idf for term in terms if term.idf > 0}
-    counts = Counter(word for text in texts for word in set(words(text)))
-    rare = [word for word in dict.fromkeys(words(question)) if word not in STOP]
-    # BM25's idf over the sentences (Robertson & Zaragoza 2009).
-    count = len(texts)
-    return {
-        word: math.log(1 + (count - counts[word] + 0.5) / (counts[word] + 0.5)) for word in rare
-    }
+    return {word: 1.0 for word in words(question) if word not in STOP}
 
 
 @dataclass(slots=True)
@@ -211,17 +164,11 @@ class QuestionWords:
 
 
 def says(word: str, lexeme: str) -> bool:
-    """Whether a word is the lexeme, or an inflection of it."""
+    """Whether a word is the lexeme, or inflects it. Snowball also changes a stem's end: `citi`."""
     if word == lexeme:
         return True
-    if len(lexeme) < SHORTEST_STEM or NUMBERED.search(lexeme):
-        return False
-    return same_stem(word, lexeme)
-
-
-def same_stem(word: str, lexeme: str) -> bool:
-    """Whether a word inflects the stem. Snowball also changes a stem's end: `happi`, `citi`."""
-    if abs(len(word) - len(lexeme)) > SUFFIX or NUMBERED.search(word):
+    is_other = len(lexeme) < SHORTEST_STEM or abs(len(word) - len(lexeme)) > SUFFIX
+    if is_other or NUMBERED.search(f"{word} {lexeme}"):
         return False
     root = lexeme[:-1] if len(lexeme) > SHORTEST_STEM and lexeme[-1] in "iy" else lexeme
     return word.startswith(root)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from textwrap import dedent
 
 from ingestion.domain import CELL_SEPARATOR
@@ -29,8 +29,7 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.pieces import Part
-from search.answers.extracting.quotes import Quote
+from search.answers.extracting.pieces import Part, Quote
 from search.answers.generating.markers import MarkerParser
 
 # The end of a complete sentence: its stop, and then the markers.
@@ -148,7 +147,10 @@ def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answer
     text, sentences = f"**{_escaped(short)}**\n\n" if short else "", list[Sentence]()
     for passage, quote in zip(renumbered, quotes, strict=False):
         start = len(text) if sentences else 0
-        text += f"#### {_escaped(passage.section_name(quote.parts[0].start))} [{passage.number}]"
+        ends = quote.parts[0].start, quote.parts[-1].start
+        paths = zip(*(passage.named_at(place).heading_path for place in ends), strict=False)
+        path = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], paths)]
+        text += f"#### {_escaped([passage.title, *path][-1])} [{passage.number}]"
         before: Kind | None = None
         for run in _runs(passage.text, quote.parts):
             text += _markdown(passage.text, run, quote.marked, before)

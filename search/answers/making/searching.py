@@ -196,8 +196,7 @@ def distinct(questions: Sequence[str]) -> tuple[str, ...]:
     """The questions without empty ones and repetitions, which may differ in case and spaces."""
     first = {" ".join(each.casefold().split()): each for each in reversed(questions)}
     kept = set(first.values())
-    ordered = [each for each in questions if each in kept and each.strip()]
-    return tuple(dict.fromkeys(ordered))
+    return tuple(dict.fromkeys(each for each in questions if each in kept and each.strip()))
 
 
 REACH = 8  # neighbours on each side of a passage: 800 tokens in chunks of a hundred; a guess
@@ -206,8 +205,8 @@ _SAME = (
     "signature",
 )  # fmt: skip
 _FIELDS = (
-    *_SAME, "pk", "document_id", "version_id", "heading_path", "sections", "layout", "collection__name",
-    "document__public_id", "document__title", "document__language",
+    *_SAME, "pk", "document_id", "version_id", "heading_path", "sections", "layout",
+    "collection__name", "document__public_id", "document__title", "document__language",
 )  # fmt: skip
 
 

@@ -43,9 +43,8 @@ class Work:
     """An answer in the making; `now` is the part that exists.
 
     `earlier` are the questions of its thread, oldest first; `rule_question` is the standalone
-    question by the rule for sites without a model. `certainty` is the probability that the quotes
-    answer. `failure` is the error that ended the use of the model. `is_foreign`: see
-    `searching.is_foreign`.
+    question by the rule for sites without a model. `failure` is the error that ended the use of the
+    model. `is_foreign`: see `searching.is_foreign`.
     """
 
     request: AnswerRequest
@@ -58,7 +57,6 @@ class Work:
     failure: ModelUnavailable | None = None
     is_widened: bool = False
     is_foreign: bool = False
-    certainty: float = 0.0
     responses: list[SearchResponse] = field(default_factory=list)
     _sent_steps: int = 0
     _storing: asyncio.Future[None] | None = None
@@ -76,9 +74,9 @@ class Work:
     @property
     def fits_nothing(self) -> bool:
         """Whether nothing that the asker may read seems to answer; of a foreign question the model
-        decides.
+        decides, without a model the quotes.
         """
-        is_undecided = self.is_foreign and self.has_model
+        is_undecided = self.model is None or (self.is_foreign and self.has_model)
         return (self.is_low and not is_undecided) or not self.now.context.passages
 
     @property
@@ -90,7 +88,7 @@ class Work:
     def worth(self) -> float | None:
         """The confidence of the answer as it stands; 0 if a model's text cites nothing."""
         if self.now.sentences and not self.now.model:
-            return self.certainty
+            return self.now.confidence
         if self.now.model and not self.now.cited:
             return 0.0
         return product_confidence(self.now.retrieval_confidence, self.now.sentences)

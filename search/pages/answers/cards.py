@@ -36,18 +36,14 @@ STEPS = {
     "rewrite": _("Rewriting the question"),
     "standalone": _("Rewriting the question"),
     "split": _("Splitting the question"),
-    "context": _("Choosing passages"),
-    "extract": _("Choosing sentences"),
-    "quotes": _("Choosing sentences"),
+    "quotes": _("Choosing passages"),
     "answer": _("Writing"),
-    "check": _("Checking"),
     "judge": _("Checking by the model"),
     "repair": _("Correcting"),
 }
 DEGRADED = {
     "model": _("The language model is unavailable."),
     "budget": _("The budget for written answers is spent."),
-    "judge": _("The model could not check the answer; only the rules did."),
     "vector": _("Meaning-based matching is unavailable; the answer rests on keyword matches."),
     "reranker": _("The reranker is unavailable; the answer rests on the order without it."),
 }

@@ -7,12 +7,11 @@ from unittest.mock import Mock
 import pytest
 
 from ingestion.domain import BlockKind, SectionPlace
-from search.answers.context import assemble
 from search.answers.context_pieces import Piece, Run, estimated_tokens, passage_tokens
 from search.answers.domain import AnswerParameters, Citation, Context
 from search.answers.making.searching import merged
 from search.domain import Hit
-from tests.support.pieces import piece, pieces_of
+from tests.support.pieces import assemble, piece, pieces_of
 
 SENTENCES = [f"Sentence {name} of the manual is here." for name in "ABCDEFGH"]
 HANDOVER = (

@@ -10,10 +10,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.answers.context import assemble
 from search.answers.context_pieces import Piece
 from search.answers.domain import AnswerParameters, Context
-from tests.support.pieces import pieces_of
+from tests.support.pieces import assemble, pieces_of
 
 WORDS = ("pump", "valve", "tide", "harbour", "winch", "lamp", "quay", "rope", "字", "Öl", "1,000")
 

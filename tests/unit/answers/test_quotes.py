@@ -5,7 +5,6 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,17 +18,10 @@ from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Context, Mode
 from search.answers.extracting import scoring
 from search.answers.extracting.pieces import Part, hangs, stands_alone
-from search.answers.extracting.quotes import (
-    USUAL_CONFIDENCE,
-    AnswerabilityFeatures,
-    extract,
-    probability,
-    short_answer,
-)
+from search.answers.extracting.quotes import extract, short_answer
 from search.answers.extracting.scoring import (
     MEANING,
     QuestionWords,
-    compared_question,
     offers_of,
     question_weights,
     scores,
@@ -116,7 +108,6 @@ def test_without_its_model_words_decide() -> None:
     """Degrades: a model that is away fails no answer."""
     found = extract(Query("ferry river"), context(FERRY), embedder=Broken(""), most=1)
     assert found.quotes
-    assert not found.by_meaning
 
 
 def test_an_empty_context_answers_nothing() -> None:
@@ -128,7 +119,7 @@ def test_an_empty_context_answers_nothing() -> None:
 def test_the_sum_of_a_score() -> None:
     held = context("Ada knew it in 1843. Nobody else.")
     terms = (TermStatistic("ada", 1, 3.0), TermStatistic("knew", 1, 1.0))
-    first, second = offers_of(compared_question("When Ada knew", held, terms), held)
+    first, second = offers_of(QuestionWords(question_weights("", terms)), held)
     around = scoring.SAID_AROUND + scoring.SAID_IN_PASSAGE + scoring.RECIPROCAL_RANK
     # All of the words in the sentence, around it and in the passage; rank 1.
     assert first.by_words == pytest.approx(scoring.SAID + around)
@@ -141,27 +132,35 @@ def test_the_sum_of_a_score() -> None:
 
 def test_words_match_their_stems() -> None:
     terms = (TermStatistic("citi", 1, 2.0), TermStatistic("d40", 1, 6.0))
-    words = QuestionWords(question_weights("", terms, ()))
+    words = QuestionWords(question_weights("", terms))
     assert words.share(["cities"]) == pytest.approx(0.25)
     assert words.share(["city", "d40"]) == 1
     assert words.share(["d401"]) == 0
 
 
-def test_without_terms_rare_words_weigh_more_and_stop_words_nothing() -> None:
-    weights = question_weights("When is the ferry here?", (), ["a ferry", "a train"])
-    assert set(weights) == {"ferry"}
-    rare = question_weights("ferry train", (), ["ferry", "ferry", "train"])
-    assert rare["train"] > rare["ferry"]
+def test_without_terms_all_words_but_stop_words_weigh_the_same() -> None:
+    assert question_weights("When is the ferry here?", ()) == {"ferry": 1.0}
 
 
-def test_what_raises_the_answerability() -> None:
-    usual = AnswerabilityFeatures(0.5, 0.5, 0.5, False, False)
-    names = [field.name for field in fields(usual)]
-    for name, value in zip(names, (0.9, 0.9, 0.9, True, True), strict=True):
-        other = probability(replace(usual, **{name: value}))
-        assert (other > probability(usual)) is (name in ("confidence", "margin")), name
-    unknown, known = (replace(usual, confidence=each) for each in (None, USUAL_CONFIDENCE))
-    assert probability(unknown) == probability(known)
+@pytest.mark.parametrize(
+    ("question", "confidence", "is_surer"),
+    [
+        ("default of MAIL_TIMEOUT", 0.8, True),
+        ("default of MAIL_TIMEOUT", None, False),  # .53 stands for it
+        ("default of MAIL_COLOUR", 0.6, False),
+        ("colour of MAIL_TIMEOUT", 0.6, False),
+        ("47 default of MAIL_TIMEOUT", 0.6, False),
+    ],
+)
+def test_what_speaks_for_an_answer_and_against_one(
+    question: str, confidence: float | None, is_surer: bool
+) -> None:
+    def sure(text: str, confidence: float | None) -> float:
+        found = extract(Query(text), manual(), embedder=None, most=1, confidence=confidence)
+        return found.answerability
+
+    assert (sure(question, confidence) > sure("default of MAIL_TIMEOUT", 0.6)) is is_surer
+    assert sure("default of MAIL_TIMEOUT", 0.6) > 3 * sure("default of MAIL_COLOUR", 0.6)
 
 
 TEXTS = st.lists(
@@ -313,11 +312,3 @@ def test_what_is_no_answer_by_itself(text: str, alone: bool) -> None:
 )
 def test_the_value_that_a_question_asks_for(question: str, sentence: str, expected: str) -> None:
     assert short_answer(question, sentence, [sentence]) == expected
-
-
-def test_an_identifier_that_no_passage_has_speaks_against_an_answer() -> None:
-    sure = [
-        extract(Query(text), manual(), embedder=None, most=1, confidence=0.6).answerability
-        for text in ("default of MAIL_TIMEOUT", "default of MAIL_COLOUR")
-    ]
-    assert sure[0] > 3 * sure[1]
