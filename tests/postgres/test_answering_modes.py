@@ -478,7 +478,7 @@ def test_what_the_search_lacked_and_said_is_told(
 
     confidences[QUESTION] = 0.1
     use(monkeypatch, None)
-    refused, _ = ask(parameters=parameters(refuse_below=0.9))  # a third of it counts
+    refused, _ = ask(parameters=parameters(refuse_below=1.0))
     assert refused.state is State.REFUSED
     assert refused.notes == ("Your question was cut.", "Did you mean “connection timeout”?")
 

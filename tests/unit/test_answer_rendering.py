@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Citation, Context, Mode, Sentence, Verdict
-from search.answers.extracting.pieces import Part, Quote
+from search.answers.extracting.pieces import Quote, TextPart
 from search.answers.making.drafting import quoted
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from tests.support.pieces import passage
@@ -242,7 +242,7 @@ def test_a_quotation_is_shown_exactly_and_does_nothing_elsewhere() -> None:
     passage = replace(PASSAGE, text=HOSTILE)
     context = Context((passage, replace(PASSAGE, number=2)))
     answer = replace(ANSWERED, model="", context=context)
-    part = Part(0, len(HOSTILE), Kind.PROSE, 0, 0)
+    part = TextPart(0, len(HOSTILE), Kind.PROSE, 0, 0)
     answer = quoted(answer, [Quote(1, (part,), part, 1.0)])
 
     html = answer_html(answer, prefix="a")

@@ -45,7 +45,7 @@ _COLONS = (":", "：")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPart:
     """A sentence, a row or a block of code, at [start, end) of a passage's text.
 
     `block` and `section` are the numbers of those that it is in.
@@ -71,19 +71,19 @@ class Quote:
     """
 
     passage: int
-    parts: tuple[Part, ...]
-    marked: Part
+    parts: tuple[TextPart, ...]
+    marked: TextPart
     score: float
 
 
-def parts_of(passage: Passage) -> tuple[Part, ...]:
+def parts_of(passage: Passage) -> tuple[TextPart, ...]:
     """The parts of a passage in order, without headings."""
     bounds = [start for start, _ in passage.sections]
-    parts: list[Part] = []
+    parts: list[TextPart] = []
     for block, (start, end, kind) in enumerate(_blocks(passage)):
         for low, high, what in _spans(passage, start, end, kind):
             section = sum(bound <= low for bound in bounds)
-            parts.append(Part(low, high, what, block, section))
+            parts.append(TextPart(low, high, what, block, section))
     return tuple(parts)
 
 
@@ -127,7 +127,7 @@ def _names_section(passage: Passage, start: int, text: str) -> bool:
     )
 
 
-def stands_alone(passage: Passage, part: Part) -> bool:
+def stands_alone(passage: Passage, part: TextPart) -> bool:
     """Whether a part can be what answers: no cross-reference, signature, prompt or lone bracket."""
     text = passage.text[part.start : part.end]
     if part.kind is Kind.CODE:
@@ -135,7 +135,7 @@ def stands_alone(passage: Passage, part: Part) -> bool:
     return not (_ELSEWHERE.match(text) or _SIGNATURE.match(text) or _PROMPT.match(text))
 
 
-def piece_around(passage: Passage, parts: Sequence[Part], at: int) -> tuple[int, ...]:
+def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[int, ...]:
     """The places of the parts that make up the piece around part `at`, ascending.
 
     All of its section if that is short; else what part `at` belongs to, and the sentences around
@@ -159,7 +159,7 @@ class _Section:
     """The parts from `first` to `last`, both included, which have the same headings."""
 
     text: str
-    parts: Sequence[Part]
+    parts: Sequence[TextPart]
     first: int
     last: int
 
@@ -241,7 +241,13 @@ class _Section:
                     directions.remove(step)
                 else:
                     places = sorted({*places, *unit})
-        return places
+        return self.finished(places)
+
+    def finished(self, places: list[int]) -> list[int]:
+        """The places to the end of the list that they end in, if that is not too long."""
+        end = self.run(places[-1])[-1] if self.parts[places[-1]].kind is Kind.ITEM else places[-1]
+        whole = [*places, *range(places[-1] + 1, end + 1)]
+        return whole if self.length(whole) <= WHOLE else places
 
     def _next(self, places: list[int], step: int) -> list[int]:
         at = places[-1] + 1 if step > 0 else places[0] - 1

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ingestion.embedding import Vectors
 from search.answers.domain import Context, Passage
-from search.answers.extracting.pieces import Part, parts_of, stands_alone
+from search.answers.extracting.pieces import TextPart, parts_of, stands_alone
 from search.answers.words import STOP, words
 from search.domain import TermStatistic
 
@@ -50,7 +50,7 @@ class Offer:
     """
 
     passage: Passage
-    parts: Sequence[Part]
+    parts: Sequence[TextPart]
     at: int
     section: Passage
     words: frozenset[str]

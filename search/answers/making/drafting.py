@@ -29,7 +29,7 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.pieces import Part, Quote
+from search.answers.extracting.pieces import Quote, TextPart
 from search.answers.generating.markers import MarkerParser
 
 # The end of a complete sentence: its stop, and then the markers.
@@ -164,7 +164,7 @@ def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answer
     return replace(answer, text=text.rstrip(), sentences=tuple(sentences), context=context)
 
 
-def _runs(text: str, parts: Sequence[Part]) -> Iterator[list[Part]]:
+def _runs(text: str, parts: Sequence[TextPart]) -> Iterator[list[TextPart]]:
     """The parts, divided where the text between two of them is left out."""
     run = [parts[0]]
     for part in parts[1:]:
@@ -175,7 +175,7 @@ def _runs(text: str, parts: Sequence[Part]) -> Iterator[list[Part]]:
     yield run
 
 
-def _markdown(text: str, parts: Sequence[Part], marked: Part, before: Kind | None) -> str:
+def _markdown(text: str, parts: Sequence[TextPart], marked: TextPart, before: Kind | None) -> str:
     """Parts as Markdown that follows a part of kind `before`, with `marked` in bold."""
     lines = ""
     for (kind, _), group in groupby(parts, key=lambda part: (part.kind, part.line)):
@@ -203,7 +203,7 @@ def _row(row: str, is_marked: bool, goes_on: bool) -> str:
     return line + "|" + ("" if goes_on else "\n" + "| --- " * len(cells) + "|")
 
 
-def _line(text: str, block: Sequence[Part], marked: Part) -> str:
+def _line(text: str, block: Sequence[TextPart], marked: TextPart) -> str:
     """The sentences of a paragraph or an item on one line."""
     at, sign = block[0].start, ""
     if block[0].kind is Kind.ITEM:

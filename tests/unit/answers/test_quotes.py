@@ -17,7 +17,7 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Context, Mode
 from search.answers.extracting import scoring
-from search.answers.extracting.pieces import Part, hangs, stands_alone
+from search.answers.extracting.pieces import TextPart, hangs, stands_alone
 from search.answers.extracting.quotes import extract, short_answer
 from search.answers.extracting.scoring import (
     MEANING,
@@ -295,7 +295,7 @@ def test_what_hangs_on_what_stands_before(sentence: str, expected: bool) -> None
 )
 def test_what_is_no_answer_by_itself(text: str, alone: bool) -> None:
     held = passage(1, text)
-    assert stands_alone(held, Part(0, len(text), Kind.PROSE, 0, 0)) is alone
+    assert stands_alone(held, TextPart(0, len(text), Kind.PROSE, 0, 0)) is alone
 
 
 @pytest.mark.parametrize(

@@ -124,12 +124,12 @@ def test_a_chip_opens_its_passage_by_keyboard(open_page: OpenPage) -> None:
     page = open_page(QUESTION, permissions=["clipboard-read", "clipboard-write"])
     expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
     chip = page.locator("a.cite").first
-    said = chip.locator("xpath=..").inner_text().rsplit(" ", 1)[0]
+    said = page.locator(".piece p strong").first.inner_text()
     chip.focus()
     page.keyboard.press("Enter")
     source = page.locator("details.source[open]")
     expect(source.locator(".source-text")).to_be_focused()
-    expect(source.locator("mark.current")).to_have_text(said)
+    expect(source.locator("mark.current")).to_contain_text(said)
     page.keyboard.press("Escape")
     expect(chip).to_be_focused()
     expect(page.locator("details.source[open]")).to_have_count(0)
