@@ -31,12 +31,8 @@ _HANGS = re.compile(
     |toutefois|ainsi|de\ plus)\b|(?-i:[a-zà-ÿ]+[ ,])""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(
-    r"\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z", re.IGNORECASE | re.DOTALL
-)
-_SIGNATURE = re.compile(
-    r"\W*(?:class|def|async def|function|method|classmethod)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z"
-)
+_ELSEWHERE = re.compile(r"(?is)\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z")
+_SIGNATURE = re.compile(r"\W*(?:class|(?:async )?def|function)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z")
 _PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."

@@ -131,9 +131,7 @@ def sentence_embedder(space: EmbeddingSpace | None) -> Embedder | None:
 
 # Which questions ask for a value, and how such a value looks, in English.
 _DATE = r"(?:\d{1,2} )?[A-Z][a-z]+ (?:\d{1,2}, )?[12]\d{3}\b|\b\d{4}-\d\d-\d\d\b|\b(?:1\d|20)\d\d\b"
-_KINDS = (
-    r"setting|option|command|signal|function|method|class|exception|argument|parameter|attribute"
-)
+_KINDS = "setting|option|command|signal|function|method|class|exception|argument|parameter"
 _VALUES = tuple(
     (re.compile(asks, re.IGNORECASE), re.compile(value))
     for asks, value in (
