@@ -54,9 +54,10 @@ def test_it_is_no_example(harbour: dict[str, Document]) -> None:
 
 
 def test_its_words_are_no_correction(harbour: dict[str, Document]) -> None:
-    assert search("yeasst", viewer=None).suggestion == "yeast"
+    assert search("yeasst", viewer=None).corrected_from == "yeasst"
     Hide.objects.create(document=harbour["bread"])
-    assert search("yeasst", viewer=None).suggestion == ""
+    hidden = search("yeasst", viewer=None)
+    assert (hidden.corrected_from, hidden.suggestion) == ("", "")
 
 
 def test_only_curators_are_told(
