@@ -18,7 +18,7 @@ from tests.web.browser.conftest import MadeOnce, OpenPage, pages_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-QUESTION = "/?q=How+long+is+a+connection+timeout%3F"
+QUESTION = "/?q=What+is+the+timeout+of+a+connection%3F"
 HOSTILE = (
     "Set the timeout to five seconds [1]. A connection that is refused fails at once [1]. "
     "<img src=https://evil.example/a.png onerror=alert(1)> "
