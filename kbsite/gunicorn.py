@@ -1,6 +1,6 @@
 """Gunicorn's configuration: `gunicorn --config python:kbsite.gunicorn`.
 
-Gunicorn's own variables and flags take precedence; docs/operations.md lists ours.
+Gunicorn's own variables and flags take precedence; .env.example lists ours.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
             raise EmbeddingRejected(
                 f"The documents are embedded with {space.name}, but the settings name "
                 f"{card.name}. Vectors of two models cannot be compared: set EMBEDDER and its "
-                "model back. To change the model, see “Changing the embedding model” in "
+                "model back. To change the model, see “Embedding spaces” in "
                 "docs/operations.md."
             )
         # No signal: the configuration of searches has not changed.

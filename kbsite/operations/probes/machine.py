@@ -44,7 +44,7 @@ def secrets() -> Iterator[Finding]:
         if not path.exists():
             continue
         about = path.stat()
-        # A file of root's is read by its group (docs/operations.md), a file of this user's is not.
+        # A file of root's is read by its group (docs/install.md), a file of this user's is not.
         mode = 0o600 if about.st_uid == os.geteuid() else 0o640
         if about.st_mode & 0o777 & ~mode:
             text = f"Other users of this machine may read or write {path}."
@@ -153,7 +153,7 @@ def parser() -> Iterator[Finding]:
             return
     yield ok(f"read a page of HTML as {len(parsed.blocks)} blocks")
     for works, text in isolation_report():
-        yield ok(text) if works else look(text, "docs/operations.md: “The parser”.")
+        yield ok(text) if works else look(text, "docs/formats.md: “The parser”.")
 
 
 @register("mail")

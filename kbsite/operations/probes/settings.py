@@ -143,7 +143,7 @@ def embedder() -> Iterator[Finding]:
         elif config.kind == "local" and config.local.folder is None:
             tokenizer_file()
     except EmbeddingError as error:
-        advice = "docs/operations.md lists the variables of the embedder."
+        advice = "docs/settings.md lists the variables of the embedder."
         yield wrong(str(error), advice, "E002")
 
 
@@ -264,7 +264,7 @@ def embedded_servers() -> Iterator[Finding]:
     if any(used.values()):
         names = " and ".join(name for name, is_used in used.items() if is_used)
         text = f"{names} not set: an embedded server is used, which nobody "
-        advice = "Set both to servers of your own (docs/operations.md)."
+        advice = "Set both to servers of your own (docs/install.md)."
         yield look(f"{text}backs up, watches or upgrades for you.", advice, "W047")
 
 

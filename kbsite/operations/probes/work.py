@@ -133,7 +133,7 @@ def workers() -> Iterator[Finding]:
     taken = {queue["name"] for queue in chain.from_iterable(answers.values())}
     missing = [each.name for each in settings.CELERY_TASK_QUEUES if each.name not in taken]
     if not answers:
-        advice = "Start them: docs/operations.md, “In production”. Until then, uploads wait."
+        advice = "Start them: docs/install.md. Until then, uploads wait."
         yield wrong("none answers", advice)
     elif missing:
         yield wrong(f"nobody takes from {', '.join(missing)}", "Start a worker without --queues.")
