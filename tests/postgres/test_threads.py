@@ -79,8 +79,11 @@ def ask(thread: Thread, question: str, **changed: Any) -> Answered:
 @pytest.mark.parametrize(
     ("question", "searched_for"),
     [
-        ("And how large is it?", "And how large is it? connection timeout Postgres"),
-        ("What about the pool timeout?", "What about the pool timeout? connection Postgres"),
+        ("And how large is it?", "And how large is it? connection timeout Postgres Database"),
+        (
+            "What about the pool timeout?",
+            "What about the pool timeout? connection Postgres Database",
+        ),
         ("Which tool measures the barometer pressure?", None),
         ("What does it say about D40?", None),
     ],
@@ -162,7 +165,7 @@ def test_a_bad_rewriting_leaves_the_rule(
     ask(thread, FIRST)
     use(monkeypatch, ScriptedModel("Set the timeout to five seconds [1].", standalone=reply))
     answer = ask(thread, "And how large is it?")
-    assert answer.searched_for == "And how large is it? connection timeout Postgres"
+    assert answer.searched_for == "And how large is it? connection timeout Postgres Database"
     assert answer.degraded == degraded
 
 

@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kbsite", "search", "ingestion", "common")
 BUDGETS = {
     "modules": 500,
-    "code lines": 64_250,
+    "code lines": 64_000,
     "modules in the largest import circle": 1,
     "environment variables": 108,
     "files over 300 lines": 13,
     "functions over 40 lines": 18,
     "public classes that share their name in an app": 0,
-    "lines of tests": 64_200,
+    "lines of tests": 64_000,
 }
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -405,7 +405,7 @@ class TestAdmin:
         ScopeProfile.objects.create(media_type="text/html", profile="default")
         ScopeProfile.objects.create(media_type="text/csv", profile="mind")
         assert statements(lambda: desk.get(PAGE)) == one
-        assert "v3" in desk.get(PAGE).content.decode()  # of default
+        assert "v4" in desk.get(PAGE).content.decode()  # of default
 
     def test_viewers_may_look_and_not_change(self, recipes: Collection) -> None:
         row = ScopeProfile.objects.create(collection=recipes, profile=OWN)

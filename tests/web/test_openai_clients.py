@@ -206,7 +206,7 @@ def test_words_arrive_as_they_are_written_and_a_reader_who_leaves_stops_the_mode
             live_site() as address,
             openai.OpenAI(base_url=f"{address}/v1", api_key="anonymous", max_retries=0) as client,
         ):
-            messages: Any = ASK
+            messages: Any = [{"role": "user", "content": "What is the timeout of a connection?"}]
             stream = client.chat.completions.create(
                 model="steelyard:instant", messages=messages, stream=True
             )
