@@ -13,8 +13,7 @@ A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks 
 hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
 not be looked up.
 
-Parts of a name are terms of BM25 as well, with no idf of their own: `handleDecision` finds
-handle_decision, and itself before it (ADR 111).
+Parts of a name are terms of BM25, too, without an idf of their own (ADR 111).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.languages import joined_sql, names_sql, spaced
+from ingestion.lexical.languages import joined_sql, names_sql, quoted_sql, spaced
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 
@@ -138,7 +137,7 @@ _TERMS = """
 {prefix}term AS MATERIALIZED (
     SELECT lexeme, chunks, times, idf, weight,
            sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
-           '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted
+           {quoted} AS quoted
     FROM (
         SELECT lexeme, chunks, times, CASE WHEN times < 1 THEN 0 ELSE idf END AS idf,
                idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
@@ -191,7 +190,8 @@ def lexemes(
 
 def terms(prefix: str = "") -> str:
     """Common tables `counted`, `pair`, `frequency`, `pool` and `term` of those in `lexeme`."""
-    return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS).strip()
+    quoted = quoted_sql("lexeme")
+    return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS, quoted=quoted).strip()
 
 
 def weights(prefix: str = "", factor: str = "1") -> str:
