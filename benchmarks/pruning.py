@@ -30,7 +30,7 @@ BUDGETS = (2_500, 5_000, 10_000, 20_000)
 UNBOUNDED = 2_000_000_000
 DEPTH = 100
 
-# The rule before decision 13: terms from the rarest on until they stand in `budget` chunks.
+# The rule before ADR 1's pruning: terms from the rarest on until they stand in `budget` chunks.
 _RARE_TERMS = """
 SELECT id FROM ingestion_chunk
 WHERE searchable AND collection_id = ANY(ARRAY(SELECT id FROM readable))

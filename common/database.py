@@ -1,7 +1,7 @@
 """Connections from asynchronous code, their check, advisory locks, and querysets as SQL.
 
 The numbers of the locks are arbitrary and share one space with the hashes of `hold_name`. The order
-of locking: docs/adr/0031-one-way-to-work-in-the-background.md.
+of locking: docs/adr/0031-background-work.md.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class _Counted(SimpleRateThrottle):
     """Count requests from the first of a period on, in one round trip to the cache.
 
     DRF's own keeps the times of all requests of the last period, and reads and writes that list at
-    each of them (ADR 81).
+    each of them (ADR 91).
     """
 
     num_requests: int

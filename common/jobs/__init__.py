@@ -1,4 +1,4 @@
-"""Background jobs, and their messages (docs/adr/0031-one-way-to-work-in-the-background.md).
+"""Background jobs, and their messages (docs/adr/0031-background-work.md).
 
 Job      a row with the work left to do, its lease and its attempts
 enqueue  -> a message to the row's queue, after the transaction

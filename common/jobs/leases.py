@@ -18,7 +18,7 @@ from django.utils import timezone
 
 logger = logging.getLogger(__name__)
 
-# The queues of jobs (docs/adr/0023-two-lanes.md).
+# The queues of jobs (docs/adr/0031-background-work.md).
 INTERACTIVE, DEFAULT, IMPORTS, BULK = "interactive", "celery", "imports", "bulk"
 
 

@@ -1,4 +1,4 @@
-"""Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. docs/adr/0010-chunking.md says why.
+"""Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. ADR 10 says why.
 
 Read in this order: `options`, `units` (blocks -> units that are never split), `packing`
 (units -> passages -> drafts), then their helper `pieces`. `sections`

@@ -2,7 +2,7 @@
 
 A part is identified by its path in the whole. Each is ingested in its own transaction, under the
 lease of the whole's version: an attempt that crashes leaves its finished parts, and the next one
-finds them unchanged (docs/adr/0019-parts.md).
+finds them unchanged (docs/adr/0022-intake.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An extra, requirements/fastembed.txt. The files of a model are read in MODELS_DIR/NAME, such as
 MODELS_DIR/BAAI/bge-small-en-v1.5, if there is such a folder. Otherwise they are fetched from the
-Hugging Face hub into MODELS_DIR/fastembed, once (docs/adr/0110).
+Hugging Face hub into MODELS_DIR/fastembed, once (docs/adr/0009).
 """
 
 from __future__ import annotations

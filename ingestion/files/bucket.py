@@ -2,7 +2,7 @@
 
 An object's name is the address' prefix and the storage name, so that any tool can copy a folder of
 originals into a bucket, and back. Credentials come from the environment
-(docs/adr/0084-originals-in-object-storage.md).
+(docs/adr/0083-several-machines.md).
 """
 
 from __future__ import annotations

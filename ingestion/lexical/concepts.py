@@ -1,7 +1,7 @@
 """The concepts of documents: named by a model, or by statistics of their collection; with counts.
 
 `of` reads a version's chunks, `store` writes within the caller's transaction, so that a document's
-concepts are always those of its searchable chunks (ADR 39).
+concepts are always those of its searchable chunks (ADR 41).
 """
 
 from __future__ import annotations

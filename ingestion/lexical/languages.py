@@ -11,7 +11,7 @@ also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifi
 and each other: no other lexeme changes its position, and no phrase reaches from one to another.
 
 A name of code has its parts beside it: RenameField is also indexed as rename and field, form.save
-as form and save, at the name's own positions (ADR 111). Postgres' parser itself divides names with
+as form and save, at the name's own positions (ADR 44). Postgres' parser itself divides names with
 underscores and hyphens.
 
 Only the input of `to_tsvector` is transformed; the stored text and its offsets do not change.

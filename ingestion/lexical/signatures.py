@@ -2,8 +2,8 @@
 
 Simhash (Charikar, STOC 2002; Manku, Jain & Das Sarma, WWW 2007): each bit is the majority among the
 hashes of the text's features, so that texts with most features in common differ in few bits. A
-feature is a pair of adjacent words, counted once. docs/adr/0016-grouping.md has the measurements
-behind the features, weights and distance.
+feature is a pair of adjacent words, counted once. benchmarks/notes/results.md has the
+measurements behind the features, weights and distance.
 """
 
 from __future__ import annotations

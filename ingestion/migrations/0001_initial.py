@@ -43,7 +43,7 @@ RETURN (
 );
 """
 
-# Chunk rows are scanned for their term weights alone: see docs/adr/0001-keyword-rank.md.
+# Chunk rows are scanned for their term weights alone: see docs/adr/0001-keywords.md.
 TERMS_IN_THE_ROW = [
     "ALTER TABLE ingestion_chunk ALTER COLUMN terms SET STORAGE PLAIN",
     "ALTER TABLE ingestion_chunk SET (toast_tuple_target = 128)",

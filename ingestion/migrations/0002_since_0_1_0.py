@@ -26,7 +26,7 @@ NO_KEY = "ALTER TABLE ingestion_termchange DROP CONSTRAINT IF EXISTS ingestion_t
 KEY = "ALTER TABLE ingestion_termchange ADD PRIMARY KEY (id)"
 
 # By default autovacuum waits until a fifth of a table is dead: of a million passages 200,000, which
-# an HNSW scan visits in vain. The shares are guesses; docs/adr/0079-storage.md says what they cost.
+# an HNSW scan visits in vain. The shares are guesses; docs/adr/0078 says what they cost.
 # Searches and uploads do not notice the lock.
 TIDY = {
     "ingestion_chunk": "autovacuum_vacuum_scale_factor = 0.05",

@@ -109,7 +109,7 @@ class ConceptQuerySet(models.QuerySet["Concept"]):
 
 
 class Concept(models.Model):
-    """A characteristic phrase of a document's current version (ADR 39).
+    """A characteristic phrase of a document's current version (ADR 41).
 
     `key` is its lexemes, the same for every form of the phrase; `label` the form that the document
     uses most. `weight`, in (0, 1], is relative to the document's first concept.

@@ -206,7 +206,7 @@ def _words(page: Any, bitmap: Any) -> Iterator[Word]:
 
 
 # LibreOfficeKit, its C interface, runs within this process. The program `soffice` would run
-# beside it and open a socket, which the child's filter of system calls refuses (ADR 94).
+# beside it and open a socket, which the child's filter of system calls refuses (ADR 58).
 # Debian's package keeps its settings and its list of extensions outside of its folder.
 OFFICE_FOLDERS = tuple(
     Path(root, "libreoffice") for root in ("/etc", "/usr/share", "/var/lib", "/var/spool")

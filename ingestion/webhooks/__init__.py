@@ -1,4 +1,4 @@
-"""Webhooks: other programs are told what happens in the library (docs/adr/0056-webhooks.md).
+"""Webhooks: other programs are told what happens in the library (ADR 20).
 
 events     -> what happens, told in its transaction (`ingestion.events`)
 recording  -> a Delivery for each webhook that wants it, in the same transaction

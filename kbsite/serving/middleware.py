@@ -13,7 +13,7 @@ from django.middleware.gzip import GZipMiddleware
 
 _PACKED = ("text/html", "text/plain", "application/json", "application/vnd.oai.openapi")
 # Pages whose templates come from packages: their script tags carry no nonce. The admin's theme
-# (unfold) sets colours and widths in the HTML, and its Alpine compiles attributes (ADR 62).
+# (unfold) sets colours and widths in the HTML, and its Alpine compiles attributes (ADR 65).
 _PACKAGED = ("/admin/", "/accounts/")
 _THEMED = "/admin/"
 # A form there may lead on to an identity provider, which the policy of a form counts as its target.

@@ -77,7 +77,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
-# In the order in which a worker empties them (docs/adr/0023-two-lanes.md). `celery` is the default
+# In the order in which a worker empties them (ADR 31). `celery` is the default
 # queue of tasks that name none.
 CELERY_TASK_QUEUES = [
     Queue(name, routing_key=name)  # type: ignore[no-untyped-call]

@@ -147,7 +147,7 @@ if env.bool("BEHIND_PROXY", default=False):
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # What pages may load and run: this site's files, and scripts that its templates name. Exceptions:
-# kbsite/serving/middleware.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
+# kbsite/serving/middleware.py, reasons: ADR 65. Django 6 reads the same directives from SECURE_CSP.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

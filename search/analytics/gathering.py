@@ -34,7 +34,7 @@ Vectors = NDArray[np.float32]
 Kind = Interaction.Kind
 
 # Above the cosines of all 20 pairs of different questions on one subject (to .70) and below 16 of
-# 20 pairs of paraphrases, with the packaged model (docs/adr/0027); for another model a guess.
+# 20 pairs of paraphrases, with the packaged model (ADR 27); for another model a guess.
 SAME_MEANING = 0.72
 # Two consecutive questions at least this similar count as one question reformulated. A guess.
 SAME_SUBJECT = 0.55

@@ -3,7 +3,7 @@
     pieces -> select -> Selection -> grown -> context
               by rank                the sections around, while the budget lasts
 
-docs/adr/0045-the-context-of-an-answer.md has the rule and its reasons.
+docs/adr/0045-context-of-an-answer.md has the rule and its reasons.
 """
 
 from __future__ import annotations

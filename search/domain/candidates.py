@@ -2,7 +2,7 @@
 
 A search retrieves the candidates that its profile asks for. A *wide* candidate set goes deeper and
 records the candidate generators of each candidate, so that a ranking can reduce it to the
-candidate set of a search under any one profile (docs/adr/0025-pools-and-what-if.md).
+candidate set of a search under any one profile (docs/adr/0025-what-if.md).
 """
 
 from __future__ import annotations

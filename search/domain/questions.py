@@ -11,7 +11,7 @@ from search.domain.signals import Comparison, QueryClass, Weights
 
 # BM25's saturation of a word that the query repeats: twice counts 1.5, often up to k3 + 1 = 3
 # (Robertson & Zaragoza 2009). The literature has 7 to 1,000, which is linear; 2 loses least where
-# repetition misleads, and gains as much elsewhere (ADR 35).
+# repetition misleads, and gains as much elsewhere (ADR 1).
 K3 = 2
 
 _KEY = re.compile(KEY)

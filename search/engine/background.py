@@ -1,4 +1,4 @@
-"""The background of an embedding space: what questions about anything else find in it (ADR 112).
+"""The background of an embedding space: what questions about anything else find in it (ADR 17).
 
 The scale of a cosine differs by model: between unrelated texts it is .05 in one and .8 in another.
 So a few questions that hardly any library answers are asked of the passages: their best cosines

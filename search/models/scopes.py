@@ -1,4 +1,4 @@
-"""Profiles by scope: the profile that a collection or a document type names for itself (ADR 42)."""
+"""Profiles by scope: the profile that a collection or a document type names for itself (ADR 5)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ DEFAULT = Preset(
     Profile(
         name="default",
         # Existing installations keep the version that is active there. Version 1 had other weights
-        # and no feedback, version 3 boosts of short sections (docs/adr/0076).
+        # and no feedback, version 3 boosts of short sections (docs/adr/0113).
         version=4,
         # Measured on six judged collections (docs/relevance.md): the results hardly differ between
         # .65 and .80 for meaning. Half of the difference of look-ups and code follows the seed
@@ -51,7 +51,7 @@ DEFAULT = Preset(
             code=Weights(0.55, 0.40, 0.05),
         ),
         normalisers=scales(),
-        # Meaning counts .9 of both for the shortest questions: docs/adr/0037 has the table.
+        # Meaning counts .9 of both for the shortest questions (ADR 113).
         short_lean=0.8,
         # .3 to .7 do equally well: .006 nDCG@10 more on the mean of the six, and no loss on any.
         feedback=0.4,

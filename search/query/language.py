@@ -31,7 +31,7 @@ SURE = 2
 # A question is clear about its language, and not in another, from these probabilities on, if its
 # letters have so many bytes in UTF-8: 12 letters, or 4 Chinese characters. Of 2,600 English
 # questions 5 are then taken for another language ("titanium dioxide"), of 1,000 German ones 2% are
-# not told from English (docs/adr/0038).
+# not told from English (docs/adr/0113).
 CLEAR, UNLIKELY, MIN_BYTES = 0.3, 0.05, 12
 # Of a question with strange words: the probability that is enough where most are not strange, and
 # the share of its words that the lists of the texts' languages have in no other language. Guesses.
@@ -172,7 +172,7 @@ def is_listed(word: str, code: str) -> bool:
     By pyspellchecker's lists, inflections included; False for a language without one. Of 500
     ordinary words that Django's documentation lacks, 34% had a suggestion, and 4% have one without
     those of the English list; of 373 typos that are corrected into the word meant it takes one for
-    a word (ADR 15).
+    a word (ADR 54).
     """
     return f"\n{word.lower()}\n" in _words_of(code)
 

@@ -5,7 +5,7 @@ metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). Everything else, stra
 hyphens included, is plain text.
 
 In pasted text quotes and hyphens are punctuation: there phrases are wished for instead of required,
-and a hyphen excludes nothing, unless the caller insists (ADR 36).
+and a hyphen excludes nothing, unless the caller insists (ADR 54).
 """
 
 from __future__ import annotations

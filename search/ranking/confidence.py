@@ -1,4 +1,4 @@
-"""Q6: the probability that the first page answers the query (ADR 17, ADR 112).
+"""Q6: the probability that the first page answers the query (ADR 17).
 
 A logistic model (Platt 1999; fitted by `benchmarks.confidence`) reads the raw scores of the first
 ten hits. It never reads the fused score, whose scale differs between profiles, so that a
@@ -61,7 +61,7 @@ class Background:
 
 
 # Few, so that they generalise to other collections and models: more gained nothing on those held
-# out (docs/adr/0017-confidence.md, 0112).
+# out (docs/adr/0017-confidence.md).
 FEATURES: Mapping[Ran, tuple[str, ...]] = {
     Ran.BOTH: ("deviation", "keyword"),
     Ran.VECTOR: ("deviation",),

@@ -2,7 +2,7 @@
 
 BM25 is the inner product of a chunk's term weights with those of the query (`terms`).
 
-Candidates are pruned (ADR 13): only chunks that can reach the top are scored. MaxScore (Turtle &
+Candidates are pruned (ADR 1): only chunks that can reach the top are scored. MaxScore (Turtle &
 Flood 1995) in steps that Postgres can run: the chunks with a rare term set a threshold (the bar);
 of the others only those are scored whose terms could exceed it. No term adds more than its weight
 in the query times k1 + 1, however often a chunk contains it.
@@ -27,7 +27,7 @@ from search.signals.terms import bm25
 # the fastest value, and 1,000 is hardly slower.
 SEED_CHUNKS = 500
 # The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
-# of 100; 30 would lose none, for a sixth more time (ADR 13).
+# of 100; 30 would lose none, for a sixth more time (ADR 1).
 SURE_RANKS = 10
 
 # The common terms that can lift a chunk over the bar. `most` is a term's maximum score, `rest` the

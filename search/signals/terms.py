@@ -7,13 +7,13 @@ others.
 
 The query is read under each text configuration of the searched chunks. A word's N counts the chunks
 of the configurations that read it; stop words of the query's language, and of the language of most
-chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
+chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 1).
 
 A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks with the compound
 hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
 not be looked up.
 
-Parts of a name are terms of BM25, too, without an idf of their own (ADR 111).
+Parts of a name are terms of BM25, too, without an idf of their own (ADR 44).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ingestion.lexical.languages import joined_sql, names_sql, quoted_sql, space
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 
-# The most terms of a query that are looked up, those with the greatest weights (ADR 35).
+# The most terms of a query that are looked up, those with the greatest weights (ADR 1).
 MAX_TERMS = 64
-# The occurrences that a part of a name in the question counts. .2 to .5 do equally well (ADR 111).
+# The occurrences that a part of a name in the question counts. .2 to .5 do equally well (ADR 44).
 PART = 0.33
 
 # The lexemes of the texts `asked` under each searched configuration, with the number of their

@@ -43,7 +43,7 @@ NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
     {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
 )
 
-# The leans of short questions that are tried (ADR 37): none, half of the shipped one, all of it.
+# The leans of short questions that are tried (ADR 113): none, half of the shipped one, all of it.
 LEANS = (0.0, 0.4, 0.8)
 
 Progress = Callable[[int, int], None]

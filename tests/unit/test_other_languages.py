@@ -1,4 +1,4 @@
-"""Passages in another language than the question: meaning counts alone (D12, ADR 38)."""
+"""Passages in another language than the question: meaning counts alone (D12, ADR 113)."""
 
 from __future__ import annotations
 

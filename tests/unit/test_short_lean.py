@@ -1,4 +1,4 @@
-"""Weights that lean to meaning for short questions of common words (ADR 37)."""
+"""Weights that lean to meaning for short questions of common words (ADR 113)."""
 
 from __future__ import annotations
 

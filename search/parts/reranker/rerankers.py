@@ -1,4 +1,4 @@
-"""Rerankers: their protocol, cross-encoders behind HTTP and here, and the best sentence (ADR 87).
+"""Rerankers: their protocol, cross-encoders behind HTTP and here, and the best sentence (ADR 41).
 
 Over HTTP `/rerank` has Cohere's and Jina's shape, or TEI's. The first is {"model", "query",
 "documents", "top_n"} -> {"results": [{"index", "relevance_score"}]} (Cohere, Jina, vLLM, LiteLLM,

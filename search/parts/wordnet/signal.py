@@ -104,7 +104,7 @@ def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
 
 
 def widen(weighing: Weighing) -> Weighing:
-    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 40).
+    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 41).
 
     The difference comes from keywords and title, or goes to them. Forced weights stay.
     """

