@@ -183,15 +183,27 @@ def test_the_map_of_the_house_names_every_package() -> None:
     assert folders - EVERYWHERE <= on_the_map
 
 
+def pages() -> dict[Path, str]:
+    """The text of each page of Markdown, but for the documents that the demo searches."""
+    folders = ("docs", "benchmarks", "deploy", "kbsite/demo/judgements")
+    files = [*ROOT.glob("*.md"), *(one for each in folders for one in (ROOT / each).rglob("*.md"))]
+    return {page: page.read_text() for page in files}
+
+
+def test_lines_have_at_most_100_characters_and_decisions_60_lines() -> None:
+    """But for fenced blocks, lines of one long link, and the tables of `benchmarks.relevance`."""
+    fence = re.compile(r"^ *(```+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
+    for page, text in pages().items():
+        if page != ROOT / "benchmarks" / "results" / "relevance.md":
+            lines = fence.sub("", text).splitlines()
+            assert not [one for one in lines if len(one) > 100 and " " in one.strip(" -")], page
+        assert page.name[0] != "0" or text.count("\n") <= 60, page
+
+
 def test_links_between_documents_lead_somewhere_and_every_decision_is_in_the_index() -> None:
-    pages = [
-        *ROOT.glob("*.md"),
-        *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / "benchmarks").rglob("*.md"),
-    ]
     links = {
-        page: re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", page.read_text())
-        for page in pages
+        page: re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", text)
+        for page, text in pages().items()
     }
     dead = [
         f"{page.relative_to(ROOT)}: {path}#{anchor}"
