@@ -407,7 +407,7 @@ def test_the_page_lists_every_metric_with_its_labels() -> None:
     page = (ROOT / "docs/monitoring.md").read_text()
     listed = {
         name: set(re.findall(r"`(\w+)`", labels))
-        for names, labels in re.findall(r"^\| (`steelyard_.*?) \|(.*?)\|", page, re.MULTILINE)
+        for names, labels in re.findall(r"\n- (`steelyard_[^(:]*)(?: \(([^)]*)\))?:", page)
         for name in re.findall(r"`(\w+)`", names)
     }
     histograms = re.compile(r"_(bucket|sum|count)$")
