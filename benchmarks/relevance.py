@@ -177,50 +177,74 @@ def _differs_from(commit: str) -> bool:
 
 
 def _overview(outcomes: Sequence[MeasuredCollection]) -> str:
-    """The leading measure: a row per profile, a column per collection, and the mean."""
+    """The leading measure and the times: a row per profile, a column per collection."""
     from search.tuning.evaluation.measures import LEADING
 
-    by_collection: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, str]] = {}
+    times: dict[str, dict[str, str]] = {}
+    sums: dict[str, list[float]] = {}
     for outcome in outcomes:
-        column = by_collection.setdefault(outcome.judged.name, {})
-        column[outcome.profile.name] = outcome.means[LEADING]
-    lines = [
-        f"| {LEADING} | {' | '.join(by_collection)} | mean |",
-        "|---" * (len(by_collection) + 2) + "|",
-    ]
-    for profile in dict.fromkeys(outcome.profile.name for outcome in outcomes):
-        figures = [column[profile] for column in by_collection.values()]
-        cells = [f"{figure:.3f}" for figure in (*figures, sum(figures) / len(figures))]
-        lines.append(f"| {profile} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        profile, name = outcome.profile.name, outcome.judged.name
+        figures.setdefault(name, {})[profile] = _short(outcome.means[LEADING])
+        times.setdefault(name, {})[profile] = ", ".join(
+            f"{value:.0f}" for value in outcome.latency.values()
+        )
+        sums.setdefault(profile, []).append(outcome.means[LEADING])
+    figures["mean"] = {name: _short(sum(each) / len(each)) for name, each in sums.items()}
+    return f"{_wide(LEADING, figures)}\n\n{_wide('p50, p95 ms', times)}"
+
+
+def _wide(title: str, columns: Mapping[str, Mapping[str, str]]) -> str:
+    """Tables of five columns each, with a row for each profile."""
+    names = list(columns)
+    return "\n\n".join(
+        _table(
+            [title, *names[at : at + 5]],
+            [
+                [profile, *(columns[name][profile] for name in names[at : at + 5])]
+                for profile in columns[names[0]]
+            ],
+        )
+        for at in range(0, len(names), 5)
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def _short(value: float, sign: str = "") -> str:
+    """Three decimals without a leading zero: .941, -.066, 1.000."""
+    return f"{value:{sign}.3f}".replace("0.", ".", 1)
 
 
 def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
     from search.presentation import measure_label
     from search.tuning.evaluation.measures import LEADING, NAMES
-    from search.tuning.management.commands.evaluate import difference
 
     first = outcomes[0]
     title = (
         f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
     )
     bases = {outcome.profile.name: outcome for outcome in outcomes}
-    columns = (
-        "profile",
-        *map(measure_label, NAMES),
-        "p50 ms",
-        "p95 ms",
-        "difference (95%)",
-        "other top 10",
-    )
-    lines = [title, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    labels = [
+        measure_label(each).replace("Recall", "R").replace("Precision", "P") for each in NAMES
+    ]
+    rows = []
     for outcome in outcomes:
-        cells = [f"{value:.3f}" for value in outcome.means.values()]
-        cells += [f"{value:.0f}" for value in outcome.latency.values()]
-        cells.append("" if outcome is first else difference(outcome))
-        cells.append(_changed(outcome, bases))
-        lines.append(f"| {outcome.profile.name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        change = outcome.differences[LEADING]
+        mean, low, high = (_short(each, "+") for each in (change.mean, change.low, change.high))
+        rows.append(
+            [
+                outcome.profile.name,
+                *map(_short, outcome.means.values()),
+                "" if outcome is first else f"{mean} ({low}, {high})",
+                _changed(outcome, bases),
+            ]
+        )
+    head = ["profile", *labels, "difference (95%)", "other top 10"]
+    return f"{title}\n\n{_table(head, rows)}"
 
 
 def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection]) -> str:
@@ -235,7 +259,7 @@ def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection
         ranking[:10] != base.rankings.get(query, [])[:10]
         for query, ranking in outcome.rankings.items()
     )
-    return f"{changed} of {len(outcome.rankings)}"
+    return str(changed)
 
 
 if __name__ == "__main__":

@@ -191,12 +191,11 @@ def pages() -> dict[Path, str]:
 
 
 def test_lines_have_at_most_100_characters_and_decisions_60_lines() -> None:
-    """But for fenced blocks, lines of one long link, and the tables of `benchmarks.relevance`."""
+    """But for fenced blocks and lines of one long link."""
     fence = re.compile(r"^ *(```+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
     for page, text in pages().items():
-        if page != ROOT / "benchmarks" / "results" / "relevance.md":
-            lines = fence.sub("", text).splitlines()
-            assert not [one for one in lines if len(one) > 100 and " " in one.strip(" -")], page
+        lines = fence.sub("", text).splitlines()
+        assert not [one for one in lines if len(one) > 100 and " " in one.strip(" -")], page
         assert page.name[0] != "0" or text.count("\n") <= 60, page
 
 
