@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import OperationalError, connection
 
@@ -70,6 +71,9 @@ def _pipe_for(version: DocumentVersion) -> Iterator[tuple[int, bytes]]:
     kept = path.with_suffix(".kept")
     path.rename(kept)
     os.mkfifo(path)
+    path.chmod(0o644)  # a parser with an account of its own reads it where it lies
+    for folder in path.relative_to(settings.VAR_DIR).parents:
+        settings.VAR_DIR.joinpath(folder).chmod(0o755)
     content = kept.read_bytes()
     pipe = os.open(path, os.O_RDWR)  # an end for writing alone would wait for a reader
     try:

@@ -249,6 +249,7 @@ def test_the_pictures_seen_least_recently_make_room(
     assert "2.webp" not in kept(tmp_path)
 
 
+@recognising
 def test_an_image_without_text_is_a_failed_document_that_says_so(
     client: Client, settings: Any, tmp_path: Path
 ) -> None:
