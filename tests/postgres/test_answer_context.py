@@ -67,15 +67,6 @@ class TestLibrary:
         assert best.collection == "Handbook"
         assert found.tokens <= found.budget == 5000
 
-    def test_the_text_is_that_of_the_document(self, library: SimpleNamespace) -> None:
-        """S5-13: joined, without overlaps, at its offsets."""
-        found = context("connection pool timeouts", min_passages=1)
-
-        for passage in found.passages:
-            if passage.document == library.connections.pk:
-                whole = library.connections.current.text
-                assert passage.text == whole[passage.start : passage.end]
-
     def test_one_query_without_room_to_grow_and_two_with(
         self, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
@@ -106,16 +97,6 @@ class TestLibrary:
         hits = hits_of("watch changed at noon")
         first = {hit.chunk_id for hit in hits[:3]}
         assert ids(context("watch changed at noon", candidates=3, expand=False)) == first
-
-    def test_several_rankings_make_one_context(self, library: SimpleNamespace) -> None:
-        """S4-13: each part of a question has its best passage in it."""
-        questions = ("connection timeout", "region D-40", "Urlaub beantragen")
-        rankings = [hits_of(question) for question in questions]
-        parameters = AnswerParameters(min_passages=3, max_passages=3, expand=False)
-        found = context_of_all(rankings, viewer=None, parameters=parameters)
-
-        assert ids(found) >= {ranking[0].chunk_id for ranking in rankings}
-        assert min(passage.rank for passage in found.passages) == 1
 
 
 class TestRepeats:
@@ -150,14 +131,3 @@ class TestRepeats:
         assert len(after.passages) == 2
         assert not ids(after) & chunks
         assert all("second bell" not in passage.text for passage in after.passages)
-
-    def test_the_text_edited_by_hand_is_read(self, repeats: SimpleNamespace) -> None:
-        chunk = repeats.manual.chunks.get(text__contains="thermocouple")
-        hits = hits_of("thermocouple of the furnace")
-        text = chunk.text.replace("thermocouple", "pyrometer")
-        services.edit_chunk(chunk, Wish(text=text), acting_user=None)
-
-        found = context_of_all([hits], viewer=None, parameters=AnswerParameters())
-        (passage,) = (each for each in found.passages if chunk.pk in each.chunk_ids)
-        assert "pyrometer" in passage.text
-        assert "thermocouple" not in passage.text

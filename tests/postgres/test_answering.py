@@ -26,7 +26,6 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.quotes import sentence_embedder
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.engine.response import SearchResponse
@@ -108,16 +107,6 @@ def test_what_is_deleted_while_the_model_writes(
     use(monkeypatch, TRUE, lambda: threads.delete(thread, acting_user=reader))
     assert answering.answer(asked(reader, thread=thread)).text == TRUE
     assert Answer.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_parts_of_a_question_are_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each in a thread of its own; the connections are released."""
-    make_document(make_collection(), TIMEOUTS)
-    use(monkeypatch, TRUE, split='{"searches": ["pool size", "keepalives"]}')
-    answer = answering.answer(asked(mode=Mode.THINKING, visitor=""))
-    assert [step.name for step in answer.steps].count("search") == 3
-    assert answer.text == TRUE
 
 
 def test_a_reader_who_leaves_stops_the_model(
@@ -329,8 +318,3 @@ def test_the_queries_of_an_instant_answer(
         row = recording.readable(answer.id, None, visitor="somebody")
         assert row is not None
         recording.shown(row)
-
-
-@pytest.mark.usefixtures("clean_cache")
-def test_without_a_space_there_is_no_embedder() -> None:
-    assert sentence_embedder(None) is None

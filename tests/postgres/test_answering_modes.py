@@ -292,12 +292,6 @@ def test_without_a_model_every_mode_is_instant(
     assert answer.degraded == ()
 
 
-def test_the_asker_may_choose_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedModel())
-    answer, _ = ask(Mode.INSTANT, is_extractive=True)
-    assert (answer.model, answer.degraded, steps(answer)) == ("", (), ["search", "quotes"])
-
-
 def test_thinking_searches_in_parts_and_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """F4-07: the question as asked is one of the searches; one round of repair."""
     split = '{"searches": ["connection timeout", "pool size", "a third", "a fourth"]}'
@@ -520,12 +514,4 @@ def test_characters_that_no_database_holds(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_question_of_operators_alone_is_refused_before_the_first_event() -> None:
     with pytest.raises(NothingAsked):
         ask(question="-timeout")
-    assert not Answer.objects.exists()
-
-
-def test_nothing_is_stored_of_an_answer_that_is_not_recorded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    use(monkeypatch, ScriptedModel(TRUE))
-    ask(Mode.INSTANT, is_recorded=False)
     assert not Answer.objects.exists()

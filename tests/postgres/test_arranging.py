@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.core.exceptions import ValidationError
 from django.db.models import Sum
 
@@ -83,19 +82,6 @@ class TestMoving:
         assert found(new, member) == ["Pump maintenance"]
         assert found(new, reader) == found(new, None) == []
         assert not Document.objects.visible_to(reader).exists()
-
-    def test_moving_back_leaves_everything_as_it_was(
-        self, old: Collection, new: Collection, document: Document, administrator: User
-    ) -> None:
-        before = counts(old)
-        services.move([document], new, acting_user=administrator)
-
-        assert services.move([document], old, acting_user=administrator).count == 1
-
-        assert (found(old, administrator), found(new, administrator)) == (["Pump maintenance"], [])
-        assert (counts(old), counts(new)) == (before, (0, 0, 0))
-        notes = LogEntry.objects.values_list("change_message", flat=True)
-        assert "Moved to another collection: Old → New" in set(notes)
 
     def test_what_cannot_be_moved_says_why_and_stays(
         self, old: Collection, new: Collection, administrator: User

@@ -25,21 +25,17 @@ from ingestion.documents import purging, steps
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
 from ingestion.lexical import terms
-from ingestion.models import Chunk, Collection, Document, DocumentVersion, State, TermFrequency
+from ingestion.models import Chunk, Document, DocumentVersion, State, TermFrequency
 from search.models import Pin
-from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 
 PUMPS = "# Water pumps\n\nThe bilge pump is greased at noon, whatever the weather may be.\n"
 MARKER = "xylobrontide"
 MARKED = f"# On {MARKER}\n\nThe {MARKER} is found in dry caves only. Its code is {MARKER}-4711.\n"
-
-
-def titles(question: str) -> list[str]:
-    return [result.title for result in search(question, viewer=None).results]
 
 
 def frequencies() -> dict[str, int]:
@@ -130,13 +126,6 @@ def test_a_document_takes_its_parts_along_and_brings_those_back_that_it_took() -
     assert not Document.objects.exists()
 
 
-def test_a_grace_period_of_none_removes_at_once(settings: Any) -> None:
-    settings.DELETION_GRACE_DAYS = 0
-    document = make_document(make_collection(), PUMPS)
-    services.delete([document], acting_user=None)
-    assert not Document.objects.exists()
-
-
 @pytest.mark.parametrize("source", ["", "/notes/1.md"])
 def test_a_file_for_a_collection_that_was_put_in_the_bin_meanwhile_is_refused(source: str) -> None:
     """The document there of the same source keeps its place, for when the collection comes back."""
@@ -182,16 +171,6 @@ class TestCollections:
         with pytest.raises(StateConflict, match="restore it first"):
             services.restore([receipt.document], acting_user=None)
         assert claim(DocumentVersion, receipt.version.pk) is None
-
-    def test_a_task_removes_it_with_all_in_it(self) -> None:
-        collection = make_collection()
-        for word in ("one", "two"):
-            make_document(collection, PUMPS + word, file_name=f"{word}.md")
-        services.delete_collection(collection, acting_user=None)
-        assert services.purge_bin() == (0, 0)
-        services.purge_collection_later(collection, acting_user=None)
-        assert services.purge_bin() == (2, 1)
-        assert not Collection.objects.exists()
 
 
 def everywhere() -> Iterator[tuple[str, str]]:

@@ -162,25 +162,6 @@ class TestExtraction:
         editing.undo(edit, acting_user=None)
         assert found(document)["cooling tower"] == 3
 
-    def test_a_disabled_passage_has_none(self) -> None:
-        document = make_document(make_collection(), TOWERS)
-        chunk = Chunk.objects.get(version=document.current_id)
-        editing.edit_chunk(chunk, Wish(disabled=True), acting_user=None)
-        assert found(document) == {}
-
-    def test_another_process_is_as_many_queries_for_long_documents(self) -> None:
-        collection = make_collection()
-        queries = []
-        for sections in (2, 9):
-            text = "\n\n".join(
-                f"## Part {n}\n\n{'The pump is green. ' * 40}" for n in range(sections)
-            )
-            document = make_document(collection, text)
-            with CaptureQueriesContext(connection) as captured:
-                concepts.of(document.current_id)
-            queries.append(len(captured))
-        assert queries[0] == queries[1]
-
 
 def test_it_is_known_whether_a_document_has_none_yet() -> None:
     document = make_document(make_collection(), TOWERS)
@@ -223,9 +204,6 @@ class TestConceptSignal:
         response = search("green cats", keyword=0.8, concept=0.2)
         idf = {term.lexeme: term.idf for term in response.terms}
         assert self.raw(response)["Cats"] == approx(idf["cat"] / (idf["cat"] + idf["green"]))
-
-    def test_finds_by_itself(self) -> None:
-        assert [each.title for each in search("cats", concept=1).results] == ["Cats"]
 
     def test_without_a_weight_it_does_not_run(self) -> None:
         with CaptureQueriesContext(connection) as captured:
@@ -316,12 +294,6 @@ class TestWordNet:
         )
         assert not search("wer hat das car von der", keyword=0.8, wordnet=0.2).results
 
-    def test_without_a_weight_it_does_not_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        make_document(make_collection(), "# Garage\n\nMend the automobile on Mondays.")
-        monkeypatch.setattr("search.parts.wordnet.signal.opened", _never)
-        response = search("automobile", keyword=1)
-        assert Signal.WORDNET not in response.hits[0].candidate.raw
-
     def test_a_missing_database_degrades_aloud(self, settings: Any, tmp_path: Path) -> None:
         settings.WORDNET_DIR = str(tmp_path / "nowhere")
         make_document(make_collection(), "# Garage\n\nMend the car on Mondays.")
@@ -339,10 +311,6 @@ class TestWordNet:
         assert response.classification.query_class is QueryClass.GENERAL
 
 
-def _never(folder: str) -> None:
-    raise AssertionError("WordNet was opened for a profile without a weight for it.")
-
-
 class TestSystemCheck:
     @pytest.fixture(autouse=True)
     def weighed(self, settings: Any, tmp_path: Path) -> None:
@@ -357,15 +325,4 @@ class TestSystemCheck:
     def test_says_that_wordnet_is_missing(self, settings: Any) -> None:
         assert self.found() == ["W012"]
         settings.WORDNET_DIR = str(write_wordnet(Path(settings.WORDNET_DIR).parent / "there"))
-        assert self.found() == []
-
-    def test_says_that_documents_have_no_concepts_yet(self) -> None:
-        make_document(make_collection(), TOWERS)
-        assert self.found() == ["W012"]
-        DocumentVersion.objects.update(concept_count=None)
-        assert self.found() == ["W012", "W013"]
-
-    def test_says_nothing_of_signals_without_a_weight(self) -> None:
-        rows = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
-        rows.update(vector="0.7", concept=0, wordnet=0)
         assert self.found() == []

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from benchmarks.answers.__main__ import measured
 from common.accounts.models import User
@@ -111,25 +110,6 @@ def test_figures_go_to_the_terminal_to_json_and_to_the_database(
     assert row.by_class["concept"]["queries"] == 1
 
 
-def test_all_stands_for_every_published_profile(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "figures.json"
-    evaluate("--collection", folder, "--profile", "all", "--limit", "1", "--json", file)
-    names = [run["profile"] for run in json.loads(file.read_text())["runs"]]
-    assert names[:4] == ["default", "keyword-only", "vector-only", "rrf"]
-    assert names[4:] == sorted(names[4:])
-    assert {"textbook:60/40", "concept-rag", "mind"} <= set(names)
-
-
-def test_the_same_queries_make_up_a_class_under_every_classifier(folder: Path) -> None:
-    evaluate("--collection", folder, "--profile", "default", "textbook:60/40", "mind")
-    counts = [
-        {query_class: part["queries"] for query_class, part in run.by_class.items()}
-        for run in EvaluationRun.objects.all()
-    ]
-    assert len(counts) == 3
-    assert counts[0] == counts[1] == counts[2]
-
-
 def test_second_run_loads_nothing_again(folder: Path) -> None:
     evaluate("--collection", folder)
     versions = set(DocumentVersion.objects.values_list("pk", flat=True))
@@ -224,16 +204,6 @@ def test_damaged_collection_is_refused(folder: Path, name: str, content: str, pr
     assert problem in failing("--collection", folder)
 
 
-def test_a_database_without_tables_is_told_what_to_do(folder: Path) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE search_configurationstamp RENAME TO elsewhere")
-    try:
-        assert "Run `manage.py migrate`" in failing("--collection", folder)
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE elsewhere RENAME TO search_configurationstamp")
-
-
 # --- collections of ir_datasets ----------------------------------------------------------------
 
 
@@ -313,21 +283,6 @@ def test_a_collection_of_ir_datasets_is_measured_like_a_folder(tmp_path: Path) -
         "untitled": LONG,
     }
     assert len({run.corpus_hash for run in EvaluationRun.objects.all()}) == 1
-
-
-@pytest.mark.usefixtures("dataset")
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("ferries", "has no qrels, which an evaluation needs. Its judged subsets: irds:ferries/ju"),
-        ("ferris/judgd", "has no dataset ferris/judgd. Near it: irds:ferries/judged, "),
-        ("beir/scifact/text", "Near it: irds:beir/scifact/test, "),
-        ("qwxz", "ir_datasets has no dataset qwxz. All: "),
-        ("adrift", "irds:adrift could not be read: no route to host"),
-    ],
-)
-def test_what_ir_datasets_lacks_is_said(name: str, problem: str) -> None:
-    assert problem in failing("--collection", f"irds:{name}")
 
 
 def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

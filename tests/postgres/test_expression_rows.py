@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
 
 from ingestion.models import IdentifierPattern
 from search.models import ClassRule, SearchProfile
 from search.models.profiles import check_boosts
-from search.query.shipped_rules import RULES
 
 pytestmark = pytest.mark.django_db
 LOOKS_BEHIND = r"(?<!x)ZZ[0-9]{2}"
@@ -43,16 +41,3 @@ def test_none_is_entered_any_more() -> None:
         pattern.full_clean()
     with pytest.raises(ValidationError, match="Looking ahead or behind"):
         check_boosts([{"name": "b", "amount": 1.5, "anchor": LOOKS_BEHIND}])
-
-
-def test_are_installed_in_their_order() -> None:
-    """The classifier's shipped rules."""
-    assert list(ClassRule.objects.values_list("name", flat=True)) == [rule.name for rule in RULES]
-    for row in ClassRule.objects.all():
-        row.full_clean()
-
-
-@pytest.mark.parametrize("fields", [{}, {"pattern": "x", "predicate": "is_name"}])
-def test_the_database_wants_a_pattern_or_a_predicate(fields: dict[str, str]) -> None:
-    with pytest.raises(IntegrityError, match="rule_pattern_or_predicate"), transaction.atomic():
-        ClassRule.objects.create(name="x", query_class="code", **fields)

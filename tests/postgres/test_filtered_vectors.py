@@ -234,46 +234,6 @@ class TestTheWayIsChosen:
         assert not found.walked
         assert found.read_whole == FEW
 
-    def test_a_broad_filter_by_the_index(self, plan: Any) -> None:
-        found = plan(Scope.of(None, Filters(languages=("en",))))
-        assert found.walked
-        assert found.read_whole == 0
-
-    @pytest.mark.usefixtures("scans")
-    @pytest.mark.parametrize("languages", [(), ("en",)])
-    def test_a_large_part_of_a_small_library_by_one_scan(
-        self, plan: Any, languages: tuple[str, ...]
-    ) -> None:
-        found = plan(Scope.of(None, Filters(languages=languages)))
-        assert not found.walked
-        assert found.read_whole == BROAD + 3 * FEW
-
-    @pytest.mark.usefixtures("scans")
-    def test_a_scan_ends_earlier_without_a_filter(
-        self, plan: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(vector_module, "MOST_SCANNED", BROAD - 1)
-        monkeypatch.setattr(vector_module, "FEW_CHUNKS", FEW)
-        found = plan(Scope.of(None, Filters()))
-        assert found.walked
-        assert (found.scanned, found.read_whole) == (0, 0)
-        assert plan(Scope.of(None, Filters(languages=("en",)))).scanned > BROAD
-
-    def test_a_small_collection_exactly(self, plan: Any, reader: User) -> None:
-        found = plan(Scope.of(reader, Filters(collections=("back-room",))))
-        assert not found.walked
-        assert found.read_whole == FEW
-
-    @pytest.mark.usefixtures("walks")
-    def test_exactly_after_all_where_the_index_falls_short(
-        self, plan: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(vector_module, "MIN_EF_SEARCH", 10)
-        monkeypatch.setattr(vector_module, "MAX_SCAN_TUPLES", 100)
-        found = plan(Scope.of(None, Filters(languages=("fr",))))
-        assert found.walked
-        assert found.read_whole == FEW
-
 
 class Plan:
     """What a plan says of the vector signal.

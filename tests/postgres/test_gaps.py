@@ -13,7 +13,7 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility
 from search.analytics import gaps, gathering
-from search.analytics.models import Gap, GapSign, GapStep, GapWording, SearchEvent
+from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 from search.errors import GapError
 from search.models import Pin
 from tests.support.events import make_event, minutes_ago, say
@@ -174,23 +174,6 @@ class TestQueue:
         assert found.cost == pytest.approx(2 * 1.0 + 1 * 0.2)
         assert found.signs == ("Nothing found", "Nothing opened")
 
-    def test_the_costliest_first(self, administrator: User) -> None:
-        make_event(HOLIDAYS[0])
-        for visitor in ("ann", "bob"):
-            make_event(VPN, total=0, visitor=visitor)
-        gathering.gather()
-
-        assert [gap.query for gap in gaps.summaries(administrator)] == [VPN, HOLIDAYS[0]]
-        assert [gap.query for gap in gaps.summaries(administrator, limit=1)] == [VPN]
-
-    def test_costs_three_queries(self, administrator: User, django_assert_num_queries: Any) -> None:
-        for query in (*HOLIDAYS, VPN, "parental leave", "company car"):
-            make_event(query, total=0)
-        gathering.gather()
-
-        with django_assert_num_queries(3):
-            assert len(gaps.summaries(administrator)) == 4
-
 
 class TestWhoMaySee:
     @pytest.fixture
@@ -299,16 +282,6 @@ class TestClosing:
         gaps.reopen(gap, acting_user=administrator)
         with pytest.raises(GapError, match="already open"):
             gaps.reopen(gap, acting_user=administrator)
-
-    def test_a_missing_document_has_an_owner(
-        self, gap: Gap, administrator: User, reader: User
-    ) -> None:
-        gaps.assign(gap, reader, acting_user=administrator, note="The manual of the zephyr.")
-
-        gap.refresh_from_db()
-        step = gap.steps.get()
-        assert (gap.owner, gap.note) == (reader, "The manual of the zephyr.")
-        assert (step.kind, step.user) == (GapStep.Kind.DOCUMENT, administrator)
 
     def test_results_are_shown_to_who_may_see_them(
         self, gap: Gap, administrator: User, reader: User

@@ -7,20 +7,18 @@ from typing import Any
 import pytest
 
 from common.accounts.models import User
-from common.jobs import MAX_ATTEMPTS, LeaseLost, claim
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Document
-from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed
+from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
-from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
+from search.tuning.models import GoldenQuery, ProfileChange, Publication
 from search.tuning.publishing import activation, drafts, measuring, publications
 from tests.support.golden_library import (
     KEYWORDS_ONLY,
-    QUESTIONS,
     TITLE_ONLY,
     active_profile,
     draft_with,
@@ -58,12 +56,6 @@ class TestGoldenSet:
         (without,) = golden.golden_set()
         assert without.qrels == {ids["river"]: 2}
         assert without.must_be_first == ""
-
-    def test_it_is_read_in_three_queries(
-        self, documents: dict[str, Document], django_assert_num_queries: Any
-    ) -> None:
-        with django_assert_num_queries(3):
-            assert len(golden.golden_set()) == len(QUESTIONS)
 
     def test_the_fingerprint_changes_with_whatever_ranks(self) -> None:
         same = draft_with()
@@ -324,28 +316,6 @@ class TestRuns:
         assert (run.state, run.measures) == ("cancelled", {})
         with pytest.raises(RunConflict):
             golden_runs.cancel(run)
-
-    def test_what_a_dead_worker_left_is_taken_up_and_the_dead_one_stays_out(
-        self, administrator: User
-    ) -> None:
-        run = golden_runs.start(active_profile(), acting_user=administrator)
-        dead = claim(EvaluationRun, run.pk)
-        assert dead is not None
-        assert golden_runs.sweep() == 0
-        assert golden_runs.measure(run.pk) is None
-        EvaluationRun.objects.filter(pk=run.pk).update(leased_until="2026-01-01T00:00Z")
-        assert golden_runs.sweep() == 1
-        assert golden_runs.measure(run.pk) is not None
-        with pytest.raises(LeaseLost):
-            dead.report(0.5)
-
-    def test_what_ends_its_workers_again_and_again_fails(self, administrator: User) -> None:
-        run = golden_runs.start(active_profile(), acting_user=administrator)
-        EvaluationRun.objects.filter(pk=run.pk).update(attempts=MAX_ATTEMPTS)
-        with pytest.raises(RunFailed, match="worker 5 times"):
-            golden_runs.measure(run.pk)
-        run.refresh_from_db()
-        assert (run.state, run.lease) == ("failed", None)
 
     def test_a_publication_in_the_background_is_carried_out_once(self, administrator: User) -> None:
         draft = draft_with(depth=60)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
 from ingestion.lexical.signatures import signature
@@ -129,16 +128,6 @@ def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> 
     assert "Report 0041" in {copy.title for copy in one.results[0].copies}
     both = search("INC-2024-0041 INC-2024-0042 handover", viewer=None)
     assert sorted(titles(both)[:2]) == ["Report 0041", "Report 0042"]
-
-
-@pytest.mark.parametrize("group", [True, False], ids=["grouped", "every passage"])
-def test_folded_passages_cost_no_query(
-    repeats: SimpleNamespace, group: bool, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    search(QUESTION, viewer=None)  # reads the configuration, which is then kept
-    with django_assert_num_queries(3):
-        response = search(QUESTION, viewer=None, group=group)
-    assert response.results
 
 
 def test_a_chunk_gone_since_it_was_ranked_is_left_out(repeats: SimpleNamespace) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from common.accounts.models import User
 from common.jobs import LeaseLost, claim
@@ -32,7 +30,7 @@ from ingestion.services import Wish
 from search.models import Pin
 from search.pipeline import SearchResponse, search
 from search.query.parse import MAX_QUERY_CHARS
-from tests.support.database import lasting, statements
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
@@ -126,13 +124,6 @@ class TestText:
         assert statistics() == before
         assert not ChunkEdit.objects.exists()
 
-    def test_the_average_length_follows_too(self, document: Document) -> None:
-        _, [(count, length)] = statistics()
-        edit(chunk_with("winch"), text="Ask the harbour master.")
-        _, [(count_now, length_now)] = statistics()
-        assert count_now == count
-        assert length_now < length
-
     def test_one_that_the_model_cannot_read_whole_is_refused(self, document: Document) -> None:
         with pytest.raises(RefusedEdit, match="tokens; the embedding model reads"):
             edit(chunk_with("winch"), text="word " * 400)
@@ -207,11 +198,6 @@ class TestOtherWishes:
         assert "pinned" in first.hit.explanation.tier.reason
         with pytest.raises(RefusedEdit, match="4000"):
             edit(chunk_with("ladder"), questions=("x" * (MAX_QUESTION_CHARS + 1),))
-
-    def test_a_pinned_passage_costs_no_further_query(self, document: Document) -> None:
-        edit(chunk_with("ladder"), questions=("winch",))
-        search("winch", viewer=None)
-        assert statements(lambda: search("winch", viewer=None)) == 3
 
     def test_a_note_is_for_staff(self, document: Document, administrator: User) -> None:
         edit(chunk_with("winch"), note="Out of date since May")
@@ -323,9 +309,3 @@ class TestNextVersion:
             lease.update(progress=0.5)
         assert steps.advance(document.latest_id or 0)
         assert chunk_with("harbour master").version_id == document.latest_id
-
-    def test_unedited_documents_cost_one_query_more(self, document: Document) -> None:
-        with CaptureQueriesContext(connection) as queries:
-            next_version(document, manual(preface="Fourth."))
-        asked = [query["sql"] for query in queries if "ingestion_chunkedit" in query["sql"]]
-        assert len([sql for sql in asked if sql.startswith("SELECT")]) <= 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from common.accounts.models import User
@@ -15,12 +13,9 @@ from search.pipeline import Choices, search
 from search.tuning.workbench.pools import Width
 from tests.support.golden_library import active_profile
 from tests.support.ranking import wide_candidates
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
-
-
-def titles(text: str, **options: Any) -> list[str]:
-    return [result.title for result in search(text, viewer=None, **options).results]
 
 
 def test_just_its_question_does_not_find_it(harbour: dict[str, Document]) -> None:

@@ -11,7 +11,6 @@ from django.core.management.base import SystemCheckError
 
 from ingestion.documents import steps
 from ingestion.models import Document, State
-from ingestion.parsing.protocol import ParseLimits
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document, upload
 from tests.unit.parsing import hostile
@@ -75,10 +74,6 @@ def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
 
 
 # --- the limits as settings --------------------------------------------------------------------
-
-
-def test_the_settings_defaults_are_the_limits_own(settings: Any) -> None:
-    assert ParseLimits.of(settings.PARSE_LIMITS) == ParseLimits()
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,12 @@ from pytest import approx
 from ingestion.lexical import languages, terms
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk
-from search.domain import KeywordScorer, Signal, TitleScorer
 from search.pipeline import search
 from search.presentation.reading import marked_text
 from search.presentation.snippets import highlight
 from search.retrieval.phrases import contains, lacks_exactly
 from tests.support.factories import make_collection, make_document
-from tests.support.shelf import ask, idfs, keywords_only, scores, shelve
+from tests.support.shelf import ask, idfs, lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -33,14 +32,6 @@ def shelf(*texts: str, config: str = "english") -> list[int]:
 
 def idf(chunks: int, frequency: int) -> float:
     return math.log(1 + (chunks - frequency + 0.5) / (frequency + 0.5))
-
-
-def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
-    """The lexemes of a text as indexed, with their positions."""
-    vector = languages.with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
-        return dict(cursor.fetchall())
 
 
 def joined(text: str) -> list[str]:
@@ -92,13 +83,6 @@ class TestCompounds:
         plain = lexemes_of("A half life")
         assert plain == {"half": [2], "life": [3]}
 
-    def test_repeated_compounds_count_as_often(self) -> None:
-        found = lexemes_of("half-life " * 3 + "x-ray " * 150, "simple")
-        assert found["halflife"] == [16_383 - 128, 16_383 - 64, 16_383]
-        assert len(found["xray"]) == 100
-        # 150 occurrences of xray, and of each part, cost nothing else.
-        assert found["ray"][0] < 30
-
 
 class TestSearch:
     @pytest.mark.parametrize("query", ["half-life", "halflife", "Half\u2010Life", "HALFLIFE"])
@@ -129,12 +113,6 @@ class TestSearch:
         hyphenated, *_ = shelf(HYPHENATED)
         assert Chunk.objects.get(pk=hyphenated).length == 4  # half-life, half, life, drug
 
-    def test_a_word_is_known_in_either_spelling(self) -> None:
-        shelf(HYPHENATED, "the xray")
-        for word in ("halflife", "xray"):
-            assert ask(word, words=((word, ""),)).unknown == (), word
-        assert ask("quarterlife", words=(("quarterlife", ""),)).unknown == ("quarterlife",)
-
     def test_finds_all_that_it_found_before_chunks_are_read_again(self) -> None:
         hyphenated, written, *_ = shelf(HYPHENATED, JOINED, HYPHENATED)
         as_before(hyphenated)
@@ -160,27 +138,6 @@ class TestSearch:
         assert {english, *simple} <= set(scores("half-life"))
         # "halflif" is the lexeme of most chunks, hence counted by itself.
         assert idfs("halflife")["halflif"] == approx(idf(7, 1))
-
-    def test_overlap_counts_a_compound_once(self) -> None:
-        hyphenated, *_ = shelf(HYPHENATED)
-        profile = keywords_only(keyword_scorer=KeywordScorer.OVERLAP)
-        assert scores("half-life", profile=profile) == {hyphenated: 1.0}
-
-    def test_a_joined_stop_word_adds_nothing(self) -> None:
-        shelf("the in-to of", "into the river")
-        assert "into" not in idfs("in-to river")
-
-    def test_titles_too(self) -> None:
-        collection = make_collection(language="en")
-        make_document(collection, "Some text.", title="The half-life of drugs", file_name="a.txt")
-        profile = keywords_only(title_scorer=TitleScorer.PER_TERM)
-        assert list(scores("halflife", Signal.TITLE, profile=profile).values()) == [10]
-        assert list(scores("halflife").values())
-
-    def test_synonyms_too(self) -> None:
-        hyphenated, written, *_ = shelf(HYPHENATED, JOINED)
-        found = scores("decay", Signal.SYNONYM, expansions=("half-life",))
-        assert set(found) == {hyphenated, written}
 
 
 class TestPhrases:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
@@ -180,23 +177,6 @@ def test_what_documents_do_not_state_is_given_to_all(folder: Path) -> None:
     assert described == [{"owner": "Ann", "year": 2024}] * len(described)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing-folder"], "no such file or folder: missing-folder"),
-        ([".", "--language", "English"], "is not a language code"),
-        ([".", "--metadata", "Owner=Ann"], "--metadata: “Owner” is not a valid key"),
-    ],
-)
-def test_wrong_arguments_are_a_message(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CommandError, match=message):
-        import_(*arguments)
-    assert not Document.objects.exists()
-
-
 def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,33 +208,7 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     assert "existing: 4 documents" in run("import_collection", export)
 
 
-def test_the_librarys_log_does_not_stand_between_their_lines(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "ingestion")
-    (tmp_path / "a.md").write_text("# Alpha\n\nText.")
-    run("import_documents", tmp_path, "--collection", "Share")
-    assert [record for record in caplog.records if record.name == "ingestion.events"] == []
-    (tmp_path / "b.md").write_text("# Beta\n\nText.")
-    run("import_documents", tmp_path, "--collection", "Share", "-v", 2)
-    assert "ingestion.events" in {record.name for record in caplog.records}
-
-
 def test_an_export_that_does_not_exist_is_named(tmp_path: Path) -> None:
     for path in (tmp_path / "nope.zip", tmp_path):
         with pytest.raises(CommandError, match=f"There is no file {path}"):
             run("import_collection", path)
-
-
-def test_a_reader_that_has_seen_enough_is_no_traceback() -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as closed:
-        done = subprocess.run(
-            [sys.executable, "manage.py", "help"],
-            cwd=Path(__file__).resolve().parents[2],
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (141, b"")

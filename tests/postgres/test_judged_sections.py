@@ -165,11 +165,6 @@ class TestEvaluate:
         with pytest.raises(CommandError, match="no measured query q9"):
             self.evaluate("--questions", "q9")
 
-    def test_an_unknown_collection_is_still_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("search.tuning.management.judged.shipped", lambda name: None)
-        with pytest.raises(CommandError, match="the one that ships is used"):
-            self.evaluate("--collection", "nothing")
-
 
 class TestShipped:
     def test_questions_and_grades_fit_together(self) -> None:

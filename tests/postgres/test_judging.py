@@ -188,13 +188,6 @@ class TestUndo:
         judging.undo(acting_user=reader)
         assert not Judgement.objects.exists()
 
-    def test_a_judged_query_is_not_deleted(
-        self, documents: dict[str, Document], reader: User
-    ) -> None:
-        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
-        with pytest.raises(JudgementError, match="never deleted"):
-            queries.delete(GoldenQuery.objects.get())
-
 
 class TestFiles:
     @pytest.mark.parametrize("name", FORMATS)

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.accounts.models import User
-from common.database import named
 from ingestion.lexical import terms
 from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
@@ -22,7 +21,6 @@ from search.pipeline import search
 from search.query import parse
 from search.ranking.boosts import by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, prepared, retrieve
-from search.retrieval.filters import readable_to
 from search.signals import vector
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
@@ -143,28 +141,6 @@ class TestTheDatabase:
         assert sum("WITH readable" in sql for sql in sent) == 2
         assert not any("EXECUTE" in sql for sql in sent)
 
-    def test_holds_few_prepared_statements(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(prepared, "MOST_PREPARED", 3)
-        monkeypatch.setattr(prepared, "_held_by", type(prepared._held_by)())
-        before = self.prepared()
-        for number in range(6):
-            one = prepared.Statement(f"SELECT {number}, %(a)s::int")
-            assert prepared.run(one, {"a": 7}) == [(number, 7)]
-        assert self.prepared() == before + 3
-
-    def test_plans_again_after_a_while(
-        self, sent: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        one = prepared.Statement("SELECT 1")
-        prepared.run(one, {})
-        before = self.prepared()
-        prepared.run(one, {})
-        monkeypatch.setattr(prepared, "PLAN_SECONDS", 0.0)
-        assert prepared.run(one, {}) == [(1,)]
-        first, second, third = (sql.split("EXECUTE ")[1] for sql in sent if "EXECUTE" in sql)
-        assert first == second != third
-        assert self.prepared() == before
-
     def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def ef_search() -> str:
             search("long arm", viewer=None)
@@ -190,39 +166,3 @@ def test_a_connection_that_lost_its_statements_prepares_them_again() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")  # as when a pooler hands over another connection
     assert prepared.run(one, {"a": 2}) == [(3,)]
-
-
-def test_the_least_recently_used_shape_is_forgotten() -> None:
-    shapes = prepared.Shapes(2)
-    made: list[str] = []
-
-    def make(name: str) -> prepared.Statement:
-        made.append(name)
-        return prepared.Statement(f"SELECT '{name}'")
-
-    for name in "abaca":
-        shapes.get(name, lambda name=name: make(name))  # type: ignore[misc]
-    shapes.get("b", lambda: make("b"))
-    assert made == ["a", "b", "c", "b"]
-
-
-def test_constants_are_written_as_sql() -> None:
-    found = prepared.Statement.with_constants(
-        "SELECT %(a)s, %(b)s, 5 %% 3, %(c)s::int", {"a": "it's 5 %", "b": 0.25}
-    )
-    assert prepared.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
-    with prepared.sent_as_text():
-        assert prepared.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
-    with pytest.raises(TypeError):
-        prepared.Statement.with_constants("SELECT %(a)s", {"a": [1]})
-
-
-def test_anonymous_visitors_read_what_none_reads() -> None:
-    """Their collections are compiled once in a process: both must mean the same."""
-    asked = Collection.objects.visible_to(AnonymousUser()).order_by().values("pk")
-    sql, params = named(asked, "x")
-    for viewer in (None, AnonymousUser()):
-        assert readable_to(viewer, "x") == (sql, params)
-        assert Scope.of(viewer, Filters()).readable("x") == (sql, params)
-    readable_to(None, "x")[1].clear()
-    assert readable_to(None, "x") == (sql, params)

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import ValidationError
 
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.errors import InvalidMetadata
 from ingestion.exporting import restoring, writing
 from ingestion.intake.importing import runner
 from ingestion.intake.importing import services as importing
@@ -22,7 +20,7 @@ from ingestion.lexical import terms
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search
 from tests.samples.builders import make_zip
-from tests.support.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -44,17 +42,6 @@ class TestServices:
         return services.receive(
             collection, data, file_name="a.md", acting_user=options.pop("user", None), **options
         )
-
-    def test_an_upload_brings_its_metadata(self, plain: Collection) -> None:
-        given = {"department": " Sales ", "year": 2024.0}
-        document = self.receive(plain, "# A", metadata=given).document
-        document.refresh_from_db()
-        assert document.metadata == {"department": "Sales", "year": 2024}
-
-    def test_nothing_is_stored_with_metadata_that_is_refused(self, plain: Collection) -> None:
-        with pytest.raises(InvalidMetadata, match="Part"):
-            self.receive(plain, "# A", metadata={"Part": 1})
-        assert not Document.objects.exists()
 
     def test_a_new_version_keeps_it_unless_new_is_given(
         self, plain: Collection, administrator: User
@@ -86,18 +73,6 @@ class TestServices:
         document = Document.objects.get()
         assert (document.metadata, document.versions.count()) == ({"n": 2}, 1)
 
-    def test_an_edit_acts_at_once_and_on_no_chunk(
-        self, plain: Collection, administrator: User
-    ) -> None:
-        document = make_document(plain, "# A\n\nA pump.")
-        chunks = set(document.chunks.values_list("pk", flat=True))
-        services.describe(document, metadata={"n": 1}, acting_user=administrator)
-        services.describe(document, metadata={"n": 1}, acting_user=administrator)
-        assert titles("pump meta.n:1") == {"A"}
-        assert set(document.chunks.values_list("pk", flat=True)) == chunks
-        assert document.versions.count() == 1
-        assert [entry.change_message for entry in LogEntry.objects.all()] == ["Changed metadata"]
-
     def test_the_parts_of_an_archive_begin_with_that_of_the_whole(self, plain: Collection) -> None:
         data = io.BytesIO(make_zip({"in.md": "# In\n\nA pump within."}))
         receipt = services.receive(
@@ -109,18 +84,6 @@ class TestServices:
         steps.advance(part.latest_id)
         terms.fold()
         assert "In" in titles("pump meta.client:ACME")
-
-    def test_a_row_is_validated_as_its_form_is(self, plain: Collection) -> None:
-        document = upload(plain, "# A").document
-        document.metadata = {"A": 1}
-        with pytest.raises(ValidationError, match="not a valid key"):
-            document.full_clean()
-        plain.metadata_keys = ["ok", "Not ok"]
-        with pytest.raises(ValidationError, match="not a valid key"):
-            plain.full_clean()
-        plain.metadata_keys = [f"k{n}" for n in range(11)]
-        with pytest.raises(ValidationError, match="11 items"):
-            plain.full_clean()
 
 
 class TestExports:
@@ -194,8 +157,3 @@ class TestManifests:
         self.run(tmp_path, "m.csv", "path,owner\na.md,Bob\nb.md,\n", metadata=given)
         stored = dict(Document.objects.values_list("title", "metadata"))
         assert stored == {"a": {"owner": "Bob", "batch": 7}, "b": given}
-
-    def test_an_import_is_refused_with_bad_metadata(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidMetadata):
-            self.run(tmp_path, "m.csv", "path\na.md\n", metadata={"A": 1})
-        assert not Import.objects.exists()

@@ -13,7 +13,6 @@ from pytest import approx
 
 from ingestion import services
 from ingestion.chunking.options import LAYOUT
-from ingestion.lexical import languages, terms
 from ingestion.lexical.languages import name_parts, spaced
 from ingestion.models import Chunk, DocumentVersion
 from search.domain import Signal, TitleScorer
@@ -22,7 +21,7 @@ from search.retrieval.phrases import contains
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
-from tests.support.shelf import ask, keywords_only, scores, shelve
+from tests.support.shelf import ask, keywords_only, lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -35,14 +34,6 @@ NAMES = (
 
 def shelf(*texts: str) -> list[int]:
     return shelve(make_collection(), "english", [*texts, *OTHERS])
-
-
-def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
-    """The lexemes of a text as indexed, with their positions."""
-    vector = languages.with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
-        return dict(cursor.fetchall())
 
 
 class TestParts:
@@ -101,20 +92,12 @@ class TestParts:
 
 
 class TestSearch:
-    def test_parts_add_no_length(self) -> None:
-        named, *_ = shelf("a RenameField of the schema")
-        assert Chunk.objects.get(pk=named).length == 2
-
     def test_headings_have_parts(self) -> None:
         collection = make_collection(language="en")
         text = "# Operations\n\n## AddField\n\nAdds one.\n\n## RenameField\n\nIt gets a new name."
         make_document(collection, text, file_name="a.md")
         profile = keywords_only(title_scorer=TitleScorer.COVERAGE)
         assert max(scores("rename field", Signal.TITLE, profile=profile).values()) == approx(1)
-
-    def test_parts_are_known_words(self) -> None:
-        shelf("a RenameField of the schema")
-        assert ask("rename", words=(("rename", ""), ("removal", ""))).unknown == ("removal",)
 
     def test_a_name_in_a_question_is_found_before_its_parts(self) -> None:
         named, said, *_ = shelf("a RenameField of the schema", "rename a field", "valve valve")
@@ -149,14 +132,6 @@ class TestMarks:
         make_document(make_collection(language="en"), text, file_name="a.txt")
         [result] = search(query, viewer=None).results
         assert str(result.snippet) == expected
-
-
-def test_suggestions_come_from_parts() -> None:
-    """A misspelt word is corrected to a part of a name that the library has in no other way."""
-    make_document(make_collection(language="en"), "Each KinematicSolver runs.", file_name="a.txt")
-    terms.fold()
-    found = search("kinmatic", viewer=None, choices=Choices(profile="keyword-only"))
-    assert (found.corrected_from, found.query.text) == ("kinmatic", "kinematic")
 
 
 ASKED = {

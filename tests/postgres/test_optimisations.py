@@ -7,16 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pytest import approx
 
 from common.accounts.models import User
-from common.jobs import Lease, claim, sweep
+from common.jobs import Lease
 from search import tasks
 from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning import optimisations, weight_search
-from search.tuning.models import CandidatePool, GoldenQuery, Judgement, Optimisation, ProfileChange
+from search.tuning.models import GoldenQuery, Judgement, Optimisation, ProfileChange
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pools
 from tests.support.database import lasting
@@ -118,13 +117,6 @@ class TestFinding:
         assert min(weights.title for weights in after.values()) < 1
         assert misled.as_profile().weights[QueryClass.LOOKUP].title == 1
 
-    def test_the_same_judgements_give_the_same(
-        self, misled: SearchProfile, administrator: User
-    ) -> None:
-        rows = [finished(started(misled, administrator)) for _ in range(2)]
-        first, second = ({**row.found, "seconds": 0} for row in rows)
-        assert first == second
-
     def test_too_few_judgements_fail_with_advice(
         self, misled: SearchProfile, administrator: User
     ) -> None:
@@ -185,35 +177,6 @@ class TestGoingOn:
         assert row.found == {}
         with pytest.raises(RunConflict, match="already ended"):
             optimisations.cancel(row)
-
-    def test_what_a_dead_worker_left_is_taken_up_again(
-        self, misled: SearchProfile, administrator: User
-    ) -> None:
-        row = started(misled, administrator)
-        assert claim(Optimisation, row.pk, state=State.RUNNING) is not None
-        assert tasks.run_optimisation(row.pk) == ""  # its worker lives
-        assert sweep(Optimisation) == 0
-        Optimisation.objects.filter(pk=row.pk).update(leased_until="2026-01-01T00:00Z")
-        assert sweep(Optimisation) == 1
-        assert tasks.run_optimisation(row.pk) == State.DONE
-        assert sweep(Optimisation) == 0
-
-    def test_the_progress_covers_the_pools_and_the_search(
-        self, misled: SearchProfile, administrator: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        CandidatePool.objects.all().delete()
-        shares: list[float] = []
-
-        def tell(self: Lease[Any], share: float) -> None:
-            if isinstance(self.row, Optimisation):
-                shares.append(share)
-
-        monkeypatch.setattr(Lease, "report", tell)
-        finished(started(misled, administrator))
-        assert shares == sorted(shares)
-        assert shares[0] == 0
-        assert shares[-1] == approx(1)
-        assert len([share for share in shares if share < optimisations.POOLS]) == COUNT
 
 
 class TestAsking:

@@ -14,10 +14,10 @@ from ingestion.documents import steps
 from ingestion.domain import Part
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind, State
-from search.pipeline import search
 from tests.samples import builders
 from tests.samples.outlook import Attachment, Letter, make_msg
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 
@@ -37,10 +37,6 @@ def work() -> None:
 def members(whole: Document) -> dict[str, Document]:
     kept = Document.objects.kept().filter(parent=whole).select_related("latest")
     return {part.part_path: part for part in kept}
-
-
-def titles(question: str) -> list[str]:
-    return [result.title for result in search(question, viewer=None).results]
 
 
 @pytest.fixture

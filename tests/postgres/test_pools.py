@@ -26,7 +26,7 @@ from search.domain import (
 from search.engine import configuration
 from search.engine.find import QueryVector
 from search.errors import PoolError
-from search.models import Pin, SearchProfile, Synonym
+from search.models import Pin, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from search.tuning.evaluation import measures, whatif
@@ -217,16 +217,6 @@ class TestCoverage:
         with pytest.raises(PoolError, match="did not answer"):
             build(Width.of(profile))
         assert "did not answer" in pools.pooled(profile).coverage.problem
-
-    def test_takes_as_many_queries_for_few_pools_as_for_many(
-        self, django_assert_max_num_queries: Any
-    ) -> None:
-        profile = active()
-        with django_assert_max_num_queries(14):
-            pools.pooled(profile).whatif.under(profile)
-        with django_assert_max_num_queries(12):
-            pools.pooled(profile).whatif.under(profile)
-        assert SearchProfile.objects.exists()
 
 
 def test_a_question_that_nothing_can_answer_has_an_empty_candidate_set(

@@ -185,10 +185,6 @@ class TestTheEmbedder:
         ask("PII-2024-0042", name)
         assert embedder.calls == ["PII-2024-0042"]
 
-    def test_by_meaning_alone_even_an_identifier_is_embedded(self, embedder: Counting) -> None:
-        ask("PII-2024-0042", "vector-only")
-        assert embedder.calls == ["PII-2024-0042"]
-
     @pytest.mark.parametrize(
         "choices",
         [{"weights": Weights(0.7, 0.3, 0)}, {"query_class": QueryClass.CONCEPT}],

@@ -112,12 +112,6 @@ class TestTheBestTen:
         exact = all_scored(text, monkeypatch)
         assert ranking(text)[:10] == exact[:10]
 
-    def test_of_many_random_questions_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        chance = random.Random(8)
-        for _ in range(12):
-            text = " ".join(chance.sample(list(WORDS), chance.randint(2, 9)))
-            assert ranking(text)[:10] == all_scored(text, monkeypatch)[:10], text
-
     def test_of_random_questions_that_repeat_words_too(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -109,11 +109,6 @@ class TestOnesOwn:
         assert NOTE in found("another dripping boiler").notes
         assert len(caplog.records) == logged
 
-    def test_the_limit_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(settle, "MODEL_SECONDS", 0.05)
-        model = settle.plugged_in(f"{HERE}.Slow")
-        assert model.classify(Query(text="x", identifiers=())).note == NOTE
-
     def test_after_the_pause_it_is_asked_again(
         self, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from common.accounts.models import User
 from ingestion.documents import deletion
@@ -100,14 +99,6 @@ class TestOneCollection:
         deletion.restore_collection(recipes, acting_user=administrator)
         assert asked("recipes").profile.name == OWN
 
-    def test_costs_no_query(self, django_assert_num_queries: Any) -> None:
-        names_own("Recipes")
-        asked("recipes")
-        with django_assert_num_queries(3):  # the stamp, the candidates, the page
-            assert asked("recipes").profile.name == OWN
-        with django_assert_num_queries(3):
-            assert "Recipes" in told(asked())
-
 
 class TestVersions:
     def test_the_version_in_force_is_used(self) -> None:
@@ -146,13 +137,6 @@ class TestSeveral:
         for found in (asked("recipes", "manuals"), asked()):
             assert found.profile.name == "default"
             assert "have profiles of their own: Recipes." in told(found)
-
-    def test_even_if_all_of_them_name_the_same(self) -> None:
-        names_own("Recipes")
-        names_own("Manuals")
-        found = asked("recipes", "manuals")
-        assert found.profile.name == "default"
-        assert "Manuals, Recipes" in told(found)
 
     def test_no_note_where_none_of_them_names_another(self) -> None:
         names_own("Recipes")
@@ -245,20 +229,3 @@ class TestWhoMayKnow:
         recipes.save()
         assert asked("recipes").profile.name == "default"
         assert asked("recipes", viewer=reader).profile.name == OWN
-
-
-class TestRows:
-    @pytest.mark.parametrize("fields", [{}, {"media_type": PDF, "collection": True}], ids=str)
-    def test_are_of_a_collection_or_of_a_type(self, fields: dict[str, Any]) -> None:
-        if "collection" in fields:
-            fields = {**fields, "collection": Collection.objects.get(name="Recipes")}
-        with pytest.raises(IntegrityError), transaction.atomic():
-            ScopeProfile.objects.create(profile=OWN, **fields)
-
-    def test_once_each(self) -> None:
-        names_own("Recipes")
-        ScopeProfile.objects.create(media_type=PDF, profile=OWN)
-        with pytest.raises(IntegrityError), transaction.atomic():
-            names_own("Recipes")
-        with pytest.raises(IntegrityError), transaction.atomic():
-            ScopeProfile.objects.create(media_type=PDF, profile=OTHER)

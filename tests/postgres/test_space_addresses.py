@@ -103,8 +103,6 @@ def test_the_command_asks_the_settings_too(listener: FakeOpenAI) -> None:
         "https://models.example.org:444/v1",
         "http://models.example.org/v1",
         "https://models.example.org%2eevil.org/v1",
-        "https://models.example.org/v1?x=https://evil.org",
-        "https://models.example.org:99999/v1",
         "https://models.example.org\n.evil.org/v1",
         "https://mödels.example.org/v1",
         "//models.example.org/v1",

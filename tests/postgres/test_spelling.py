@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
 from ingestion.models import Visibility
 from search.domain import Weights
-from search.errors import SearchError
 from search.pipeline import Choices, Purpose, SearchResponse, search
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
-from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -145,9 +140,6 @@ class TestWhatIsSearched:
         assert ask("Urlaub kynematics", filters=elsewhere).suggestion == ""
         assert ask("Urlaub kynematics collection:regal").suggestion == ""
 
-    def test_only_documents_that_the_filters_leave(self) -> None:
-        assert ask("gripper kynematics type:pdf").suggestion == ""
-
 
 @pytest.mark.usefixtures("library")
 class TestCorrection:
@@ -209,13 +201,6 @@ class TestCost:
         ask("warm up")
         with django_assert_num_queries(queries):
             ask(text)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
-@given(text=st.text(max_size=40))
-def test_nothing_typed_is_an_error(text: str, library: None) -> None:
-    with suppress(SearchError):
-        ask(f"kynematics {text}")
 
 
 def test_ordinary_english_words_are_left_alone() -> None:

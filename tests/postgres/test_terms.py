@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 from collections import Counter
@@ -109,11 +108,6 @@ class TestBM25:
         assert [(term.lexeme, term.chunks) for term in found] == [("gamma", 1), ("alpha", 2)]
         assert [term.idf for term in found] == [approx(idf("gamma")), approx(idf("alpha"))]
 
-    def test_a_repeated_word_has_its_count_and_its_weight(self, corpus: dict[str, Chunk]) -> None:
-        [term] = retrieve(Query("alpha alpha"), Scope.of(None, Filters()), profile()).terms
-        assert (term.times, term.idf) == (2, approx(idf("alpha")))
-        assert term.weight == approx(1.5 * idf("alpha"))
-
     def test_the_budget_keeps_the_rarest_terms(self, corpus: dict[str, Chunk]) -> None:
         """gamma stands in one chunk; with a budget of 1 the common alpha finds nothing more."""
         # Which chunk a seed of one holds is up to the plan, and that to the statistics.
@@ -122,13 +116,6 @@ class TestBM25:
             found = raw_scores("alpha gamma", Signal.KEYWORD, keyword_budget=1)
         assert set(found) == {corpus["pumps"].pk}
         assert found[corpus["pumps"].pk] == approx(bm25("alpha gamma", "pumps"), rel=1e-4)
-
-    def test_the_index_of_a_term_is_the_same_in_python(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT steelyard_term_id('alpha')")
-            (index,) = cursor.fetchone()
-        head = int(hashlib.md5(b"alpha").hexdigest()[:8], 16)
-        assert index == (head & 0x3FFFFFFF) % 999_999_999 + 1
 
     def test_a_chunk_of_more_terms_than_a_row_holds_keeps_the_heaviest(self) -> None:
         words = [f"w{number}" for number in range(2500)] + ["anchor"] * 5
@@ -151,13 +138,24 @@ class TestOtherScorers:
         assert set(found) == {corpus["pumps"].pk, corpus["dogs"].pk}
         assert found[corpus["pumps"].pk] > found[corpus["dogs"].pk] > 0
 
-    def test_overlap_is_matched_terms_over_query_terms(self, corpus: dict[str, Chunk]) -> None:
-        """S1-43."""
-        found = raw_scores(
-            "alpha beta missing", Signal.KEYWORD, keyword_scorer=KeywordScorer.OVERLAP
-        )
-        assert found[corpus["pumps"].pk] == approx(2 / 3)
-        assert found[corpus["cats"].pk] == approx(1 / 3)
+
+@pytest.fixture(scope="class")
+def titled(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[int, set[str]]]:
+    """Documents with more and fewer of the words in their titles; those of a filter with theirs."""
+    chance = random.Random(7)
+    with lasting(django_db_blocker):
+        kept, other = make_collection("Kept", language="xx"), make_collection("B", language="xx")
+        titles: dict[int, set[str]] = {}
+        for number in range(40):
+            words = [word for place, word in enumerate(TITLE_WORDS) if chance.random() < place / 6]
+            title = " ".join([*words, f"n{number}"])
+            document = make_document(
+                chance.choice([kept, kept, other]), "Text.", title=title, file_name=f"{number}.txt"
+            )
+            if document.collection_id == kept.pk:
+                titles[document.pk] = set(words)
+        terms.fold()
+        yield titles
 
 
 class TestTitles:
@@ -171,39 +169,14 @@ class TestTitles:
         once, repeated = (raw_scores(text, Signal.TITLE) for text in ("pumps b", "pumps b pumps"))
         assert repeated == once
 
-    @pytest.mark.parametrize(
-        ("scorer", "score"), [(TitleScorer.ONCE, 10), (TitleScorer.PER_TERM, 20)]
-    )
-    def test_concept_rags_rules(self, scorer: TitleScorer, score: float) -> None:
-        """S2-11; F2-01 for the rule by term."""
-        collection = make_collection()
-        make_document(collection, "Some text.", title="Distributed Systems", file_name="a.txt")
-        found = raw_scores("distributed systems", Signal.TITLE, title_scorer=scorer)
-        assert list(found.values()) == [score]
 
-    def test_a_title_is_found_where_no_other_signal_looks(self, corpus: dict[str, Chunk]) -> None:
-        """D13: found by its own index, not only inside another signal's list."""
-        found = raw_scores("dogs", Signal.TITLE, keyword_budget=100)
-        assert found == {corpus["dogs"].pk: 1.0}
-
+class TestTitleCandidates:
     @pytest.mark.parametrize("scorer", TitleScorer)
     @pytest.mark.parametrize("budget", [1, 9, 20_000])
-    def test_candidates_are_the_best_titles_with_a_rare_word(
-        self, scorer: TitleScorer, budget: int
+    def test_are_the_best_titles_with_a_rare_word(
+        self, titled: dict[int, set[str]], scorer: TitleScorer, budget: int
     ) -> None:
         """Of a filter's documents alone; a common word counts in a title that has a rare one."""
-        kept, other = make_collection("Kept", language="xx"), make_collection("B", language="xx")
-        chance = random.Random(7)
-        titles: dict[int, set[str]] = {}
-        for number in range(40):
-            words = [word for place, word in enumerate(TITLE_WORDS) if chance.random() < place / 6]
-            title = " ".join([*words, f"n{number}"])
-            document = make_document(
-                chance.choice([kept, kept, other]), "Text.", title=title, file_name=f"{number}.txt"
-            )
-            if document.collection_id == kept.pk:
-                titles[document.pk] = set(words)
-        terms.fold()
         asked = " ".join(TITLE_WORDS)
         sought = profile(title_scorer=scorer, keyword_budget=budget, depth=6)
         scope = Scope.of(None, Filters(collections=("kept",)))
@@ -221,8 +194,8 @@ class TestTitles:
             TitleScorer.PER_TERM: len,
         }[scorer]
         expected = sorted(
-            (key for key, words in titles.items() if words & rare),
-            key=lambda key: (-strength(titles[key]), key),
+            (key for key, words in titled.items() if words & rare),
+            key=lambda key: (-strength(titled[key]), key),
         )[:6]
         places = found.rows["places"][:, GENERATORS.index(Signal.TITLE)]
         order = {int(at): int(key) for at, key in zip(places, found.rows["document"], strict=True)}

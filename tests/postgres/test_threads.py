@@ -204,13 +204,6 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
 
 
-def test_what_is_searched_for_can_be_edited(thread: Thread) -> None:
-    ask(thread, FIRST)
-    answer = ask(thread, "And it?", searched_for="the sandy floor of region D40")
-    assert (answer.question, answer.searched_for) == ("And it?", "the sandy floor of region D40")
-    assert answer.steps[0].name == "search"
-
-
 def test_the_earlier_questions_of_a_conversation_elsewhere() -> None:
     """Chat programs send their history; what cannot be read of it is left out."""
     for earlier in ((FIRST,), ("x" * 99_999, FIRST), (FIRST, "  ")):
@@ -319,21 +312,6 @@ def test_an_export_links_its_sources_and_loads_nothing(thread: Thread) -> None:
     (data,) = threads.export_data(thread, thread.user)["answers"]
     assert (data["id"], data["withheld"]) == (answer.id, False)
     json.dumps(data)
-
-
-def test_rename_and_delete(thread: Thread) -> None:
-    """What the answers cost stays recorded."""
-    assert thread.title == FIRST
-    assert len(threads.start(thread.user, "word " * 100).title) <= 80
-    threads.rename(thread, "  Time\nouts\0 ", acting_user=thread.user)
-    threads.rename(thread, "  ", acting_user=thread.user)
-    thread.refresh_from_db()
-    assert thread.title == "Time outs"
-    answer = ask(thread, FIRST)
-    ModelCall.objects.create(answer=Answer.objects.get(public_id=answer.id), purpose="answer")
-    threads.delete(thread, acting_user=thread.user)
-    assert not Answer.objects.exists()
-    assert ModelCall.objects.get().answer is None
 
 
 def test_old_answers_and_threads_are_forgotten(thread: Thread, settings: Any) -> None:

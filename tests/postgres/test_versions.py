@@ -21,17 +21,13 @@ from ingestion.models import (
     SourceKind,
     State,
 )
-from search.pipeline import search
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 
 WHALES = "# Whales\n\nThe narwhal has one long tooth and dives a mile deep in winter.\n"
 SEALS = "# Seals\n\nThe walrus has two teeth and sleeps on the ice in summer.\n"
-
-
-def titles(question: str) -> list[str]:
-    return [result.title for result in search(question, viewer=None).results]
 
 
 def versioned(collection: Collection, *texts: str) -> Document:
@@ -57,18 +53,6 @@ class TestLedger:
         assert (receipt.outcome, receipt.document) == ("duplicate", document)
         assert upload(collection, WHALES).outcome == "duplicate"
         assert Document.objects.count() == 1
-
-    def test_other_bytes_from_a_known_source_are_a_new_version(self) -> None:
-        collection = make_collection()
-        document = make_document(collection, WHALES, source="/notes/sea.md")
-        receipt = upload(collection, SEALS, source="/notes/sea.md")
-        assert (receipt.outcome, receipt.document) == ("replaced", document)
-
-    def test_a_replacement_with_the_bytes_it_has_changes_nothing(self) -> None:
-        document = make_document(make_collection(), WHALES)
-        file = io.BytesIO(WHALES.encode())
-        receipt = services.replace(document, file, file_name="x.md", acting_user=None)
-        assert receipt.outcome == "unchanged"
 
     def test_source_kind_and_lane_are_kept(self) -> None:
         receipt = services.receive(
@@ -101,11 +85,6 @@ class TestMakingCurrent:
         assert titles("narwhal tooth") == ["Whales"]
         states = dict(document.versions.values_list("number", "state"))
         assert states == {1: State.SUPERSEDED, 2: State.SUPERSEDED, 3: State.READY}
-
-    def test_the_current_one_is_refused(self) -> None:
-        document = make_document(make_collection(), WHALES)
-        with pytest.raises(StateConflict, match="current one already"):
-            services.make_current(document.versions.get(), acting_user=None)
 
     def test_bytes_that_another_document_holds_are_refused(self) -> None:
         collection = make_collection()

@@ -289,14 +289,6 @@ def test_an_upload_with_the_bytes_of_a_file_outlives_it(folder: WatchedFolder, r
     assert mine.deleted_at is None
 
 
-def test_patterns_and_depth_narrow_a_folder(root: Path) -> None:
-    folder = WatchedFolder.objects.create(
-        collection=make_collection(), path=str(root), include="*.md", exclude="b*"
-    )
-    looks(folder, 2)
-    assert sources(folder) == ["a.md"]
-
-
 def test_whose_folders_may_be_watched(
     root: Path, reader: User, administrator: User, settings: object
 ) -> None:
@@ -309,8 +301,3 @@ def test_whose_folders_may_be_watched(
         watched.checked_path(f"{root.parent}/../", acting_user=reader)
     with pytest.raises(watched.WatchRefused, match="its own files"):
         watched.checked_path("/", acting_user=administrator)
-
-
-def test_two_looks_at_once_are_one(folder: WatchedFolder) -> None:
-    WatchedFolder.objects.update(leased_until="2099-01-01T00:00Z")
-    assert scan(folder.pk) is False

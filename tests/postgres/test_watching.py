@@ -11,14 +11,12 @@ from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.models import Visibility
-from search.analytics import gaps, gathering, reporting, visitors
+from search.analytics import gathering, reporting, visitors
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
 from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
 from tests.support.events import make_event, say
-from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -50,22 +48,6 @@ class TestFigures:
         assert whole.p95_ms == pytest.approx(60 + 0.7 * 40)
         assert len(period.days) == 30
         assert sum(day.searches for day in period.days.values()) == 7
-
-    def test_of_no_searches(self) -> None:
-        whole = reporting.figures().whole
-        assert (whole.searches, whole.zero_rate, whole.p95_ms) == (0, None, None)
-        assert set(whole.click_rates.values()) == {None}
-
-
-class TestQueries:
-    def test_without_those_of_closed_collections(self, reader: User, member: User) -> None:
-        cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
-        make_event("the treasure lies in the cabin", sources=[cabin.pk], unsure=True)
-        gathering.gather()
-
-        assert gaps.summaries(reader) == []
-        (failing,) = gaps.summaries(member)
-        assert (failing.query, failing.visitors) == ("the treasure lies in the cabin", 1)
 
 
 def long_ago(days: float) -> datetime:
@@ -109,10 +91,6 @@ class TestForgetting:
 
         assert list(SearchEvent.objects.all()) == [kept]
         assert not Interaction.objects.exists()
-
-    def test_twice_is_as_once(self) -> None:
-        make_event("my own illness", at=long_ago(31))
-        assert (visitors.forget(), visitors.forget()) == (1, 0)
 
     def test_gaps_forget_as_well(self, administrator: User) -> None:
         make_event("my own illness", total=0, at=long_ago(31))
@@ -265,12 +243,6 @@ class TestAlerts:
         for hours in range(nightly.MAX_ATTEMPTS + 3):
             nightly.deliver(now=timezone.now() + timedelta(hours=3 * hours))
         assert Alert.objects.get().attempts == nightly.MAX_ATTEMPTS
-
-    def test_without_addresses_nothing_is_mailed(self, settings: Any) -> None:
-        settings.ALERT_EMAILS = []
-        nightly.judge()
-        assert Alert.objects.get().wanted == []
-        assert nightly.deliver() == 0
 
 
 def refuse(message: EmailMessage) -> int:

@@ -127,9 +127,9 @@ class TestSending:
         self, site: Site, hook: Webhook, settings: Any
     ) -> None:
         def hang(handler: BaseHTTPRequestHandler) -> None:
-            time.sleep(1)
+            time.sleep(0.5)
 
-        settings.WEBHOOK_SECONDS = 0.3
+        settings.WEBHOOK_SECONDS = 0.2
         site.routes["/hook"] = Answer(hang)
         sending.send_test(hook)
         sending.send_test(hook)
@@ -140,7 +140,7 @@ class TestSending:
         assert len(site.asked) == 1
         hook.refresh_from_db()
         assert hook.not_before is not None
-        assert "did not respond in 0.3 seconds" in hook.deliveries.earliest("pk").error
+        assert "did not respond in 0.2 seconds" in hook.deliveries.earliest("pk").error
 
     def test_one_refused_event_does_not_hold_back_the_next(self, site: Site, hook: Webhook) -> None:
         answers = iter((BROKEN, ACCEPTED))

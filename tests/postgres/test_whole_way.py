@@ -5,7 +5,6 @@ Of each format, found by its file's name too; and however many passages it has.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,6 @@ from pytest import approx
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.errors import TypeMismatch
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -28,8 +26,6 @@ from ingestion.models import (
     Visibility,
 )
 from search.domain import OPTIONAL, QueryClass, Signal, Weights
-from search.errors import NoActiveProfile, UnknownProfile
-from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from tests.samples import builders
@@ -37,6 +33,7 @@ from tests.samples.sheets_and_slides import make_notebook, make_odp, make_ods, m
 from tests.support.database import lasting
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -53,10 +50,6 @@ CATS = """# House cats
 
 Cats sleep for most of the day and hunt mice at night.
 """
-
-
-def titles(text: str, **options: object) -> list[str]:
-    return [result.title for result in search(text, viewer=None, **options).results]
 
 
 class TestAnUpload:
@@ -76,12 +69,6 @@ class TestAnUpload:
         assert "<mark>" in best.snippet
         assert response.profile.name == "default"
         assert response.degraded == ()
-
-    def test_is_found_by_meaning_alone(self) -> None:
-        collection = make_collection()
-        make_document(collection, PUMPS, file_name="pumps.md")
-        make_document(collection, CATS, file_name="cats.md")
-        assert titles("feline animals")[0] == "House cats"
 
     def test_passes_through_all_its_states_to_ready(self) -> None:
         document = make_document(make_collection(), PUMPS, file_name="pumps.md")
@@ -111,12 +98,6 @@ class TestANewVersion:
         assert titles("cats") == ["House cats"]
         assert not TermFrequency.objects.filter(lexeme="bear").exists()
         assert Chunk.objects.filter(searchable=False).count() == 0
-
-    def test_leaves_the_old_one_searchable_until_it_is_ready(self) -> None:
-        collection = make_collection()
-        make_document(collection, PUMPS, file_name="pumps.md", source="/docs/pumps.md")
-        upload(collection, CATS, file_name="pumps.md", source="/docs/pumps.md")
-        assert titles("bearings") == ["Water pumps"]
 
     def test_that_fails_leaves_the_old_one_searchable(self) -> None:
         collection = make_collection()
@@ -170,43 +151,12 @@ class TestAQuery:
             make_document(collection, CATS, file_name="cats.md")
             yield
 
-    @pytest.mark.parametrize(
-        "text",
-        ["", "   ", "'", '"', "'; DROP TABLE ingestion_chunk; --", "a & | ! <-> :*", "\x00pump",
-         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "пример", "例え",
-         "x" * 4000, "pump water " * 360, '"pump ' * 600, "水" * 4000],
-    )  # fmt: skip
-    def test_of_any_text_never_errors(self, text: str) -> None:
-        response = search(text, viewer=None)
-        assert response.total >= 0
-
     def test_weights_asked_for_are_used_and_named(self) -> None:
         only_keywords = Choices(weights=Weights(0, 1, 0), query_class=QueryClass.DEBUG)
         response = search("pump", viewer=None, choices=only_keywords)
         assert response.forced == ("class", "weights")
         assert response.results[0].hit.score == 1.0
         assert response.classification.query_class is QueryClass.DEBUG
-
-    def test_may_name_a_published_profile(self) -> None:
-        response = search("pump", viewer=None, choices=Choices(profile="textbook"))
-        assert (response.profile.name, response.weights) == ("textbook", Weights(0.7, 0.3, 0))
-        with pytest.raises(UnknownProfile, match="textbook"):
-            search("pump", viewer=None, choices=Choices(profile="nonsense"))
-
-    def test_without_an_active_profile_says_what_to_do(self) -> None:
-        active = SearchProfile.objects.get(state="active")
-        active.state = "retired"
-        active.save()
-        with pytest.raises(NoActiveProfile, match="Publish one"):
-            search("pump", viewer=None)
-
-
-def test_receive_refuses_an_empty_file_and_stores_nothing() -> None:
-    from ingestion.errors import EmptyFile
-
-    with pytest.raises(EmptyFile, match="empty"):
-        services.receive(make_collection(), io.BytesIO(b""), file_name="a.md", acting_user=None)
-    assert Document.objects.count() == 0
 
 
 # Long enough for the second slide to begin a chunk of its own.
@@ -237,12 +187,6 @@ def test_an_upload_is_found(content: bytes, name: str, page: int | None) -> None
     assert [result.title for result in found] == [document.title]
     chunk = Chunk.objects.get(version=document.current, text__contains="Rottnest")
     assert chunk.page == page
-
-
-def test_a_workbook_under_a_false_name_is_turned_away_with_advice() -> None:
-    with pytest.raises(TypeMismatch, match=r"Rename it to end in \.xlsx"):
-        upload(make_collection(), make_xlsx(), file_name="animals.docx")
-    assert not Document.objects.exists()
 
 
 UPLOADS = {

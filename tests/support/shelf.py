@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ingestion.lexical import terms
+from django.db import connection
+
+from ingestion.lexical import languages, terms
+from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
@@ -71,3 +74,11 @@ def scores(text: str, signal: Signal = Signal.KEYWORD, **fields: Any) -> dict[in
 def idfs(text: str, **fields: Any) -> dict[str, float]:
     """The idf of each lexeme that the query looks up."""
     return {term.lexeme: term.idf for term in ask(text, **fields).terms}
+
+
+def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
+    """The lexemes of a text as indexed, with their positions."""
+    vector = languages.with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
+        return dict(cursor.fetchall())

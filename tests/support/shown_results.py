@@ -1,8 +1,16 @@
-"""What a page of results shows, out of its HTML."""
+"""What a search shows: its titles, and what a page of results holds, out of its HTML."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from search.pipeline import search
+
+
+def titles(text: str, **options: Any) -> list[str]:
+    """The titles that a visitor's search for this text finds, best first."""
+    return [result.title for result in search(text, viewer=None, **options).results]
 
 
 def results(html: str) -> list[str]:

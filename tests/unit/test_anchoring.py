@@ -125,12 +125,6 @@ class TestOtherSizes:
         assert isinstance(first, Fit) != isinstance(second, Fit)
 
 
-def test_an_empty_document_fits_nothing() -> None:
-    assert outcome(anchored(places(ROPE), 0), []) == Misfit(
-        "No passage is similar enough to the one that was edited."
-    )
-
-
 words = st.lists(st.sampled_from(["a", "b", "c", "d", "e", ".", ","]), min_size=1, max_size=12).map(
     " ".join
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from rest_framework import serializers
 
 from common.api.serializers import Parameters
 from search.api.parameters import SearchParameters
-from tests.support.url_walker import EVERYTHING, NotedQuery
 
 
 class Given(Parameters):
@@ -56,28 +53,3 @@ def test_messages_are_in_the_language_of_the_request() -> None:
 
     english, german, again = found("en"), found("de"), found("en")
     assert english == again != german
-
-
-def test_what_may_ask_its_request_has_fields_of_its_own() -> None:
-    shared = Given(data={}).fields
-    assert Given(data={}, context={"user": 1}).fields["name"] is not shared["name"]
-    partial = Given(data={}, partial=True)
-    assert partial.is_valid()
-    assert "name" in errors(Given(data={}))
-
-
-@pytest.mark.parametrize(
-    "reading",
-    [
-        list, dict, len, bool, copy.copy, copy.deepcopy,
-        lambda query: {**query}, lambda query: query.items(), lambda query: query.values(),
-        lambda query: query.keys(), lambda query: query.lists(), lambda query: query.dict(),
-        lambda query: query.urlencode(), lambda query: query.copy(), lambda query: set(query),
-        lambda query: {**query.dict()}, lambda query: query | {}, lambda query: query == {},
-    ],
-)  # fmt: skip
-def test_whoever_goes_through_them_reads_all(reading: Callable[[QueryDict], object]) -> None:
-    query = NotedQuery("q=one")
-    for _ in reading(query) if hasattr(reading(query), "__next__") else ():
-        pass
-    assert EVERYTHING in query.read

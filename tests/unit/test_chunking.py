@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 
@@ -244,21 +243,6 @@ def test_a_long_prefix_leaves_less_room_for_text() -> None:
     assert max(chunk.tokens for chunk in chunks) >= 0.4 * 64
 
 
-def test_blocks_are_drawn_as_chunks_are_taken() -> None:
-    drawn = 0
-
-    def endless() -> Iterator[Block]:
-        nonlocal drawn
-        while True:
-            drawn += 1
-            yield prose(30)
-
-    chunks = chunk_blocks(endless(), SMALL, Words())
-    for _ in range(5):
-        next(chunks)
-    assert drawn < 12
-
-
 def test_a_block_of_many_megabytes_is_read_in_little_memory() -> None:
     block = Block(BlockKind.PARAGRAPH, "A short sentence stands here. " * 12_000)  # 0.4 MB
     tracemalloc.start()
@@ -267,47 +251,6 @@ def test_a_block_of_many_megabytes_is_read_in_little_memory() -> None:
     tracemalloc.stop()
     assert count > 250
     assert peak < 3_000_000  # a copy or two of the block, not the 6 MB of its offsets
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence_part"),
-    [
-        ((31, 0, 256), "at least 32"),
-        ((300, 0, 256), "at most 256"),
-        ((200, 100, 256), "less than half"),
-        ((200, -1, 256), "cannot be negative"),
-        ((200, 0, 99_999), "at most 32768"),
-    ],
-)
-def test_bad_options_are_refused_in_a_sentence(
-    values: tuple[int, int, int], sentence_part: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence_part):
-        ChunkingOptions(*values)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
-        ('He said "Go." Then left.', ['He said "Go."', "Then left."]),
-        (
-            "See Fig. 3 and e.g. Smith. J. R. Doe agrees.",
-            ["See Fig. 3 and e.g. Smith.", "J. R. Doe agrees."],
-        ),
-        ("Version 5.2 is out... and good. Yes", ["Version 5.2 is out... and good.", "Yes"]),
-        (
-            "これは文です。次の文！「終わり。」はい",
-            ["これは文です。", "次の文！", "「終わり。」", "はい"],
-        ),
-        ("यह वाक्य है। दूसरा वाक्य।", ["यह वाक्य है।", "दूसरा वाक्य।"]),
-        ("Das ist z.B. Berlin. Und nun?", ["Das ist z.B. Berlin.", "Und nun?"]),
-        ("No stop\n\nNext paragraph", ["No stop", "Next paragraph"]),
-        ("  ", []),
-    ],
-)
-def test_sentences_end_where_readers_see_them_end(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in sentence_spans(text)] == expected
 
 
 def test_a_megabyte_of_dots_takes_linear_time() -> None:

@@ -19,9 +19,7 @@ from benchmarks.reliability import (
     auroc,
     calibration_error,
     fit,
-    is_held_out,
 )
-from ingestion.lexical import terms as bm25
 from search.domain import (
     Boost,
     Candidate,
@@ -37,7 +35,6 @@ from search.domain import (
 from search.ranking import Batch, Prepared, rank
 from search.ranking.boosts import sought
 from search.ranking.confidence import (
-    BM25_BOUND,
     DOUBT,
     FEATURES,
     LEAST_SCALE,
@@ -124,9 +121,6 @@ class TestEvidence:
             terms=approx(math.log(3)),
         )
 
-    def test_the_bound_is_that_of_bm25(self) -> None:
-        assert approx(bm25.K1 + 1) == BM25_BOUND
-
     def test_a_hit_beyond_the_tenth_gives_no_lead(self) -> None:
         ten = [candidate(n, vector=0.5, keyword=1.0) for n in range(1, 11)]
         beyond = candidate(11, vector=0.1, keyword=5.0)
@@ -179,11 +173,6 @@ class TestBackground:
 
 
 class TestConfidence:
-    def test_is_the_logistic_of_the_evidence(self) -> None:
-        hits = [candidate(1, vector=0.5, keyword=2.75)]
-        read = Evidence(Ran.BOTH, 3.0, 0.5, 0.5, math.log(3))
-        assert sure(hits) == approx(MODELS[Ran.BOTH].probability(read))
-
     def test_is_unknown_where_no_signal_can_be_read(self) -> None:
         assert sure([candidate(1, keyword=1)], scorer=KeywordScorer.TS_RANK) is None
 
@@ -315,28 +304,6 @@ class TestFit:
         assert calibration_error(answered, values) < 0.04
         assert auroc(answered, values) > 0.75
 
-    def test_stays_finite_where_a_feature_parts_the_classes(self) -> None:
-        kinds = (QuestionKind.ANSWERABLE, QuestionKind.FOREIGN)
-        parted = [
-            Sample(kinds[n % 2], str(n), n % 2 == 0, Evidence(Ran.BOTH, float(n % 2 == 0)))
-            for n in range(40)
-        ]
-        slopes = [model.slopes.values() for model in fit(parted).values()]
-        assert all(math.isfinite(slope) for each in slopes for slope in each)
-
-    @pytest.mark.parametrize("answered", [True, False])
-    def test_needs_both_outcomes(self, answered: bool) -> None:
-        one_sided = [replace(sample, answered=answered) for sample in samples(10, 1, TRUTH)]
-        with pytest.raises(ValueError, match="answered and questions that are not"):
-            fit(one_sided)
-
-    def test_the_split_keeps_a_group_together_and_halves_the_rest(self) -> None:
-        groups = [f"squad: article {number}" for number in range(2_000)]
-        aside = {group for group in groups if is_held_out(group, 0)}
-        assert len(aside) == approx(1_000, abs=100)
-        assert aside == {group for group in groups if is_held_out(group, 0)}
-        assert aside != {group for group in groups if is_held_out(group, 1)}
-
 
 @pytest.mark.parametrize(
     ("answered", "confidences", "expected"),
@@ -350,18 +317,6 @@ class TestFit:
 )
 def test_auroc(answered: list[bool], confidences: list[float], expected: float) -> None:
     assert auroc(answered, confidences) == approx(expected)
-
-
-def test_auroc_of_one_outcome_is_unknown() -> None:
-    assert math.isnan(auroc([True, True], [0.1, 0.2]))
-
-
-def test_calibration_error_hand_worked() -> None:
-    # 15 bins of two: in each the mean confidence is .5 and one of two is answered, but for the
-    # last, where none is: .5 away in 2 of 30.
-    answered = [True, False] * 14 + [False, False]
-    confidences = [0.5] * 30
-    assert calibration_error(answered, confidences) == approx(0.5 * 2 / 30)
 
 
 def test_the_base_rate_shifts_the_odds() -> None:

@@ -16,7 +16,6 @@ from search.parts.experiments.interleaving import (
     B,
     ExperimentVerdict,
     e_value,
-    half_width,
     of_preferences,
     preference,
     share_interval,
@@ -68,10 +67,6 @@ class TestTeamDraft:
         assert [each.team for each in drafted[:2]] == ["", ""]
         assert {each.team for each in drafted[2:]} == {A, B}
 
-    def test_each_team_begins_as_often(self) -> None:
-        first = Counter(team_draft([1, 2], [2, 1], str(i))[0].team for i in range(2_000))
-        assert first[A] == approx(1_000, abs=90)
-
     @pytest.mark.parametrize(
         ("clicked", "team"), [([], ""), (["", ""], ""), ([A, B], ""), ([A, B, B], B), ([A], A)]
     )
@@ -110,8 +105,3 @@ class TestSequences:
                 e_value(int(w), n - int(w)) >= 20 for w, n in zip(wins, looks, strict=True)
             )
         assert fooled / 400 <= 0.05
-
-    def test_the_width_by_hand(self) -> None:
-        # rho^2 = (2 ln 20 + ln(1 + 2 ln 20)) / 500 = 0.0158706; 500 rho^2 + 1 = 8.9353
-        expected = math.sqrt(2 * 8.9353 / (500**2 * 0.0158706) * math.log(math.sqrt(8.9353) * 20))
-        assert half_width(500) == approx(expected, rel=1e-4)

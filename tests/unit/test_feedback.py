@@ -75,11 +75,6 @@ class TestFeedback:
         assert [hit.score for hit in fed] == [0.9, 0.8]
         assert likeness(prepared(found), np.arange(2)) is None
 
-    def test_without_a_weight_for_meaning_there_is_none(self) -> None:
-        found = [Candidate(1, 1, {Signal.KEYWORD: 2.0}, embedding=embedding(1, 0))]
-        (hit,) = rank(found, Weights(0, 1, 0), made(feedback=0.5))
-        assert hit.score == 1
-
 
 MANY = "replace worn bearing pump house north wall"
 
@@ -89,22 +84,14 @@ class TestIdentifiersLead:
         ("text", "lead"),
         [
             pytest.param("D40", True, id="alone"),
-            pytest.param("tell me about room D40", True, id="half of it"),
             pytest.param("what is ww2", True, id="a short question"),
             pytest.param("who invaded north africa during ww2", False, id="only mentioned"),
             pytest.param(f"{MANY} of D40", False, id="a short code in a story"),
-            pytest.param(f"{MANY} with IL-10", False, id="a gene in a claim"),
             pytest.param(f"{MANY} with H3K79me2", False, id="scattered digits are no number"),
             pytest.param(f"{MANY} ORA-00942", True, id="an error code"),
-            pytest.param(f"{MANY} 0x80070005", True, id="hexadecimal"),
             pytest.param(f"{MANY} §75.1725(a)", True, id="a section"),
-            pytest.param(f"{MANY} rclcpp::Node", True, id="a qualified name"),
-            pytest.param(f"{MANY} ann@example.org", True, id="an e-mail address"),
-            pytest.param(f"{MANY} settings.py", True, id="a file name"),
             pytest.param(f"{MANY} A-1312/B", True, id="a long code"),
-            pytest.param(f"{MANY} by @Fred_Delicious", False, id="a handle"),
             pytest.param(f"{MANY} pic.twitter.com/uB3zOG5EKA", False, id="a link"),
-            pytest.param(f"{MANY} #COP_2028", False, id="a hashtag"),
             pytest.param(f"{MANY} july 2024", False, id="a date, taken leniently"),
         ],
     )

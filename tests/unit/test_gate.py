@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from search.tuning.evaluation.measures import NAMES
-from search.tuning.models.publishing import MEASURES
-from search.tuning.publishing.gate import First, Measured, Rules, decide, losers
+from search.tuning.publishing.gate import First, Measured, Rules, decide
 
 RULES = Rules(measure="nDCG@10", margin=0.01, min_queries=4, latency_margin=0.3)
 
@@ -19,10 +18,6 @@ def measured(changes: list[float], *, start: float = 0.8, **rest: Any) -> Measur
     values = {f"q{n}": {"nDCG@10": start + change} for n, change in enumerate(changes)}
     names = {query: f"question {query}" for query in values}
     return Measured(values=values, before=before, **({"names": names} | rest))
-
-
-def test_the_settings_offer_every_measure_there_is() -> None:
-    assert set(MEASURES) == set(NAMES)
 
 
 class TestMeasure:
@@ -57,9 +52,6 @@ class TestMeasure:
         assert not verdict.passed
         assert "too few" in verdict.findings[0].text
 
-    def test_a_rise_passes_however_few_the_queries(self) -> None:
-        assert decide(RULES, measured([0.1])).passed
-
     def test_without_an_active_profile_the_figure_is_told(self) -> None:
         alone = Measured(values={"q": dict.fromkeys(NAMES, 0.5)}, names={"q": "question"})
         verdict = decide(RULES, alone)
@@ -77,11 +69,6 @@ class TestMeasure:
         rules = Rules(measure="RR@10", min_queries=1)
         assert not decide(rules, Measured(values, before)).passed
         assert decide(Rules(min_queries=1), Measured(values, before)).passed
-
-    def test_the_worst_loser_comes_first(self) -> None:
-        each = measured([-0.2, 0.3, 0.0, -0.004, 0.1, -0.5])
-        assert each.before is not None
-        assert losers("nDCG@10", each.values, each.before) == ["q5", "q0"]
 
 
 class TestMustBeFirst:
@@ -109,14 +96,6 @@ class TestMustBeFirst:
         (refusal,) = verdict.refusals
         assert "must-be-first" in refusal.text
 
-    def test_long_lists_are_counted(self) -> None:
-        firsts = {f"q{n}": First(holds=False, held=True) for n in range(11)}
-        verdict = decide(RULES, measured([0.0] * 11, firsts=firsts))
-        assert verdict.refusals[0].text.startswith(
-            "The must-be-first document is not first for 11 golden queries"
-        )
-        assert verdict.refusals[0].text.endswith("“question q7” and 3 more.")
-
 
 class TestLatency:
     @pytest.mark.parametrize(
@@ -131,6 +110,3 @@ class TestLatency:
         verdict = decide(RULES, measured([0.0] * 4, p95=now, p95_before=before))
         assert verdict.passed is passes
         assert f"is {now} ms, before {before} ms" in verdict.findings[-1].text
-
-    def test_of_few_queries_it_says_nothing(self) -> None:
-        assert decide(RULES, measured([0.0] * 3, p95=900, p95_before=10)).passed

@@ -21,7 +21,6 @@ from ingestion.metadata import (
     check_metadata,
     clean,
     from_lines,
-    from_pairs,
     read_value,
 )
 
@@ -45,13 +44,6 @@ anything = st.recursive(
 
 
 class TestCheck:
-    def test_takes_each_kind_of_value(self) -> None:
-        given: dict[str, Any] = {
-            "department": "Sales", "part_number": "A-17", "year": 2024, "price": 12.5,
-            "due": "2026-01-31", "draft": False, "tags": ["pump", "valve"],
-        }  # fmt: skip
-        assert check_metadata(given) == given
-
     @pytest.mark.parametrize(
         ("given", "kept"),
         [
@@ -128,9 +120,6 @@ class TestTypedTexts:
             "link": "https://example.org/a",
             "tags": ["a", "b"],
         }
-
-    def test_pairs_are_those_of_a_command(self) -> None:
-        assert from_pairs(["a=b=c", "year=2024"]) == {"a": "b=c", "year": 2024}
 
     @pytest.mark.parametrize(
         ("text", "message"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.lexical.languages import has_part, spaced, units
+from ingestion.lexical.languages import spaced, units
 from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 # Letters of every script that is read so, with marks, and what may stand around them.
@@ -31,18 +31,12 @@ def words(text: str) -> list[str]:
         pytest.param("책을", "책 책을 을", id="Korean"),
         pytest.param("ที่นี่", "ที่นี่", id="Thai marks stay with their letter"),
         pytest.param("กรุงเทพ", "กรุ รุง งเ เท ทพ", id="Thai"),
-        pytest.param("ພາສາ", "ພາ າສ ສາ", id="Lao"),
-        pytest.param("ភាសា", "ភាសា", id="Khmer"),
         pytest.param("မြန်မာ", "မြန် န်မာ", id="Burmese"),
         pytest.param("使用Python3编程", "使 使用 用 Python3 编 编程 程", id="Latin inside"),
-        pytest.param("2024年5月", "2024 年 5 月", id="digits inside"),
         pytest.param("ｶﾞｲﾄﾞ", "ガイ イド", id="half width"),
-        pytest.param("ＡＢＣ１２", "ABC12", id="full width"),
         pytest.param("天気。晴れ、雨", "天 天気 気 晴 晴れ 雨", id="punctuation ends a run"),
-        pytest.param("“word”—other", "word other", id="typographic punctuation"),
         pytest.param("don’t co‐operate", "don't co-operate", id="apostrophe and hyphen"),
         pytest.param("ما هي العاصمة؟ باريس، فرنسا", "ما هي العاصمة باريس فرنسا", id="Arabic"),
-        pytest.param("क्या है। हाँ", "क्या है हाँ", id="Hindi"),
         pytest.param("בית־ספר צה״ל׃ כן", "בית-ספר צה״ל כן", id="Hebrew"),
         pytest.param("§75.1725 und ¶3", "75.1725 und 3", id="section signs"),
     ],
@@ -88,14 +82,6 @@ def test_reading_loses_no_letter(text: str) -> None:
     assert {letter for *_, unit in units(text) for letter in unit} <= read
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("の", True), ("水", False), ("Cの", True), ("のは", False), ("C", False)],
-)
-def test_has_part(text: str, expected: bool) -> None:
-    assert has_part(text) is expected
-
-
 def shown(text: str, query: str) -> str:
     return mark_runs(text, query).replace(MARK_START, "[").replace(MARK_END, "]")
 
@@ -106,10 +92,8 @@ def shown(text: str, query: str) -> str:
         pytest.param(
             "我在北京大学读书", "北京大学", "我在[北京大学]读书", id="a word in a sentence"
         ),
-        pytest.param("我在北京住", "北京大学", "我在[北京]住", id="a part of it"),
         pytest.param("学校很大", "北京大学", "学校很大", id="not its letters alone"),
         pytest.param("小猫和猫", "猫", "小[猫]和[猫]", id="a letter that was asked for"),
-        pytest.param("カメラを買う", "ｶﾒﾗ", "[カメラ]を買う", id="half width asked"),
         pytest.param("ｶﾞｲﾄﾞを読む", "ガイド", "[ｶﾞｲﾄﾞ]を読む", id="half width found"),
         pytest.param("ไปเที่ยวกรุงเทพ", "เที่ยว", "ไป[เที่ยว]กรุงเทพ", id="Thai with its marks"),
         pytest.param("北京 京大", "'北' | '北京' | '京'", "[北京] 京大", id="a tsquery"),

@@ -19,6 +19,7 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
+from search.tuning import weight_search
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimisations import more_queries, verdict
@@ -26,8 +27,6 @@ from search.tuning.weight_search import (
     LEANS,
     NothingToLearn,
     Optimised,
-    _simplex,
-    _whole,
     optimise,
 )
 from tests.support.random_pools import configuration
@@ -80,11 +79,18 @@ def optimised(*groups: list[Case]) -> Optimised:
     return optimise(WhatIf(every, configuration()), PRESENT)
 
 
+@pytest.fixture
+def few_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is planted here is found with less search than real judgements take."""
+    monkeypatch.setattr(weight_search, "EVALUATIONS", 25)
+
+
+@pytest.mark.usefixtures("few_evaluations")
 class TestFinding:
     def test_each_class_leans_on_the_signal_that_tells(self) -> None:
         found = optimised(
-            cases(40, Signal.VECTOR, QueryClass.CONCEPT),
-            cases(40, Signal.KEYWORD, QueryClass.LOOKUP),
+            cases(20, Signal.VECTOR, QueryClass.CONCEPT),
+            cases(20, Signal.KEYWORD, QueryClass.LOOKUP),
         )
         weights = found.profile.weights
         assert weights[QueryClass.CONCEPT].vector > 0.5
@@ -97,19 +103,19 @@ class TestFinding:
 
     def test_short_questions_lean_where_that_tells(self) -> None:
         """One class: its short questions are answered by meaning, its long ones by keywords."""
-        short = [case(seed, Signal.VECTOR, words=1) for seed in range(30)]
-        long = [case(seed, Signal.KEYWORD, words=12) for seed in range(100, 130)]
+        short = [case(seed, Signal.VECTOR, words=1) for seed in range(15)]
+        long = [case(seed, Signal.KEYWORD, words=12) for seed in range(100, 115)]
         found = optimised(short, long)
         assert found.profile.short_lean == max(LEANS)
         weights = found.profile.weights[QueryClass.CONCEPT]
         assert weights.keyword > weights.vector
 
     def test_the_same_seed_finds_the_same(self) -> None:
-        group = cases(20, Signal.VECTOR, QueryClass.CONCEPT)
+        group = cases(10, Signal.VECTOR, QueryClass.CONCEPT)
         assert optimised(group) == optimised(group)
 
     def test_chance_is_no_gain(self) -> None:
-        found = optimised(cases(60, None, QueryClass.CONCEPT))
+        found = optimised(cases(30, None, QueryClass.CONCEPT))
         assert not found.is_reliable
         assert verdict(found).startswith("No reliable gain")
 
@@ -129,16 +135,6 @@ class TestFinding:
         with pytest.raises(InterruptedError):
             optimise(every, PRESENT, progress=stop)
         assert [done for done, _ in seen] == [1, 2, 3]
-
-
-class TestShares:
-    def test_a_point_of_the_cube_is_weights(self) -> None:
-        assert _simplex([0.5, 0.5]) == (25, 13, 12)  # type: ignore[arg-type]
-        assert _simplex([1.0, 0.3]) == (50, 0, 0)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (0.999, 0.0005, 0.0005)])
-    def test_whole_steps_still_sum_to_one(self, shares: tuple[float, ...]) -> None:
-        assert sum(_whole(shares)) == 50
 
 
 class TestVerdict:

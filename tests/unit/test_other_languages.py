@@ -28,7 +28,6 @@ from search.engine.settle import settle
 from search.presentation import language_gap
 from search.presets import DEFAULT
 from search.query.language import other_language, other_languages
-from search.ranking.fusion import FOREIGN_NOTE
 from search.tuning.evaluation.whatif import Case, WhatIf
 from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile
@@ -108,9 +107,6 @@ class TestOtherLanguages:
         norwegian = "Hvor høyt over havet ligger toppen av fjellet i Norge?"
         assert not other_languages(norwegian, ["no", "nb", "nn"], ())[1]
 
-    def test_a_region_does_not_matter(self) -> None:
-        assert other_languages(GERMAN, ["de-CH", "en-GB"], ())[1] == {"en-GB"}
-
 
 def candidate(chunk: int, cosine: float, keyword: float, title: float = 0.0) -> Candidate:
     raw = {Signal.VECTOR: cosine, Signal.KEYWORD: keyword, Signal.TITLE: title}
@@ -148,24 +144,6 @@ class TestRanking:
         assert hits[2].score == approx((0.67 + 0.28 + 0.05) * 0.7)
         assert hits[3].score == approx(0.67 * 0.5 + 0.28 * 0.5)  # its language is unknown
 
-    def test_the_explanation_and_a_note_say_so(self) -> None:
-        found = ranked(GERMAN, POOL)
-        hits = by_chunk(found)
-        assert hits[2].explanation.note == FOREIGN_NOTE
-        assert hits[1].explanation.note == hits[3].explanation.note == ""
-        weights = {part.signal: part.weight for part in hits[2].explanation.contributions}
-        assert weights[Signal.VECTOR] == approx(1)
-        assert weights[Signal.KEYWORD] == weights[Signal.TITLE] == 0
-        assert found.settled.weights == WEIGHTS
-        (note,) = found.settled.notes
-        assert "(German)" in note
-        assert "meaning alone" in note
-
-    def test_for_an_english_question_it_is_the_german_passage(self) -> None:
-        hits = by_chunk(ranked(ENGLISH, POOL))
-        assert hits[1].score == approx(0.6)
-        assert hits[2].explanation.note == ""
-
     @pytest.mark.parametrize(
         ("choices", "languages"),
         [
@@ -188,11 +166,6 @@ class TestRanking:
         unmarked = replace(POOL, languages=())
         assert found == by_chunk(ranked(GERMAN, unmarked, choices, languages))
         assert not found[2].explanation.note
-
-    def test_a_passage_without_a_vector_keeps_its_words(self) -> None:
-        bare = Candidate(4, 4, {Signal.KEYWORD: 8.0})
-        pool = columns([candidate(1, 0.5, 4.0), bare], languages=["en", "en"])
-        assert by_chunk(ranked(GERMAN, pool))[4].score == approx(0.28)
 
     @settings(max_examples=examples(100), deadline=None)
     @given(st.integers(0, 10**6), st.integers(2, 30), st.integers(0, 10**6))

@@ -27,7 +27,7 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.engine import Choices, Purpose, Request, adjust
+from search.engine import Choices, Request, adjust
 from search.engine.adjust import Weighing
 from search.engine.configuration import Configuration
 from search.engine.read import Plan, read, register_planner
@@ -103,17 +103,6 @@ class TestNormalisers:
         low, high = sorted(scores)
         weak, strong = NORMALISERS[name](np.array([low, high]))
         assert weak <= strong
-
-
-class TestLinearFusion:
-    def test_the_explanation_holds_every_figure(self) -> None:
-        (hit,) = rank([candidate(1, vector=0.5, keyword=8.0)], SEVENTY_THIRTY, made())
-        parts = {part.signal: part for part in hit.explanation.contributions}
-        assert parts[Signal.VECTOR].raw == 0.5
-        assert parts[Signal.KEYWORD].raw == 8.0
-        assert parts[Signal.KEYWORD].strength == 1.0
-        assert parts[Signal.KEYWORD].value == approx(0.3)
-        assert parts[Signal.TITLE].raw is None
 
 
 class TestRankFusion:
@@ -276,8 +265,3 @@ def test_a_planner_decides_unless_something_is_forced(monkeypatch: pytest.Monkey
     ):
         question = read("pump", Request(None, choices=choices), CONFIGURATION)
         assert question.plan.profiles == (PROFILE,)
-
-
-def test_a_measurement_alone_waits_longer_than_a_reader() -> None:
-    assert Purpose.READER.patience is Purpose.TUNER.patience is None
-    assert (Purpose.MEASUREMENT.patience or 0) > 0

@@ -69,12 +69,6 @@ class TestShare:
             ("sum", "reranker"),
         ]
 
-    def test_of_one_orders_the_first_results_by_the_reranker_alone(self) -> None:
-        found = [scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)]
-        hits = ranked(found, {1: 0.2, 2: 0.3, 3: 0.4}, 1.0).hits
-        assert chunks(hits) == [3, 2, 1]
-        assert [hit.score for hit in hits] == approx([0.32, 0.24, 0.16])
-
     @pytest.mark.parametrize(("strengths", "share"), [({1: 0.0, 2: 1.0}, 0.0), ({}, 0.5)])
     def test_none_or_no_strengths_leave_the_ranking(
         self, strengths: dict[int, float], share: float
@@ -103,15 +97,6 @@ class TestShare:
         # 51 is the 32nd passage: not read.
         assert [group.best.chunk_id for group in each.groups][:1] == [2]
         assert chunks(each.hits)[-1] == 51
-
-    def test_an_identifier_stays_before_every_score(self) -> None:
-        found = [scored(1, 0.9), scored(2, 0.1, form="d40"), scored(3, 0.3)]
-        hits = ranked(found, {1: 1.0, 2: 0.0, 3: 0.9}, 1.0).hits
-        assert chunks(hits) == [2, 1, 3]
-
-    def test_the_pinned_document_stays_first(self) -> None:
-        found = [scored(1, 0.9), Candidate(2, 20, {Signal.VECTOR: 0.1}, pin=0)]
-        assert chunks(ranked(found, {1: 1.0, 2: 0.0}, 1.0).hits) == [2, 1]
 
 
 def adjustments(hit: Hit) -> Sequence[tuple[object, object]]:

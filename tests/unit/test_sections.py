@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.chunking.sections import Neighbour, lead, repeated, section_of
-from search.presentation.navigation import MOST_ENTRIES, Hits, SectionStart, chosen_hits, entries_of
+from search.presentation.navigation import MOST_ENTRIES, SectionStart, chosen_hits, entries_of
 
 
 def chunks(*made: tuple[str, int]) -> list[Neighbour]:
@@ -47,11 +47,6 @@ def test_sections(
     assert (section.first, section.last, section.path, section.is_whole) == expected
     assert section.start == section.first * 12
     assert section.end == section.last * 12 + 10
-
-
-def test_an_ordinal_that_is_not_there() -> None:
-    with pytest.raises(KeyError):
-        section_of(BOOK, 99)
 
 
 paths = st.lists(st.sampled_from(["A", "B", "C"]), max_size=3).map("/".join)
@@ -148,12 +143,3 @@ def test_hits_hold_most_of_the_words(
     held: dict[int, int], asked: int | None, chosen: list[int]
 ) -> None:
     assert chosen_hits(held, asked) == chosen
-
-
-def test_hits_know_their_neighbours() -> None:
-    before = Hits((4, 9, 11))
-    assert (before.place, before.previous, before.following) == (None, None, 4)
-    middle = Hits((4, 9, 11), 9)
-    assert (middle.place, middle.previous, middle.following, middle.total) == (2, 4, 11, 3)
-    last = Hits((4, 9, 11), 11)
-    assert (last.place, last.previous, last.following) == (3, 9, None)

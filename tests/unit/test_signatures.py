@@ -117,9 +117,3 @@ def test_any_text_has_a_signature_that_fits_the_column_or_none(text: str) -> Non
     found = signature(text)
     assert found is None or -(2**63) <= found < 2**63
     assert found == signature(text)
-
-
-@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
-def test_distance_counts_bits(one: int, other: int) -> None:
-    differing = sum((one >> bit & 1) != (other >> bit & 1) for bit in range(64))
-    assert distance(one, other) == distance(other, one) == differing

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
@@ -19,7 +19,6 @@ from ingestion.spaces.vectors import (
     _written,
     sentence_spans,
 )
-from search.presentation import snippets
 from search.presentation.snippets import (
     MARK_END,
     MARK_START,
@@ -27,7 +26,6 @@ from search.presentation.snippets import (
     shows_a_mark,
     snippet,
 )
-from tests.support.laws import examples
 
 
 def marked(word: str) -> str:
@@ -93,29 +91,6 @@ def test_the_cache_gives_back_the_sentences_that_it_got(count: int) -> None:
     # Of another model, cut off, or nothing that was written.
     assert [_read(value, 4) for value in (kept[:-1], kept + b"0", b"", None)] == [None] * 4
     assert _read(kept, 5) is None
-
-
-@settings(max_examples=examples(200))
-@given(
-    st.lists(st.tuples(st.sampled_from(["a", "b", "c", "a_b", "long" * 5]), st.integers(0, 12))),
-    st.integers(5, 60),
-)
-def test_the_window_is_the_earliest_with_the_most_distinct_words(
-    words: list[tuple[str, int]], length: int
-) -> None:
-    plain, marks = "", []
-    for word, gap in words:
-        plain += "-" * gap
-        marks.append((len(plain), len(plain) + len(word)))
-        plain += word + " "
-
-    def held(start: int) -> int:
-        within = [(a, b) for a, b in marks if a >= start and b <= start + length]
-        return len({part for a, b in within for part in plain[a:b].split("_")})
-
-    starts = [0, *(max(0, start - length // 5) for start, _ in marks)]
-    expected = max(starts, key=lambda start: (held(start), -start))
-    assert snippets._fullest(starts, plain, marks, length) == expected
 
 
 @given(

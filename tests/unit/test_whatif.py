@@ -45,12 +45,6 @@ class TestRanking:
             alone = WhatIf([case], configured).under(profile)
             assert together.ranking(place) == alone.ranking(0)
 
-    def test_of_some_is_that_part_of_all(self) -> None:
-        whatif = WhatIf([random_case(seed, 12) for seed in range(9)], configuration())
-        profile = random_profile(8)
-        every, some = whatif.under(profile), whatif.under(profile, only=[2, 7])
-        assert [some.ranking(0), some.ranking(1)] == [every.ranking(2), every.ranking(7)]
-
     def test_nothing_found_measures_nothing(self) -> None:
         case = random_case(3, 4)
         nothing = type(case)("empty", Candidates(case.pool.query, is_wide=True), {1: 3})

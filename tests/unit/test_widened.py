@@ -20,7 +20,7 @@ from search.domain import (
 )
 from search.engine.adjust import Weighing
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled, settle
+from search.engine.settle import Settled
 from search.parts.wordnet.signal import widen, wordnet_factor
 from search.presets.shipped import PRESETS
 from tests.support.ranking import columns, prepared
@@ -100,11 +100,6 @@ def test_fixed_weights_stay(given_up: Settled) -> None:
     assert after_widening(given_up, found(1, 2)) is given_up
 
 
-def test_without_relatives_the_weights_stay() -> None:
-    one = settled(BY_NAME["concept-rag:catalog"])
-    assert after_widening(one, found(1, 0)) is one
-
-
 shares = st.lists(st.integers(0, 20), min_size=7, max_size=7).filter(any)
 
 
@@ -121,11 +116,3 @@ def test_the_weights_keep_their_sum_and_the_cap(
     assert not changed or after.weights.wordnet <= cap + 1e-12
     for signal in set(Signal) - {Signal.KEYWORD, Signal.TITLE, Signal.WORDNET}:
         assert after.weights.of(signal) == weights.of(signal)
-
-
-def test_it_asks_for_concepts_whatever_their_weight() -> None:
-    """concept-rag:concept gives concepts no weight, and its rule reads them all the same."""
-    profile = BY_NAME["concept-rag:concept"]
-    asked = settle(Query("pumps"), NO_CONFIGURATION, profile)
-    assert asked.weights.concept == 0
-    assert Signal.CONCEPT in asked.signals

@@ -20,6 +20,7 @@ from search.pipeline import search
 from tests.faults.harness import assert_statistics_equal_a_recount
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document, make_long_document
+from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 
@@ -126,15 +127,6 @@ class TestBin:
         assert " 2 documents " in " ".join(desk.get(BIN).content.decode().split())
         assert "0 documents" in " ".join(desk.get(f"{BIN}?q=zzz").content.decode().split())
 
-    def test_restores(self, administrator: User, deleted: Document) -> None:
-        response = act(administrator, "restore_selected", deleted)
-        assert "1 document was restored." in said(response)
-        assert search("high water", viewer=None).results[0].title == "Tides"
-
-    def test_says_why_one_cannot_come_back(self, administrator: User, deleted: Document) -> None:
-        make_document(deleted.collection, TIDES)
-        assert "uploaded again" in said(act(administrator, "restore_selected", deleted))
-
     def test_removes_for_ever_for_who_may_delete(
         self, administrator: User, deleted: Document
     ) -> None:
@@ -151,19 +143,6 @@ class TestBin:
         Collection.objects.update(visibility=Visibility.GROUPS)
         editor = staff("editor", "change_document")
         assert "Tides" not in signed_in(editor).get(BIN).content.decode()
-
-    def test_costs_no_query_a_document(
-        self,
-        administrator: User,
-        desk: Client,
-        deleted: Document,
-        django_assert_max_num_queries: Any,
-    ) -> None:
-        for number in range(4):
-            more = make_document(deleted.collection, TIDES + str(number))
-            services.delete([more], acting_user=administrator)
-        with django_assert_max_num_queries(11):
-            desk.get(BIN)
 
     def test_collections_come_back_and_go(
         self, administrator: User, desk: Client, deleted: Document
@@ -280,18 +259,6 @@ class TestPassages:
         assert "Mine." in page
         assert Chunk.objects.get().text == "Theirs."
 
-    def test_cost_no_query_each(
-        self, administrator: User, desk: Client, django_assert_max_num_queries: Any
-    ) -> None:
-        text = "\n\n".join(
-            f"## Day {n}\n\n{'The pump is greased at noon. ' * 30}" for n in range(9)
-        )
-        document = make_document(make_collection("Log"), f"# Log\n\n{text}")
-        for chunk in document.chunks.all()[:4]:
-            services.edit_chunk(chunk, services.Wish(note="n"), acting_user=administrator)
-        with django_assert_max_num_queries(7):
-            desk.get(reverse("admin:ingestion_document_passages", args=(document.pk,)))
-
     def test_are_for_who_may_change_what_they_may_read(self, document: Document) -> None:
         where = reverse("admin:ingestion_document_passages", args=(document.pk,))
         assert signed_in(staff("viewer", "view_document")).get(where).status_code == 403
@@ -353,10 +320,6 @@ def archive() -> Collection:
     make_document(collection, "# Crew\n\nThe crew of the harbour office.", file_name="crew.md")
     make_long_document(collection, LEDGER, PASSAGES)
     return collection
-
-
-def titles(question: str) -> list[str]:
-    return [result.title for result in search(question, viewer=None).results]
 
 
 def assert_counted() -> None:

@@ -18,7 +18,6 @@ def texts(text: str) -> list[str]:
     [
         ("", []),
         (" \n ", []),
-        ("No full stop", ["No full stop"]),
         (
             "Set it to five seconds. [1] The pool holds ten [2]. Done!",
             ["Set it to five seconds. [1]", "The pool holds ten [2].", "Done!"],
@@ -29,14 +28,10 @@ def texts(text: str) -> list[str]:
         ("One. [1] says two.", ["One. [1]", "says two."]),
         ("See Dr. Smith, e.g. at 1.5 m. It rose.", ["See Dr. Smith, e.g. at 1.5 m.", "It rose."]),
         ("It is by J. R. R. Tolkien. So.", ["It is by J. R. R. Tolkien.", "So."]),
-        ("Acme Inc. It grew.", ["Acme Inc.", "It grew."]),
         ("We took plan B. [1] Then.", ["We took plan B. [1]", "Then."]),
         ("Am 3. Mai, z. B. um 8 Uhr. Dann.", ["Am 3. Mai, z. B. um 8 Uhr.", "Dann."]),
-        ("It ended in 2020. Then v2.1 came.", ["It ended in 2020.", "Then v2.1 came."]),
-        ("Wait ... for it. Now", ["Wait ... for it.", "Now"]),
         ("これは五です。[1]それは六です。", ["これは五です。[1]", "それは六です。"]),
         ("Use `a. B` here. Or `c`.", ["Use `a. B` here.", "Or `c`."]),
-        ("**Note.** It is so.", ["**Note.**", "It is so."]),
         ("It says “No.” [1] Yes.", ["It says “No.” [1]", "Yes."]),
         ("Line one\ngoes on. Two.", ["Line one\ngoes on.", "Two."]),
         (

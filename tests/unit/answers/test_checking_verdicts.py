@@ -362,12 +362,6 @@ def test_words_that_may_be_no_figure_claim_nothing(text: str) -> None:
     assert sure(text) == []
 
 
-def test_a_range_shares_its_unit() -> None:
-    one, two = figures("between 5 and 10 seconds")
-    assert one.unit == two.unit
-    assert one.text == "5"
-
-
 @given(st.text(alphabet="0123456789.,-−/: \u00a0'%$€kMsmin maytwohundredfünfzigMarch", max_size=40))
 def test_a_figure_bears_out_itself_and_none_overlaps(text: str) -> None:
     found = figures(text)

@@ -238,16 +238,6 @@ def test_the_best_passage_is_cut_if_it_exceeds_the_budget(text: str, start: str)
         assert passage.text.endswith(".")
 
 
-def test_titles_and_headings_count() -> None:
-    hits = [piece(n, f"Short {n}.", title="A very long title " * 10) for n in range(1, 9)]
-
-    assert len(assemble(hits, parameters(300)).passages) == 300 // cost(hits[0])
-
-
-def test_no_candidates_no_context() -> None:
-    assert assemble([], parameters(700)) == Context(budget=700)
-
-
 def ranking(*chunks: int) -> list[Hit]:
     return [Hit(chunk, chunk, rank, Mock(), 0) for rank, chunk in enumerate(chunks, 1)]
 

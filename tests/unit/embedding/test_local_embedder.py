@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,21 +94,6 @@ def test_the_tokens_of_parts_are_those_of_the_whole(minilm: LocalEmbedder) -> No
         assert minilm._encode(text) == encoder.post_process(whole).ids, text
 
 
-def test_the_model_begins_before_the_first_batch_is_asked_for(minilm: LocalEmbedder) -> None:
-    begun, run = Event(), minilm._run
-
-    def noted(encoded: Sequence[Sequence[int]]) -> Vectors:
-        begun.set()
-        return run(encoded)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minilm, "_run", noted)
-        batches = minilm.embed_batches(["One part", "Another part"])
-        assert begun.wait(60)
-        ((_, vectors),) = list(batches)
-    np.testing.assert_array_equal(vectors[0], minilm.embed_query("One part"))
-
-
 def test_an_error_of_the_model_reaches_whoever_asks(minilm: LocalEmbedder) -> None:
     def broken(encoded: Sequence[Sequence[int]]) -> Vectors:
         raise EmbeddingRejected("broken")
@@ -183,34 +167,6 @@ def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(
     assert cosines.max() < 0.999999  # they are two models, and must not share a space
 
 
-def test_without_guards_against_nan_the_outputs_are_the_same_to_the_bit(
-    minilm: LocalEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also of a model that an earlier version built, with the guards; short, long and padded."""
-    with monkeypatch.context() as patch:
-        patch.setattr(packaged, "remove_guards", lambda model: None)
-        packaged.build(packaged.source_model(), tmp_path / "guarded.onnx")
-    content = (tmp_path / "guarded.onnx").read_bytes()
-    monkeypatch.setattr(packaged, "prepared", lambda path, build: content)
-    earlier = packaged.prepared_model(tmp_path)
-    assert content.count(b"IsNaN") > 5
-    assert b"IsNaN" not in earlier
-    sessions = [onnxruntime.InferenceSession(each) for each in (content, earlier)]
-    sessions.append(minilm._session.get()[0])
-    batch = [minilm._encode(text) for text in (*TEXTS, "the pump's valve closes " * 60)]
-    width = max(map(len, batch))
-    padded = np.array([[*ids, *[0] * (width - len(ids))] for ids in batch])
-    masks = np.array([[1] * len(ids) + [0] * (width - len(ids)) for ids in batch])
-    for ids, mask in [
-        (padded, masks),
-        *((row[m > 0][None], m[m > 0][None]) for row, m in zip(padded, masks, strict=True)),
-    ]:
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        guarded, *others = (session.run(None, inputs)[0] for session in sessions)
-        for other in others:
-            np.testing.assert_array_equal(guarded, other)
-
-
 def test_processes_that_start_at_once_build_one_model(first_start: FirstStart) -> None:
     assert first_start.exit_codes == [0, 0, 0], first_start.errors
     assert len(set(first_start.answers)) == 1
@@ -255,14 +211,6 @@ def test_a_damaged_model_is_built_again(
     assert packaged.prepared_model(tmp_path) == sound
     assert len(counted_builds) == 2
     assert model.read_bytes() == sound
-
-
-def test_who_waited_for_a_build_does_not_build_again(
-    tmp_path: Path, counted_builds: list[Path]
-) -> None:
-    with ThreadPoolExecutor(6) as pool:
-        models = list(pool.map(packaged.prepared_model, [tmp_path] * 6))
-    assert len(set(models)) == len(counted_builds) == 1
 
 
 def test_a_build_that_is_killed_leaves_nothing_to_load(

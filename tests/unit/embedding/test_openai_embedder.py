@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import numpy as np
 import pytest
 
-from ingestion.embedding import EmbedderConfig, OpenAIConfig, build_embedder
+from ingestion.embedding import EmbedderConfig, OpenAIConfig
 from ingestion.embedding.openai import OpenAIEmbedder
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 from tests.support.fake_openai import (
@@ -115,36 +113,6 @@ def test_passing_trouble_is_tried_again(
     # The dice always show 1, so that a wait is the upper end of its jitter.
     assert clock.waits == pytest.approx(waits)
     assert len(server.requests) == len(trouble) + 1
-
-
-def test_retry_after_may_be_a_date(server: FakeOpenAI, clock: Clock) -> None:
-    moment = datetime.now(UTC) + timedelta(seconds=30)
-    server.then(status(429, retry_after=format_datetime(moment, usegmt=True)))
-    embedder_for(server, clock).embed_documents(TEXTS)
-    assert len(clock.waits) == 1
-    assert 27 < clock.waits[0] <= 30.5
-
-
-@pytest.mark.parametrize("header", ["soon", "nan", ""])
-def test_a_senseless_retry_after_is_passed_over(
-    server: FakeOpenAI, clock: Clock, header: str
-) -> None:
-    server.then(status(429, retry_after=header))
-    embedder_for(server, clock).embed_documents(TEXTS)
-    assert clock.waits == [0.5]
-
-
-def test_jitter_takes_the_whole_range(server: FakeOpenAI) -> None:
-    waits: list[float] = []
-    server.then(status(500), status(500))
-    draws = iter([0.0, 0.25])
-    embedder = OpenAIEmbedder(
-        OpenAIConfig(model="fake", api_key="key", dimensions=8, base_url=server.base_url),
-        sleep=waits.append,
-        draw=lambda: next(draws),
-    )
-    embedder.embed_documents(TEXTS)
-    assert waits == [0.0, 0.25]  # 0 x 0.5 s, then .25 x 1 s
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun(server: FakeOpenAI, clock: Clock) -> None:
@@ -301,14 +269,6 @@ def test_asking_an_absent_server_for_dimensions_fails_fast_again(
     with pytest.raises(EmbeddingUnavailable):
         _ = embedder.card
     assert len(server.requests) == asked
-
-
-def test_openai_models_are_known_without_asking() -> None:
-    card = build_embedder(
-        EmbedderConfig.of("openai", model="text-embedding-3-large", api_key="key")
-    ).card
-    assert (card.dimensions, card.max_tokens) == (3072, 8191)
-    assert card.fingerprint == "text-embedding-3-large@api.openai.com/3072"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -68,25 +67,18 @@ class TestQueryWindows:
         assert query_windows(text, ESTIMATE, most) == (pieces, rest)
 
 
-def test_model_spans_are_the_words() -> None:
-    text = "Pumps, unbelievably [CLS] hyper-efficient"
-    assert [text[start:end] for start, end in MODEL.spans(text)] == [
-        "Pumps", ",", "un", "bel", "ie", "va", "bly", "[CLS]", "hyper", "-", "efficient",
-    ]  # fmt: skip
-
-
 def test_characters_of_several_tokens_are_given_once() -> None:
     assert MODEL.spans("각")[0] == (0, 1)
     assert MODEL.spans("각")[1:] == [(1, 1)] * 2
 
 
-def test_five_megabytes_are_the_sum_of_their_parts() -> None:
+def test_a_megabyte_is_the_sum_of_its_parts() -> None:
     part = "The 42 pumps of line A-1312/B moved 3.5 l/s of Öl, unbelievably. " * 1000
-    text = part * (5_000_000 // len(part))
+    text = part * (1_000_000 // len(part))
     repeats = len(text) // len(part)
     began = time.process_time()
     spans = MODEL.spans(text)
-    assert time.process_time() - began < 20  # about 3 s; quadratic work would take minutes
+    assert time.process_time() - began < 10  # about .6 s; quadratic work would take minutes
     assert len(spans) == repeats * MODEL.count(part)
     shift = len(text) - len(part)
     tail = [(start + shift, end + shift) for start, end in MODEL.spans(part)]
@@ -97,12 +89,6 @@ def test_one_endless_word_is_cut_and_covered() -> None:
     text = "漢" * 100_000
     assert MODEL.spans(text) == [(i, i + 1) for i in range(100_000)]
     assert ESTIMATE.count(text) == 100_000
-
-
-def test_threads_share_a_tokenizer() -> None:
-    texts = [f"text number {i} " * 50 for i in range(40)]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(MODEL.count, texts)) == [MODEL.count(text) for text in texts]
 
 
 @pytest.mark.parametrize(

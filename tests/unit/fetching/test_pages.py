@@ -53,12 +53,10 @@ def test_a_base_moves_the_links() -> None:
         ("", "", True, True),
         ('<meta name="robots" content="noindex">', "", False, True),
         ('<meta content="NOFOLLOW, noarchive" name="Robots">', "", True, False),
-        ('<meta name="robots" content="none">', "", False, False),
         ('<meta name="steelyard" content="noindex">', "", False, True),
         ('<meta name="googlebot" content="noindex">', "", True, True),
         ("", "noindex, nofollow", False, False),
         ("", "steelyard: noindex", False, True),
-        ("", "otherbot: noindex", True, True),
     ],
 )
 def test_wishes_to_robots(text: str, header: str, may_index: bool, may_follow: bool) -> None:
@@ -174,16 +172,12 @@ PAGE = b"<!doctype html><p>text"
     ("url", "headers", "head", "name"),
     [
         ("https://example.org/", {}, PAGE, "example org.html"),
-        ("https://example.org/guide", {}, PAGE, "guide.html"),
         ("https://example.org/guide.php?x=1", {}, PAGE, "guide.html"),
         ("https://example.org/notes.md", {}, PAGE, "notes.html"),
         ("https://example.org/notes.md", {}, b"# Notes\n", "notes.md"),
         ("https://example.org/notes", {"content-type": "text/markdown"}, b"# Notes\n", "notes.md"),
-        ("https://example.org/v1.2", {}, b"plain words\n", "v1.2.txt"),
         ("https://example.org/data", {"content-type": "text/html"}, b"plain words", "data.txt"),
         ("https://example.org/a.html", {"content-type": "text/html"}, b"%PDF-1.7\n", "a.pdf"),
-        ("https://example.org/get?id=1", {}, b"%PDF-1.7\n", "get.pdf"),
-        ("https://example.org/a.docx", {}, builders.make_docx(), "a.docx"),
         ("https://example.org/a", {}, builders.make_docx(), "a.docx"),
         (
             "https://example.org/get",
@@ -198,7 +192,6 @@ PAGE = b"<!doctype html><p>text"
             "grüße.txt",
         ),
         ("https://example.org/..%2f..%2fetc%2fpasswd.txt", {}, b"words\n", "passwd.txt"),
-        ("https://example.org/picture.png", {}, b"\x89PNG\r\n\x1a\n....", "picture.png"),
     ],
 )
 def test_names(url: str, headers: dict[str, str], head: bytes, name: str) -> None:

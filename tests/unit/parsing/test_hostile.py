@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -19,7 +18,6 @@ from ingestion.files.storage import display_name
 from ingestion.parsing.child import scratch
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.protocol import ParseLimits
-from tests.samples import builders
 
 from . import hostile
 from .conftest import processes_in
@@ -80,15 +78,12 @@ def room(scratch_root: Path) -> Room:
 # --- archives ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.epub", "a.odt"])
+@pytest.mark.parametrize("name", ["a.docx", "a.epub"])
 def test_sizes_that_lie(room: Room, name: str) -> None:
     """The directory states ten bytes; the member holds 600 MiB."""
     first = {
         "a.docx": DOCX_PARTS,
-        "a.xlsx": {"xl/workbook.xml": "<workbook/>"},
-        "a.pptx": {"ppt/presentation.xml": "<p/>"},
         "a.epub": {"mimetype": "application/epub+zip"},
-        "a.odt": {"mimetype": "application/vnd.oasis.opendocument.text"},
     }[name]
     bomb = hostile.lying(first, "content.bin", 600)
     assert len(bomb) < hostile.MIB
@@ -111,9 +106,8 @@ def test_a_member_that_reaches_into_the_next(room: Room) -> None:
     assert "damaged" in room.refusal(bytes(data), "a.docx")
 
 
-@pytest.mark.parametrize("levels", [3, 8])
-def test_archives_in_archives(room: Room, levels: int) -> None:
-    bomb = hostile.nested(levels, bytes(4 * hostile.MIB))
+def test_archives_in_archives(room: Room) -> None:
+    bomb = hostile.nested(8, bytes(4 * hostile.MIB))
     room.either(bomb, "a.zip", archive_bytes=40 * hostile.MIB)
 
 
@@ -121,11 +115,6 @@ def test_archives_of_shared_and_lying_members(room: Room) -> None:
     shared = hostile.overlapping({"a.txt": "text"}, bytes(hostile.MIB), 500)
     room.either(shared, "a.zip")
     room.either(hostile.lying({"a.txt": "text"}, "b.txt", 600), "a.zip")
-
-
-def test_a_word_document_that_is_an_archive_of_something_else(room: Room) -> None:
-    message = room.refusal(builders.make_zip({"song.txt": "la"}), "a.docx")
-    assert "damaged" in message or "Rename" in message
 
 
 def test_a_member_packed_in_a_strange_way(room: Room) -> None:
@@ -186,17 +175,11 @@ def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
     ("content", "name"),
     [
         ("[" * DEEP, "a.json"),
-        ('{"a":' * DEEP, "a.json"),
-        ("[" * DEEP + "]" * DEEP, "a.jsonl"),
         ('{"cells":' + "[" * DEEP, "a.ipynb"),
         ("<!doctype html>" + "<b><i>" * DEEP + "end", "a.html"),
         (">" * DEEP + "end", "a.md"),
         ("*" * DEEP + "a" + "*" * DEEP, "a.md"),
-        ("`" * DEEP + "a", "a.md"),
         ("".join(f"{' ' * n}- a\n" for n in range(1_500)), "a.rst"),
-        ("|a" * 1_000 + "\n", "a.rst"),
-        ("[" * DEEP, "a.adoc"),
-        ("*" * DEEP, "a.org"),
         ("(" * DEEP + ")" * DEEP, "a.py"),
         ('<?xml version="1.0"?>' + "<a>" * DEEP, "a.xml"),
         ("{\\rtf1" + "{" * DEEP + "end", "a.rtf"),
@@ -212,13 +195,10 @@ def test_depth(room: Room, content: bytes | str, name: str) -> None:
     assert room.either(content, name, wall_seconds=20)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.py", "a.json"])
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv"])
 def test_one_line_of_two_megabytes(room: Room, name: str) -> None:
     line = "word " * 400_000
-    content = {
-        "a.json": json.dumps({"a": line}),
-        "a.csv": f"a,b\n{line},{line}\n",
-    }.get(name, line)
+    content = f"a,b\n{line},{line}\n" if name == "a.csv" else line
     found = room.read(content, name)
     assert sum(len(block.text) for block in found.blocks) > 1_900_000
     assert name != "a.txt" or max(len(block.text) for block in found.blocks) <= 4_000

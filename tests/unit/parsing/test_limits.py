@@ -105,12 +105,9 @@ def test_memory_of_pandoc_is_bounded(parse: Parse) -> None:
     ("content", "name"),
     [
         ("[" * 20_000 + "end", "a.md"),
-        ("[" * 20_000 + "end", "a.rst"),
         ("> " * 5_000 + "end", "a.md"),
-        ("- " * 5_000 + "end", "a.md"),
         (" " * 3_000 + "end", "a.rst"),
         ("<!doctype html>" + "<div>" * 20_000 + "end", "a.html"),
-        ("<!doctype html>" + "<table><tr><td>" * 3_000 + "end", "a.html"),
         ("((((((" * 3_000 + "end", "a.org"),
     ],
     ids=lambda value: value[:24],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingestion.domain import Block
-from ingestion.parsing.formats.rst import prepared, role_text
+from ingestion.parsing.formats.rst import role_text
 
 from .conftest import Parse
 from .shorthand import code, define, h, li, p, table
@@ -43,13 +43,7 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
             *define("b", p("b()"), p("Two:"), li(0, "one, as a number."), li(0, "two, as a word.")),
         ),
     ),
-    "domain": (".. py:method:: run(x)\n\n   Runs.\n", define("run", p("run(x)"), p("Runs."))),
     "style-class": (".. class:: wide\n\nText.", [p("Text.")]),
-    "two-signatures": (
-        ".. method:: QuerySet.a()\n            QuerySet.b(x, \\\n            y)\n"
-        "   :async:\n\n   Runs.",
-        define("QuerySet.a", p("QuerySet.a()\nQuerySet.b(x, y)"), p("Runs.")),
-    ),
     "command": (
         ".. django-admin:: migrate [app_label]\n\n.. django-admin-option:: --database DB, -d\n",
         [p("migrate [app_label]"), p("--database DB, -d")],
@@ -74,10 +68,6 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         ".. console::\n\n   $ one\n   $ two\n\nText.",
         [code("$ one\n$ two"), p("Text.")],
     ),
-    "code-caption": (
-        ".. code-block:: python\n   :caption: urls.py\n\n   import re\n",
-        [p("urls.py"), code("import re")],
-    ),
     "definitions": (
         "term\n   First.\n\n   Second.\n\nother : kind\n   Third.\n",
         [
@@ -88,10 +78,6 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
     "command-with-options": (
         ".. django-admin-option:: --database DB\n\n   Which one.\n",
         define("--database", p("--database DB"), p("Which one.")),
-    ),
-    "sentence-above-a-quote": (
-        "He said:\n   Never.\n",
-        [li(0, "He said:: Never.")],
     ),
     "labels": (
         ".. _one:\n.. _two:\n\n``A`` heading\n=============\n\n"
@@ -112,12 +98,7 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         ".. raw:: html\n   :file: /etc/passwd\n\n.. csv-table:: T\n   :file: a.csv\n\nText.",
         [p("Text.")],
     ),
-    "csv-table": (
-        ".. csv-table:: Sizes\n   :header: a, b\n\n   1, 2\n",
-        [p("Sizes"), table(("a", "b"), ("1", "2"))],
-    ),
     "footnote": ("Text [1]_ goes on.\n\n.. [1] A note.\n", [p("Text goes on."), p("A note.")]),
-    "quote": ("Text.\n\n   Quoted.\n", [p("Text."), p("Quoted.")]),
 }
 
 
@@ -131,23 +112,15 @@ def test_restructuredtext(parse: Parse, case: str) -> None:
     ("role", "content", "text"),
     [
         ("class", "~django.db.models.Model", "Model"),
-        ("class", "django.db.models.Model", "django.db.models.Model"),
         ("meth", ".QuerySet.filter", "QuerySet.filter()"),
         ("func", "render() <django.shortcuts.render>", "render()"),
         ("py:func", "!len", "len()"),
         ("doc", "/topics/http/views", "views"),
         ("ref", "the label <some-ref>", "the label"),
-        ("setting", "DEBUG", "DEBUG"),
-        ("djadmin", "migrate", "migrate"),
     ],
 )
 def test_roles_read_as_sphinx_prints_them(role: str, content: str, text: str) -> None:
     assert role_text(role, content) == text
-
-
-def test_ordinary_text_passes_unchanged() -> None:
-    source = "A\n=\n\n.. note::\n\n   x\n\n.. _target:\n\n.. a comment\n\n:field: y\n"
-    assert prepared(source) == source
 
 
 def test_top_title_wins_over_several_top_headings(parse: Parse) -> None:
@@ -161,7 +134,6 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
         "One\n: First.\n\n: Second.\n\nTwo\n: Third.\n",
         [*define("One", li(0, "One: First."), p("Second.")), *define("Two", li(0, "Two: Third."))],
     ),
-    "ordered": ("3. three\n4. four\n", [li(0, "3. three"), li(0, "4. four")]),
     "item-with-code": (
         "- item\n\n  ```\n  x\n  ```\n\n- next\n",
         [li(0, "item"), code("x"), li(0, "next")],
@@ -180,7 +152,6 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
         [p("a b c d f h i\nj")],
     ),
     "bad-front-matter": ("---\na: [\n---\n\nText.\n", [h(2, "a: ["), p("Text.")]),
-    "quoted-heading": ("> # Inside\n>\n> Text.\n", [h(1, "Inside"), p("Text.")]),
 }
 
 
