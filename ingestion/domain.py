@@ -1,13 +1,14 @@
-"""The value types of an upload: Block, ParsedDocument, ChunkDraft. No Django, no I/O."""
+"""The value types of an upload: Block, Completeness, ParsedDocument, ChunkDraft. No Django."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 BLOCK_SEPARATOR = "\n\n"
 CELL_SEPARATOR = " | "
@@ -73,6 +74,140 @@ class Part:
     size: int
 
 
+Unit = StrEnum("Unit", "PAGE SHEET SLIDE CHAPTER MESSAGE FILE CELL OUTPUT CHARACTER")
+"""What a file consists of; gaps are counted in it."""
+Why = StrEnum(
+    "Why",
+    "NO_OCR OCR_LIMIT OCR_FAILED PICTURE DAMAGED CUT_OFF ENCRYPTED UNSUPPORTED MISMATCH LINK "
+    "NESTED LIMIT EMBEDDED NO_VALUE SHORTENED DROPPED UNDECODED BLANK WORDLESS HIDDEN",
+)
+"""Why a part of a file has no searchable text. Nothing is lost by the last three."""
+ALL, NO_LOSS = frozenset(Why), frozenset({Why.BLANK, Why.WORDLESS, Why.HIDDEN})
+EMPTY = frozenset({Why.NO_OCR, Why.PICTURE, Why.BLANK, Why.WORDLESS})
+OVER_LIMIT = frozenset({Why.OCR_LIMIT, Why.NESTED, Why.LIMIT, Why.SHORTENED})
+PLACES_KEPT, _LONGEST_PLACE = 10, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """So many units without searchable text; `places` are the numbers or names of the first."""
+
+    unit: Unit
+    why: Why
+    count: int
+    places: tuple[str, ...] = ()
+
+
+# Guesses: characters that a reader of a format may differ in from the file's own count, and the
+# share of undecodable characters of which a text is readable.
+_DROPPED_SHARE, _FEWEST_DROPPED, _UNDECODED_SHARE = 0.1, 100, 0.02
+
+
+@dataclass(slots=True)
+class Completeness:
+    """How much of a file became searchable, as its parser counted.
+
+    `total` is the number of its units, 0 for a format without; `recognised` of them were read by
+    OCR. `others` are the numbers of other units that it has (the files attached to a message).
+    `found` and `kept` are characters without spaces, `pictures` those of PDFs, office documents,
+    books, mail and notebooks.
+    """
+
+    unit: Unit | None = None
+    total: int = 0
+    recognised: int = 0
+    tables: int = 0
+    pictures: int = 0
+    found: int = 0
+    kept: int = 0
+    others: dict[Unit, int] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def lacks(self, unit: Unit, why: Why, places: Collection[object] = (), count: int = 0) -> None:
+        """Add to a gap so many units, by default as many as there are places; nothing if 0."""
+        texts = tuple(str(place)[:_LONGEST_PLACE] for place in places)
+        if count := count or len(texts):
+            alike = [gap for gap in self.gaps if (gap.unit, gap.why) == (unit, why)]
+            for gap in alike:
+                self.gaps.remove(gap)
+                count, texts = gap.count + count, gap.places + texts
+            self.gaps.append(Gap(unit, why, count, texts[:PLACES_KEPT]))
+
+    def compare(self, found: int, held: int) -> None:
+        """Note the characters that the file has; those are dropped that its reader lost."""
+        self.found = found
+        if found - held > max(_FEWEST_DROPPED, _DROPPED_SHARE * found):
+            self.lacks(Unit.CHARACTER, Why.DROPPED, count=found - held)
+
+    def keep(self, characters: int, undecoded: int, tables: int) -> None:
+        """Note what became blocks; `undecoded` are characters that no encoding could read."""
+        self.found = max(self.found, characters)
+        self.kept, self.tables = characters - undecoded, tables
+        if undecoded > _UNDECODED_SHARE * characters:
+            self.lacks(Unit.CHARACTER, Why.UNDECODED, count=undecoded)
+
+    def of(self, whys: Collection[Why]) -> int:
+        """The number of its own units without text for one of these reasons."""
+        return sum(gap.count for gap in self.gaps if gap.unit is self.unit and gap.why in whys)
+
+    @property
+    def with_text(self) -> int:
+        return max(0, self.total - self.of(ALL))
+
+    @property
+    def empty(self) -> int:
+        return self.of(EMPTY)
+
+    @property
+    def over_limit(self) -> int:
+        return self.of(OVER_LIMIT)
+
+    @property
+    def failed(self) -> int:
+        return self.of(ALL - EMPTY - OVER_LIMIT - {Why.HIDDEN})
+
+    @property
+    def losses(self) -> list[Gap]:
+        return [gap for gap in self.gaps if gap.why not in NO_LOSS]
+
+    @property
+    def missing(self) -> float:
+        """The largest share of any unit that is lost, in [0, 1]; 0 if nothing is."""
+        lost: Counter[Unit] = Counter()
+        for gap in self.losses:
+            # How much is behind the end of a file that was cut off is not known.
+            lost[gap.unit] += gap.count if gap.why is not Why.CUT_OFF else 0
+        totals = {**self.others, Unit.CHARACTER: self.found}
+        if self.unit:
+            totals[self.unit] = self.total
+        shares = [count / max(count, totals.get(unit, 0), 1) for unit, count in lost.items()]
+        return max((max(round(share, 4), 0.0001) for share in shares), default=0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "missing": self.missing}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Completeness:
+        """What `as_json` made. Raises KeyError, TypeError and ValueError for anything else."""
+        numbers = dict(stored)
+        unit, others, gaps, _ = map(numbers.pop, ("unit", "others", "gaps", "missing"))
+        return cls(
+            Unit(unit) if unit else None,
+            others={Unit(unit): int(count) for unit, count in others.items()},
+            gaps=[
+                Gap(Unit(gap["unit"]), Why(gap["why"]), int(gap["count"]), tuple(gap["places"]))
+                for gap in gaps
+            ],
+            **{name: int(number) for name, number in numbers.items()},
+        )
+
+
+def visible(block: Block) -> int:
+    """The number of a block's characters without spaces, nor bars between cells."""
+    cells = (cell for row in block.rows for cell in row)
+    return sum(len("".join(text.split())) for text in (cells if block.rows else (block.text,)))
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """The result of parsing: blocks in reading order and the file's own metadata.
@@ -92,6 +227,7 @@ class ParsedDocument:
     parser: str = ""
     warnings: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    completeness: Completeness = field(default_factory=Completeness)
 
 
 def extracted_text(blocks: Sequence[Block]) -> str:

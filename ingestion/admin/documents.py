@@ -42,6 +42,7 @@ from ingestion.admin.passages import PassagePages
 from ingestion.admin.status import status_of
 from ingestion.admin.versions import VersionPages
 from ingestion.models import Chunk, Document, DocumentVersion
+from ingestion.models.documents import MISSING
 
 
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -86,7 +87,7 @@ class DocumentAdmin(
     form = DocumentForm
     fields = ("title", "language", "metadata")
     list_display = (
-        "title_cell", "collection", "state_cell", "chunks_cell", "size", "added",
+        "title_cell", "collection", "state_cell", "missing_cell", "chunks_cell", "size", "added",
     )  # fmt: skip
     list_display_links = ("title_cell",)
     list_filter = (
@@ -97,7 +98,7 @@ class DocumentAdmin(
     search_fields = ("title",)
     search_help_text = _("Search by title")
     actions = ("annotate_selected", "move_selected", "retry_selected", "reprocess_selected")
-    live_cells = ("title", "state", "chunks", "links")
+    live_cells = ("title", "state", "missing", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
@@ -121,6 +122,10 @@ class DocumentAdmin(
     @admin.display(description=_("passages"), ordering="current__chunk_count")
     def chunks_cell(self, document: Document) -> SafeString:
         return status.chunks(document)
+
+    @admin.display(description=_("missing"), ordering=MISSING)
+    def missing_cell(self, document: Document) -> SafeString:
+        return status.missing(document)
 
     def links_cell(self, document: Document) -> SafeString:
         return status.links(document)

@@ -154,19 +154,27 @@ class StateFilter(SimpleListFilter):
     parameter_name = "state"
     UNFINISHED = "unfinished"
     OUTDATED = "outdated"
+    INCOMPLETE = "incomplete"
+    UNKNOWN = "unknown"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         listed = (State.READY, State.FAILED, *UNFINISHED)
         in_progress = (self.UNFINISHED, gettext("In progress"))
         states = [(state.value, str(state.label)) for state in listed]
         outdated = (self.OUTDATED, gettext("Passages of an earlier release"))
-        return [*states[:2], in_progress, *states[2:], outdated]
+        incomplete = (self.INCOMPLETE, gettext("Incomplete"))
+        unknown = (self.UNKNOWN, gettext("Completeness unknown"))
+        return [*states[:2], incomplete, in_progress, *states[2:], outdated, unknown]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not (value := self.value()):
             return queryset
         if value == self.OUTDATED:
             return queryset.filter(current__chunk_layout__lt=LAYOUT)
+        if value == self.INCOMPLETE:
+            return queryset.filter(current__completeness__missing__gt=0)
+        if value == self.UNKNOWN:
+            return queryset.filter(current__isnull=False, current__completeness__isnull=True)
         states = UNFINISHED if value == self.UNFINISHED else (value,)
         return queryset.filter(latest__state__in=states)
 

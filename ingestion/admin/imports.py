@@ -26,6 +26,7 @@ from common.admin.pages import AuditedByServices, VisibleOnly, actor
 from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
+from ingestion.documents import searchable
 from ingestion.errors import IngestionError
 from ingestion.intake.importing import services
 from ingestion.intake.importing.protocol import HERE, MANIFEST_ENDS, ImportRefused
@@ -176,7 +177,12 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
     def panel(self, request: HttpRequest, row: Import) -> dict[str, Any]:
         self.live_rows([row])
         failed = row.items.filter(state=ImportItem.State.FAILED)
-        items = row.items.select_related("document").defer("document__title_terms")
+        items = row.items.select_related("document__current")
+        items = items.defer("document__title_terms", "document__current__text")
+        shown = items.exclude(state=ImportItem.State.FAILED).order_by("-position")[:ITEMS_SHOWN]
+        for item in shown:
+            current = item.document.current if item.document else None
+            item.gap = searchable.note(current.completeness) if current else ""  # type: ignore[attr-defined]
         return {
             "import": row,
             "live": _is_unfinished(row),
@@ -184,9 +190,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             "results": _results(row),
             "failed": failed[:ITEMS_SHOWN],
             "failed_count": _counts(row).failed,
-            "items": items.exclude(state=ImportItem.State.FAILED).order_by("-position")[
-                :ITEMS_SHOWN
-            ],
+            "items": shown,
             "may_act": self.has_add_permission(request) and HERE not in row.options,
             "stopped": row.state in (State.CANCELLED, State.FAILED),
         }

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from common.admin import progress
 from ingestion.admin.fields import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
+from ingestion.documents import searchable
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.library import language_name
 
@@ -39,16 +40,28 @@ def state(document: Document) -> SafeString:
     return live(document, "state", version_label(document.latest, is_brief=True))
 
 
+def missing(document: Document) -> SafeString:
+    """The share of the document that is not searchable; empty if all is."""
+    stored: searchable.Stored = document.current.completeness if document.current else {}
+    if stored is None:
+        return live(document, "missing", gettext("unknown"))
+    share = stored.get("missing", 0)
+    return live(document, "missing", f"{max(1, round(share * 100))}%" if share else "")
+
+
 def version_label(version: DocumentVersion | None, *, is_brief: bool = False) -> SafeString:
     """The state as a coloured label, with a progress bar while it is unfinished.
 
-    `is_brief` adds the beginning of the error, which the document's page shows in full.
+    `is_brief` adds the beginning of the error, which the document's page shows in full, or a note
+    that not all of it is searchable.
     """
     if version is None:
         return progress.state_label(gettext("No file"))
+    gap = searchable.note(version.completeness) if version.state == State.READY else ""
     return progress.state_label(
         version.get_state_display(),
-        VARIANTS[State(version.state)],
+        "warning" if gap else VARIANTS[State(version.state)],
+        note=gap if is_brief else "",
         percent=round(version.progress * 100) if version.is_open else None,
         error=version.error if is_brief else "",
         is_brief=is_brief,
@@ -66,15 +79,16 @@ def title(document: Document) -> SafeString:
 
 
 def links(document: Document) -> SafeString:
-    """Where the document can be read and searched; empty until it is searchable."""
+    """Where the document can be read and searched, and a note if not all of it can; else empty."""
     content = SafeString()
-    if document.current_id is not None:
+    if document.current is not None:
         content = format_html(
-            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a>',
+            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {}',
             document.get_absolute_url(),
             gettext("Read it"),
             reverse("search:page", query={"document": str(document.public_id)}),
             gettext("Search it"),
+            searchable.note(document.current.completeness),
         )
     return live(document, "links", content)
 
@@ -105,6 +119,7 @@ class Status:
 
     document: Document
     label: SafeString
+    searchable: str
     advice: StrOrPromise
     still_found: bool
     can_retry: bool
@@ -127,6 +142,9 @@ def status_of(document: Document) -> Status:
     return Status(
         document=document,
         label=live(document, "state", version_label(latest)),
+        searchable=searchable.summary(latest.completeness, with_places=True)
+        if latest is not None and latest.state == State.READY
+        else "",
         advice=ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         still_found=document.current_id is not None and document.current_id != document.latest_id,
         can_retry=failed,

@@ -22,7 +22,7 @@ from unfold.decorators import display
 from common.admin.pages import OwnPages, ReadOnly, actor
 from common.api.requests import states
 from ingestion import services
-from ingestion.documents import editing
+from ingestion.documents import editing, searchable
 from ingestion.errors import IngestionError
 from ingestion.files.storage import download
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
@@ -36,6 +36,11 @@ class VersionRow:
     label: Any
     is_current: bool
     difference: str = ""
+
+    @property
+    def gap(self) -> str:
+        """A note that not all of it is searchable."""
+        return searchable.note(self.version.completeness)
 
     @property
     def can_come_back(self) -> bool:

@@ -43,6 +43,9 @@ RECEIVED = {
 }
 
 
+_UNSHOWN = ("title_terms", "parent__title_terms", "current__text", "latest__text")
+
+
 class UploadParser(LimitedParser):
     most_bytes = "MAX_UPLOAD_BYTES"
     raised_by = "MAX_UPLOAD_MB"
@@ -74,6 +77,12 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         help_text="The id of an archive or message: its parts alone.",
     )
 
+    incomplete = filters.BooleanFilter(
+        method="of_completeness",
+        help_text="Only documents of which something is not searchable, those that lack most "
+        "first; false: of which all is.",
+    )
+
     concept = filters.CharFilter(
         method="about",
         max_length=200,
@@ -83,6 +92,10 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
     def about(self, rows: DocumentQuerySet, name: str, value: str) -> DocumentQuerySet:
         """The documents with the concept; a subquery, because a join would repeat rows."""
         return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
+
+    def of_completeness(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
+        """Documents of which it is not known are in neither list."""
+        return rows.incomplete() if value else rows.filter(current__completeness__missing=0)
 
     def as_it_is(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
         """The view chose the rows already: what is in the bin needs a permission."""
@@ -104,8 +117,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_queryset(self) -> QuerySet[Document]:
         documents = self._in_question()
         # A version's text can be megabytes long, and nothing of it is shown here.
-        documents = documents.select_related("collection", "latest", "parent")
-        documents = documents.defer("title_terms", "parent__title_terms", "latest__text")
+        documents = documents.select_related("collection", "current", "latest", "parent")
+        documents = documents.defer(*_UNSHOWN)
         documents = documents.with_part_count()
         if self.action == "retrieve":
             return documents.prefetch_related(Prefetch("versions", versions()))
@@ -317,11 +330,8 @@ def versions() -> QuerySet[DocumentVersion]:
 def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
     """The response to an upload: the document with its outcome, and in Location its address."""
     document = Document.objects.visible_to(view.request.user).with_part_count()
-    document = document.select_related("collection", "latest", "parent")
-    row = get_object_or_404(
-        document.defer("title_terms", "parent__title_terms", "latest__text"),
-        pk=receipt.document.pk,
-    )
+    document = document.select_related("collection", "current", "latest", "parent")
+    row = get_object_or_404(document.defer(*_UNSHOWN), pk=receipt.document.pk)
     row.duplicate = receipt.duplicate  # type: ignore[attr-defined]
     row.outcome = receipt.outcome  # type: ignore[attr-defined]
     data = ReceiptSerializer(row, context=view.get_serializer_context()).data

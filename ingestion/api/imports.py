@@ -24,7 +24,9 @@ Kind = Import.Kind
 
 
 class ImportCountsSerializer(serializers.Serializer[Any]):
-    """Numbers of items by result. `processing`: stored, but not searchable yet."""
+    """Numbers of items by result. `processing`: stored, but not searchable yet; `incomplete`: some
+    of it is not searchable.
+    """
 
     waiting = serializers.IntegerField()
     added = serializers.IntegerField()
@@ -33,6 +35,7 @@ class ImportCountsSerializer(serializers.Serializer[Any]):
     skipped = serializers.IntegerField()
     failed = serializers.IntegerField()
     processing = serializers.IntegerField()
+    incomplete = serializers.IntegerField()
 
 
 class ImportSerializer(serializers.ModelSerializer[Import]):
@@ -59,7 +62,8 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
         by_state: dict[str, int] = {
             state: counts.by_state.get(state, 0) for state in ImportItem.State.values
         }
-        return {**by_state, "processing": counts.processing}  # type: ignore[return-value]
+        others = {"processing": counts.processing, "incomplete": counts.incomplete}
+        return {**by_state, **others}  # type: ignore[return-value]
 
     def _counts(self, of: Import) -> Counts:
         counts: dict[int, Counts] = self.context["counts"]

@@ -15,6 +15,8 @@ from rest_framework.request import Request
 
 from common.api.serializers import CleanSerializer, Strict
 from ingestion.collections import groups_problem
+from ingestion.documents import searchable
+from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
@@ -76,6 +78,28 @@ class ProblemSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
+_NUMBERS = (
+    "missing", "total", "with_text", "recognised", "empty", "failed", "over_limit", "tables",
+    "pictures", "found", "kept",
+)  # fmt: skip
+_COMPLETENESS: dict[str, Any] = {
+    **{name: {"type": "string", "nullable": True} for name in ("summary", "unit")},
+    **{name: {"type": "number"} for name in _NUMBERS},
+    "gaps": {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+}
+
+
+@extend_schema_field({"type": "object", "properties": _COMPLETENESS, "nullable": True})
+class CompletenessField(serializers.JSONField):
+    """What of a file became searchable; null if that is not known."""
+
+    def to_representation(self, value: Any) -> Any:
+        counts = Completeness.from_json(value)
+        numbers = {name: getattr(counts, name) for name in _NUMBERS}
+        words = {"summary": searchable.summary(value), "unit": counts.unit}
+        return {**words, **numbers, "gaps": value["gaps"]}
+
+
 class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
     """One uploaded file of a document, and its progress. `progress` is a share, 0 to 1.
 
@@ -89,12 +113,14 @@ class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
     )
     error = serializers.SerializerMethodField()
     warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
+    completeness = CompletenessField(read_only=True)
 
     class Meta:
         model = DocumentVersion
         fields = (
             "number", "state", "progress", "error", "file_name", "media_type", "size",
-            "page_count", "chunk_count", "warnings", "created", "finished", "kept", "restored_from",
+            "page_count", "chunk_count", "warnings", "completeness", "created", "finished", "kept",
+            "restored_from",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -128,6 +154,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     )
     part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
     metadata = MetadataField(read_only=True)
+    completeness = CompletenessField(
+        source="current.completeness", default=None, read_only=True, allow_null=True
+    )
     parts = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField()
     original = serializers.SerializerMethodField()
@@ -137,7 +166,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields: tuple[str, ...] = (
             "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
             "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
-            "deleted_at", "url", "original", "metadata",
+            "deleted_at", "url", "original", "metadata", "completeness",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 

@@ -18,8 +18,8 @@ from django.utils.translation import gettext
 from common.jobs import Lease
 from ingestion.documents import deletion
 from ingestion.documents.versions import add_version
-from ingestion.domain import Part
-from ingestion.errors import RefusedUpload
+from ingestion.domain import Completeness, Part, Unit, Why
+from ingestion.errors import FileTooLarge, RefusedUpload
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind
 from ingestion.parsing.protocol import ParseLimits, title_from_file_name
@@ -30,18 +30,23 @@ DEEPEST = 3
 _NAMES_SHOWN = 20
 
 
-def take_in(lease: Lease[DocumentVersion], parts: Sequence[Part]) -> list[str]:
-    """Make the whole's parts exactly these; return warnings for people.
+def take_in(
+    lease: Lease[DocumentVersion], parts: Sequence[Part], completeness: Completeness
+) -> list[str]:
+    """Make the whole's parts exactly these; return warnings for people, and note the gaps.
 
     A new part becomes a document, a changed one gets a new version, an unchanged one is left
     alone, and a document whose part is gone moves to the bin. Raises LeaseLost.
     """
     whole = lease.row.document
     fitting, warnings = _fitting(whole, parts)
+    completeness.lacks(Unit.FILE, Why.LIMIT, [part.path for part in parts[len(fitting) :]])
     for part in fitting:
         try:
             _take_one(lease, part)
         except RefusedUpload as error:
+            is_large = isinstance(error, FileTooLarge)
+            completeness.lacks(Unit.FILE, Why.LIMIT if is_large else Why.UNSUPPORTED, [part.path])
             warnings.append(f"Not read: {part.path}. {error}")
     _drop_others(lease, {part.path for part in parts})
     return warnings

@@ -145,13 +145,15 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
         file_modified=_moment(parsed.modified),
         parser=parsed.parser[:80],
         warnings=list(parsed.warnings),
+        completeness=parsed.completeness.as_json(),
     )
     begun = _store_chunks(lease, parsed)
     carried = carrying.carry(lease, spaces.embedder().tokenizer)
-    title_with_file = with_file_name(version.title, version.file_name)
-    terms.read_terms(version.pk, title=title_with_file)
+    terms.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
     versions.copy_vectors(lease)
     count = version.chunks.count()
+    if not count:  # nothing would be embedded
+        raise NoText(gettext("No passage could be made of this file's text."))
     lease.update(
         state=State.EMBEDDING,
         progress=activation.CHUNKED,
@@ -170,7 +172,7 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
             kind = format_of(version.media_type)
             with metrics.timed(metrics.DOCUMENT_SECONDS, format=kind, step="parse"):
                 parsed = open_file(path, version.file_name, parts_to=folder)
-            refused = parts.take_in(lease, parsed.parts)
+            refused = parts.take_in(lease, parsed.parts, parsed.completeness)
     except FileNotFoundError:
         raise DamagedFile(gettext("The stored file is missing. Upload it again.")) from None
     return replace(parsed, warnings=(*parsed.warnings, *refused))

@@ -8,7 +8,8 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
 from django.urls import reverse
 from django.utils import timezone
@@ -28,6 +29,13 @@ class SourceKind(models.TextChoices):
     PART = "part", _("Part of another document")
 
 
+# The share of the searchable version that is missing; -1 where that is not known.
+MISSING = Coalesce(
+    Cast(KeyTextTransform("missing", "current__completeness"), models.FloatField()),
+    models.Value(-1.0),
+)
+
+
 class DocumentQuerySet(models.QuerySet["Document"]):
     def kept(self) -> DocumentQuerySet:
         """The documents that are not in the bin, nor in a collection that is."""
@@ -42,6 +50,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         """The documents in the bin whose collections `viewer` may read."""
         readable = Collection.objects.visible_to(viewer)
         return self.exclude(deleted_at=None).filter(collection__in=readable)
+
+    def incomplete(self) -> DocumentQuerySet:
+        """The documents of which something is not searchable, those that lack most first."""
+        return self.filter(current__completeness__missing__gt=0).order_by(MISSING.desc(), "-pk")
 
     def with_part_count(self) -> DocumentQuerySet:
         """The documents annotated with `part_count`, the number of their kept parts."""

@@ -66,6 +66,11 @@ class DocumentVersion(Job):
     file_modified = models.DateTimeField(null=True, blank=True)
     parser = models.CharField(max_length=80, blank=True)
     warnings = models.JSONField(default=list, blank=True)
+    completeness = models.JSONField(
+        null=True,
+        editable=False,
+        help_text=_("What became searchable: domain.Completeness. Empty: not known."),
+    )
     chunk_count = models.PositiveIntegerField(default=0)
     chunk_layout = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text=_("Of its chunks: see chunking.options.LAYOUT.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, Self
 
-from ingestion.domain import Block, Part
+from ingestion.domain import Block, Completeness, Part, Unit, Why
 from ingestion.errors import NoText
 from ingestion.files.filetypes import SUPPORTED, FileType
 
@@ -187,7 +187,7 @@ class StatedMetadata:
 
 @dataclass
 class Extraction:
-    """A parser's result. `warnings` and `parts` are complete once `blocks` is exhausted.
+    """A parser's result. All but `blocks` is complete once those are exhausted.
 
     Parsers need not remove NULs, lone surrogates or empty blocks: the child does so for all of
     them. `scanned` lists the pages that consist of images of text.
@@ -198,6 +198,12 @@ class Extraction:
     warnings: list[str] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
+    completeness: Completeness = field(default_factory=Completeness)
+
+    def cut_off(self, is_cut_off: bool) -> Extraction:
+        """The extraction; it notes that the file's end is missing if it `is_cut_off`."""
+        self.completeness.lacks(Unit.FILE, Why.CUT_OFF, count=int(is_cut_off))
+        return self
 
 
 class ScannedPages(NoText):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from ingestion.chunking.pieces import sentence_spans
 from ingestion.chunking.sections import lead, paths, repeated
@@ -57,6 +58,7 @@ class Piece:
     is_pinned: bool = False
     sections: tuple[SectionPlace, ...] = ()
     layout: tuple[BlockPlace, ...] = ()
+    completeness: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def place(self) -> tuple[int, int]:
@@ -222,6 +224,7 @@ class Run:
             rank=best.rank,
             sections=tuple(self._sections()),
             layout=tuple(self._layout()),
+            completeness=first.completeness,
         )
 
 

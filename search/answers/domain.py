@@ -5,10 +5,10 @@ Plain frozen values. No Django, no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 class Mode(StrEnum):
@@ -69,7 +69,7 @@ class Passage:
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
     a chunk was edited by hand. `score` and `rank` are those of its best chunk. `sections` are the
     offsets in `text` and the paths of the sections in it, `layout` the offsets and kinds of its
-    blocks; they are not stored.
+    blocks; `completeness` is the column of the version. They are not stored.
     """
 
     number: int
@@ -92,6 +92,7 @@ class Passage:
     rank: int
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
     layout: tuple[tuple[int, str], ...] = ()
+    completeness: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def named_at(self, offset: int) -> Passage:
         """The passage under the headings of its section at `offset`."""

@@ -125,6 +125,7 @@ class ResultSerializer(serializers.Serializer[Result]):
             "language": result.language,
             "created": CREATED.to_representation(result.created),
             "metadata": METADATA.to_representation(dict(result.metadata)),
+            "gap": result.gap,
         }
 
     @cached_property

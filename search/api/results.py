@@ -165,6 +165,9 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     language = serializers.CharField()
     created = serializers.DateTimeField()
     metadata = MetadataField()
+    gap = serializers.CharField(
+        help_text="What of the document is not searchable, in words; empty if nothing is known."
+    )
 
 
 class CollectionReferenceSerializer(serializers.Serializer[Result]):

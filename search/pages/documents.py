@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingestion.documents import pictures
+from ingestion.documents import pictures, searchable
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
@@ -58,6 +58,9 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "document": shown,
         "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
         "version": version,
+        "searchable": searchable.summary(version.completeness, with_places=True)
+        if version and version.pk == shown.current_id
+        else "",
         "reading": reading,
         "contents": contents_of(shown, viewer=request.user, reading=reading),
         "hits": hits_of(shown, viewer=request.user, words=words, requested=reading.asked),

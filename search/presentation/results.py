@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
+from ingestion.documents import searchable
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
@@ -42,13 +43,14 @@ class Result:
 
     `folded` are the best other passages of the same document, `copies` the best
     near-duplicates from other documents, one passage each; both in the ranking's order.
-    `layout` has the blocks of the text; empty if they are not known.
+    `layout` has the blocks of the text; empty if they are not known, as of a hand edit.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
     the `asked` different words of the question, stop words of its language not counted.
     `told_apart` is the file's name if another result's document has the same title. `section` is
-    the one of the passage's `sections` that matched, None without headings.
+    the one of the passage's `sections` that matched, None without headings. `completeness` is the
+    column of its version.
     """
 
     group: Group[Hit]
@@ -79,8 +81,14 @@ class Result:
     is_edited: bool = False
     note: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    completeness: Mapping[str, Any] | None = None
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
+
+    @property
+    def gap(self) -> str:
+        """A short note if not all of its document is searchable; else empty."""
+        return searchable.note(self.completeness)
 
     @property
     def hit(self) -> Hit:
@@ -280,7 +288,6 @@ def _result(
         created=row["document__created"],
         text=row["text"],
         kind=row["kind"],
-        # A hand edit has other blocks than the parsed text.
         layout=() if row["original"] else row["layout"],
         marked=str(row["marked"]),
         sections=row["sections"],
@@ -292,6 +299,7 @@ def _result(
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
         metadata=row["document__metadata"],
+        completeness=row["version__completeness"],
         folded=folded,
         copies=copies,
     )

@@ -31,7 +31,8 @@ _COLUMNS = (
     "document__language", "document__public_id", "document__part_path", "document__title",
     "document__created", "document__metadata",
     "collection_id", "collection__name", "collection__slug",
-    "version__media_type", "version__file_name", "original", "layout", "sections",
+    "version__media_type", "version__file_name", "version__completeness", "original", "layout",
+    "sections",
 )  # fmt: skip
 _FOR_STAFF = ("edit__note",)
 _shapes = Shapes()
@@ -76,7 +77,7 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
         values |= {"marked": values["text"], "layout": ()}
     elif question:
         values["marked"] = completed(values["marked"], question)
-    for name in ("layout", "sections"):
+    for name in ("layout", "sections", "version__completeness"):
         if isinstance(values[name], str):
             values[name] = json.loads(values[name])
     metadata = values["document__metadata"]

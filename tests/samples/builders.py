@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 
 TABLE = (("Region", "Area (km2)"), ("D40", "120"), ("D41", "95"))
+WORDS = "beam hook poise fulcrum pan notch lever weight".split()  # noqa: SIM905
+_IMAGE = zlib.compress(bytes(64))
 CODE = "def weigh(beam):\n    return beam * 2"
 
 
@@ -196,6 +199,48 @@ def make_image_pdf(pages: int = 1) -> bytes:
         canvas.line(10, 10, 500, 700)
         canvas.showPage()
     canvas.save()
+    return out.getvalue()
+
+
+def make_pages(pages: str) -> bytes:
+    """A PDF with a page for each letter: t text, s scan, b blank, d damaged contents, c missing
+    contents, m missing page.
+    """
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Count %d/Kids[%s]>>"
+        % (len(pages), b" ".join(b"%d 0 R" % (6 + 2 * at) for at in range(len(pages)))),
+        3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        4: b"<</Type/XObject/Subtype/Image/Width 8/Height 8/BitsPerComponent 8/ColorSpace"
+        b"/DeviceGray/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(_IMAGE), _IMAGE),
+    }
+    for at, kind in enumerate(pages):
+        word = f"{WORDS[at % 8]} {at * 7919 % 1000}"
+        text = f"BT /F 12 Tf 72 {700 - 31 * (at % 9)} Td (Of the {word} and its {word[::-1]}) Tj ET"
+        content = {"s": b"600 0 0 800 0 0 cm /I Do", "b": b"q Q"}.get(kind, text.encode())
+        stream = zlib.compress(content)
+        stream = b"nothing that inflates" if kind == "d" else stream
+        if kind != "m":
+            objects[6 + 2 * at] = (
+                b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Resources<</Font<</F 3 0 R>>"
+                b"/XObject<</I 4 0 R>>>>/Contents %d 0 R>>" % (7 + 2 * at)
+            )
+        if kind != "c":
+            objects[7 + 2 * at] = b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (
+                len(stream),
+                stream,
+            )
+    out = io.BytesIO(b"%PDF-1.4\ntrailer<</Root 1 0 R/Size 9>>\n")
+    places = {}
+    for number, content in objects.items():
+        places[number] = out.seek(0, 2)
+        out.write(b"%d 0 obj%s\nendobj\n" % (number, content))
+    start, size = out.tell(), max(objects) + 1
+    lines = [
+        b"%010d 00000 n " % places[n] if n in places else b"%010d 65535 f " % 0 for n in range(size)
+    ]
+    out.write(b"xref\n0 %d\n%s\n" % (size, b"\n".join(lines)))
+    out.write(b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF\n" % (size, start))
     return out.getvalue()
 
 

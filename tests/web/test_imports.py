@@ -52,7 +52,7 @@ def test_an_archive_is_imported_and_told_of(
     assert (shown["state"], shown["progress"], shown["origin"]) == ("done", 1.0, "pages.zip")
     assert shown["counts"] == {
         "waiting": 0, "added": 3, "replaced": 0, "duplicate": 0, "skipped": 0, "failed": 1,
-        "processing": 3,
+        "processing": 3, "incomplete": 0,
     }  # fmt: skip
     with django_assert_num_queries(3):  # the import, the count, the page
         items = edit.get(f"{address}items/").json()

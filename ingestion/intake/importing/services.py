@@ -38,10 +38,14 @@ S = ImportItem.State
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Items by state, and the number of their documents that are still being processed."""
+    """Items by state, and the number of their documents that are still being processed.
+
+    `incomplete`: documents of which something is not searchable.
+    """
 
     by_state: dict[str, int]
     processing: int = 0
+    incomplete: int = 0
 
     @property
     def total(self) -> int:
@@ -62,7 +66,9 @@ class Counts:
 
     def __str__(self) -> str:
         """A summary such as “120 added, 3 failed”; empty without items."""
-        words = (f"{self.by_state[s]:,} {s.label.lower()}" for s in S if self.by_state.get(s))
+        words = [f"{self.by_state[s]:,} {s.label.lower()}" for s in S if self.by_state.get(s)]
+        if self.incomplete:
+            words.append(gettext("%(count)s incomplete") % {"count": f"{self.incomplete:,}"})
         return ", ".join(words)
 
 
@@ -70,7 +76,7 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
     """The counts by import id; one query."""
     ids = [of.pk for of in imports]
     counts: dict[int, dict[str, int]] = {pk: {} for pk in ids}
-    processing = dict.fromkeys(ids, 0)
+    processing, incomplete = dict.fromkeys(ids, 0), dict.fromkeys(ids, 0)
     rows = (
         ImportItem.objects.filter(of__in=ids)
         .order_by()
@@ -78,12 +84,14 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
         .annotate(
             items=Count("pk"),
             unfinished=Count("pk", filter=Q(document__latest__state__in=UNFINISHED)),
+            lacking=Count("pk", filter=Q(document__current__completeness__missing__gt=0)),
         )
     )
     for row in rows:
         counts[row["of"]][row["state"]] = row["items"]
         processing[row["of"]] += row["unfinished"]
-    return {pk: Counts(counts[pk], processing[pk]) for pk in ids}
+        incomplete[row["of"]] += row["lacking"]
+    return {pk: Counts(counts[pk], processing[pk], incomplete[pk]) for pk in ids}
 
 
 FOLDER = "imports"

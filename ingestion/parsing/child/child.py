@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block, BlockKind, visible
 from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing import page_pictures
@@ -209,6 +209,7 @@ def _parse(source: Source) -> dict[str, object]:
         "parser": parser.name,
         "warnings": extraction.warnings,
         "scanned": extraction.scanned,
+        "completeness": extraction.completeness.as_json(),
         "parts": [[part.path, part.file.name, part.size] for part in extraction.parts],
     }
 
@@ -218,12 +219,16 @@ def _write_blocks(extraction: Extraction, source: Source) -> str:
     is_plain = source.file_type == filetypes.TEXT
     limit = source.limits.plain_text_chars if is_plain else source.limits.text_chars
     characters, headings, top_headings, title = 0, 0, 0, ""
+    seen, undecoded, tables = 0, 0, 0
     with (source.scratch / BLOCKS_FILE).open("w", encoding="utf-8") as lines:
         for raw in extraction.blocks:
             block = clean_block(raw)
             if block is None:
                 continue
             characters += len(block.text)
+            seen += visible(block)
+            undecoded += block.text.count("\ufffd")
+            tables += block.kind is BlockKind.TABLE
             if characters > limit:
                 raise ParseLimitExceeded(
                     f"This {source.file_type.label} contains more than {limit:,} characters of "
@@ -238,4 +243,5 @@ def _write_blocks(extraction: Extraction, source: Source) -> str:
         raise NoText(
             f"This {source.file_type.label} contains no text. Check that it is the right file."
         )
+    extraction.completeness.keep(seen, undecoded, tables)
     return title if top_headings == 1 else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ingestion import errors
-from ingestion.domain import ParsedDocument, Part
+from ingestion.domain import Completeness, ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, PANICKED, decode_blocks
 from ingestion.parsing.child.forking import run_in_child
@@ -261,8 +261,11 @@ def _collect(scratch: Path, limits: ParseLimits, parts_to: Path | None) -> Parse
         warnings = tuple(outcome.pop("warnings"))
         outcome.pop("scanned")
         parts = tuple(_parts(scratch, outcome.pop("parts"), limits, parts_to))
-        return ParsedDocument(blocks=blocks, warnings=warnings, parts=parts, **outcome)
-    except (ValueError, KeyError, TypeError) as error:
+        stated = Completeness.from_json(outcome.pop("completeness"))
+        return ParsedDocument(
+            blocks=blocks, warnings=warnings, parts=parts, completeness=stated, **outcome
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise errors.DamagedFile(STRANGE_RESULT) from error
 
 

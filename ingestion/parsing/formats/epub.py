@@ -9,11 +9,12 @@ from __future__ import annotations
 import posixpath
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from ingestion.domain import Block
+from ingestion.domain import Block, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
 from ingestion.parsing.formats.archive import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.formats.markup import PandocUnreadable, decode_html, extraction, read_tree
@@ -23,6 +24,7 @@ from ingestion.parsing.protocol import Extraction, ParseLimits, Source, StatedMe
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _CHAPTERS = (".xhtml", ".html", ".htm", ".xml")
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
 _UNLISTED = (
     "This book does not follow the EPUB format: its chapters were read one by one, and some may "
     "be missing."
@@ -42,7 +44,8 @@ class EpubParser:
                 "publisher for a copy without protection."
             )
         try:
-            return extraction(read_tree(source.path, "epub", source.limits), TreeReader())
+            result = extraction(read_tree(source.path, "epub", source.limits), TreeReader())
+            return replace(result, completeness=_counts(source.path))
         except PandocUnreadable as error:
             chapters = _chapters(source.path)
             if not chapters:
@@ -51,7 +54,8 @@ class EpubParser:
                     "save it again and upload the new file."
                 ) from error
             blocks = _read(source.path, chapters, source.limits)
-            return Extraction(blocks, _metadata(source.path), [_UNLISTED])
+            counts = _counts(source.path)
+            return Extraction(blocks, _metadata(source.path), [_UNLISTED], completeness=counts)
 
 
 def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Block]:
@@ -60,10 +64,30 @@ def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Bloc
         yield from TreeReader().blocks(read_tree(page, "html", limits).blocks)
 
 
+def _counts(path: Path) -> Completeness:
+    """The chapters that the book lists, and those of them that are missing; its pictures."""
+    names, spine = _names(path), _spine(path)
+    pictures = sum(name.lower().endswith(_PICTURES) for name in names)
+    completeness = Completeness(Unit.CHAPTER, len(spine), pictures=pictures)
+    missing = [number for number, name in enumerate(spine, 1) if name not in names]
+    completeness.lacks(Unit.CHAPTER, Why.DAMAGED, missing)
+    return completeness
+
+
+def _names(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
 def _chapters(path: Path) -> list[str]:
     """The names of the chapters present, in the order of the spine, else sorted by name."""
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
+    names = _names(path)
+    listed = list(dict.fromkeys(name for name in _spine(path) if name in names))
+    return listed or sorted(name for name in names if _is_chapter(name))
+
+
+def _spine(path: Path) -> list[str]:
+    """The names of the chapters that the book lists, in their order."""
     package = _package(path)
     root = _elements(path, package) if package else None
     files = {
@@ -72,9 +96,7 @@ def _chapters(path: Path) -> list[str]:
         )
         for item in _all(root, "item")
     }
-    spine = [files.get(one.attributes.get("idref", ""), "") for one in _all(root, "itemref")]
-    listed = list(dict.fromkeys(name for name in spine if name in names))
-    return listed or sorted(name for name in names if _is_chapter(name))
+    return [files.get(one.attributes.get("idref", ""), "") for one in _all(root, "itemref")]
 
 
 def _is_chapter(name: str) -> bool:
@@ -83,9 +105,10 @@ def _is_chapter(name: str) -> bool:
 
 def _package(path: Path) -> str:
     """The name of the package file, which lists the chapters; empty if there is none."""
-    listed = [one.attributes.get("full-path", "") for one in _all_in(path, _CONTAINER, "rootfile")]
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
+    listed = [
+        one.attributes.get("full-path", "") for one in elements_in(path, _CONTAINER, "rootfile")
+    ]
+    names = _names(path)
     candidates = [*listed, *(name for name in names if name.lower().endswith(".opf"))]
     return next((name for name in candidates if name in names), "")
 
@@ -102,11 +125,11 @@ def _metadata(path: Path) -> StatedMetadata:
 
 def _encrypted(path: Path) -> list[str]:
     """The parts that the book states to be encrypted: mostly fonts; with DRM, everything."""
-    references = _all_in(path, _ENCRYPTION, "CipherReference")
+    references = elements_in(path, _ENCRYPTION, "CipherReference")
     return [unquote(one.attributes.get("URI", "")) for one in references]
 
 
-def _all_in(path: Path, member: str, name: str) -> list[Element]:
+def elements_in(path: Path, member: str, name: str) -> list[Element]:
     return list(_all(_elements(path, member), name))
 
 

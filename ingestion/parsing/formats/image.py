@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block, BlockKind, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.protocol import Extraction, ScannedPages, Source, StatedMetadata
@@ -59,6 +59,7 @@ class ImageParser:
         if not requested:
             raise ScannedPages(_no_text(source), list(range(1, count + 1)))
         numbers = dict(enumerate(requested, start=1))
+        completeness = Completeness(Unit.PAGE, count, pictures=count)
         pages = recognised(source.scratch / _FOR_OCR, source.ocr.wanting(list(numbers)))
         blocks = [
             Block(block.kind, block.text, block.level, numbers[block.page or 1])
@@ -68,16 +69,17 @@ class ImageParser:
         ]
         if not blocks:
             raise ScannedPages(_no_text(source), [])
+        pages_read = {block.page for block in blocks}
+        completeness.recognised = len(pages_read)
+        wordless = [number for number in requested if number not in pages_read]
+        completeness.lacks(Unit.PAGE, Why.WORDLESS, wordless)
+        beyond = [number for number in range(1, count + 1) if number not in requested]
+        completeness.lacks(Unit.PAGE, Why.OCR_LIMIT, beyond)
         warnings = [HOLDS_EXIF] if (date or place) and not source.keeps_exif else []
-        if count > len(requested):
-            warnings.append(
-                f"Of {count:,} pages, the first {len(requested)} were read: OCR_PAGES is "
-                f"{source.ocr.pages}."
-            )
         if source.keeps_exif and place:
             blocks.append(Block(BlockKind.PARAGRAPH, f"Taken at {place}", page=1))
         metadata = StatedMetadata(created=date if source.keeps_exif else "", page_count=count)
-        return Extraction(iter(blocks), metadata, warnings)
+        return Extraction(iter(blocks), metadata, warnings, completeness=completeness)
 
 
 def saved_for_ocr(source: Source, page: int) -> Path:

@@ -56,17 +56,24 @@ def _invalid(text: str, error: json.JSONDecodeError, limits: ParseLimits) -> Ext
         text,
         f"This is not valid JSON (line {error.lineno}: {error.msg}): "
         "it was indexed as plain text. Correct that line and upload the file again.",
+        is_cut_off=_ends_early(text, error),
     )
+
+
+def _ends_early(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the end is missing: the decoder wants more, or a text that it began is open."""
+    return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
 
 
 def _lines_extraction(text: str, limits: ParseLimits) -> Extraction:
     extraction = Extraction(iter(()))
-    extraction.blocks = _records(text, limits, extraction.warnings)
+    extraction.blocks = _records(text, limits, extraction)
     return extraction
 
 
-def _records(text: str, limits: ParseLimits, warnings: list[str]) -> Iterator[Block]:
+def _records(text: str, limits: ParseLimits, extraction: Extraction) -> Iterator[Block]:
     broken = records = 0
+    pair: tuple[Any] | None = None
     for line in text.split("\n"):
         if not line.strip():
             continue
@@ -80,7 +87,8 @@ def _records(text: str, limits: ParseLimits, warnings: list[str]) -> Iterator[Bl
         else:
             yield from _record(pair[0], _TOP_LEVEL)
     if broken:
-        warnings.append(
+        extraction.cut_off(pair is None)
+        extraction.warnings.append(
             f"{broken} {'line is' if broken == 1 else 'lines are'} not valid JSON and "
             f"{'was' if broken == 1 else 'were'} indexed as plain text."
         )

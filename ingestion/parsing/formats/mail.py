@@ -9,13 +9,14 @@ import mimetypes
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from email.errors import HeaderParseError
+from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.parsing.formats.counting import note_parts
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.parts import PartKeeper
@@ -127,6 +128,8 @@ class _MessageReader:
         self._limits: ParseLimits = source.limits
         self._found = extraction
         self._warnings = extraction.warnings
+        self._completeness = extraction.completeness
+        self._completeness.unit = Unit.MESSAGE
         self._parts = 0
         self._keeper = PartKeeper(source.scratch, source.limits)
 
@@ -135,9 +138,11 @@ class _MessageReader:
         yield from self.message(message, 1)
         self._found.parts += self._keeper.kept
         self._warnings += self._keeper.warnings()
+        note_parts(self._completeness, self._keeper)
 
     def message(self, message: Message, level: int) -> Iterator[Block]:
         """Subject, header lines, body, attached messages, then the other attachments' names."""
+        self._completeness.total += 1
         subject = header(message, "Subject") or ("Attached message" if level > 1 else "")
         if subject:
             yield Block(BlockKind.HEADING, subject, level=min(level, 6))
@@ -157,7 +162,10 @@ class _MessageReader:
     ) -> Iterator[Block]:
         self._count(level)
         kind = part.get_content_type()
+        if any(isinstance(one, CloseBoundaryNotFoundDefect) for one in part.defects):
+            self._completeness.lacks(Unit.MESSAGE, Why.CUT_OFF, count=1)
         if _is_encrypted(part):
+            self._completeness.lacks(Unit.MESSAGE, Why.ENCRYPTED, count=1)
             self._warnings.append(
                 "The message is encrypted: only its headers and unencrypted parts were indexed. "
                 "Export it decrypted to make its text searchable."
@@ -184,6 +192,7 @@ class _MessageReader:
         payload = part.get_payload(decode=True)
         data = payload if isinstance(payload, bytes) else b""
         if _is_decoration(part):
+            self._completeness.pictures += part.get_content_maintype() == "image"
             return
         self._keeper.keep(path, io.BytesIO(data))
 

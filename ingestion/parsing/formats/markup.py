@@ -50,9 +50,9 @@ def is_too_deep(text: str) -> bool:
     return _TOO_DEEP.search(text) is not None
 
 
-def plain_text(text: str, warning: str) -> Extraction:
+def plain_text(text: str, warning: str, *, is_cut_off: bool = False) -> Extraction:
     """The extraction of markup that is read as plain text, with a warning."""
-    return Extraction(paragraph_blocks(text), warnings=[warning])
+    return Extraction(paragraph_blocks(text), warnings=[warning]).cut_off(is_cut_off)
 
 
 TOO_DEEP_WARNING = (
@@ -142,6 +142,8 @@ _NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
 _NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
 _HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
 _BODY_TEXT = re.compile(r"\w")
+_BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
+_BODY_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _DEEPEST = 2_000
 
 
@@ -154,8 +156,10 @@ class HtmlParser:
         text = decode_html(source.path.read_bytes())
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
+        is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
-        return extraction(read_tree(text, "html", source.limits), TreeReader())
+        result = extraction(read_tree(text, "html", source.limits), TreeReader())
+        return result.cut_off(is_cut_off)
 
 
 def decode_html(data: bytes) -> str:

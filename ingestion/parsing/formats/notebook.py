@@ -10,6 +10,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import DamagedFile
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (
@@ -51,7 +52,8 @@ class NotebookParser:
         tree = read_tree(json.dumps(whole), "ipynb", source.limits)
         reader = MarkdownReader(source.limits)
         metadata = replace(tree_metadata(_jupyter(tree)), author=_authors(notebook))
-        return Extraction(reader.blocks(tree.blocks), metadata)
+        blocks, counts = reader.blocks(tree.blocks), _counts(notebook)
+        return Extraction(blocks, metadata, completeness=counts)
 
 
 def _load(text: str) -> Json:
@@ -107,10 +109,23 @@ def _cell(cell: Json, text: str) -> Json:
     }
 
 
+def _counts(notebook: Json) -> Completeness:
+    """How many cells have output, and of how many it is shortened."""
+    texts = [_text_of(outputs) for cell in _cells(notebook) if (outputs := cell.get("outputs"))]
+    completeness = Completeness(others={Unit.OUTPUT: len(texts)})
+    short = sum(len(text) > OUTPUT_CHARS for text in texts)
+    completeness.lacks(Unit.OUTPUT, Why.SHORTENED, count=short)
+    return completeness
+
+
+def _text_of(outputs: object) -> str:
+    texts = [_plain(output) for output in outputs] if isinstance(outputs, list) else []
+    return "\n".join(text.strip("\n") for text in texts if text.strip())
+
+
 def _short(outputs: object) -> list[Json]:
     """One stream with the beginning of all plain text output, or none."""
-    texts = [_plain(output) for output in outputs] if isinstance(outputs, list) else []
-    text = "\n".join(text.strip("\n") for text in texts if text.strip())
+    text = _text_of(outputs)
     if len(text) > OUTPUT_CHARS:
         text = text[:OUTPUT_CHARS].rstrip() + " …"
     stream = {"output_type": "stream", "name": "stdout", "text": text}

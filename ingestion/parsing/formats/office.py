@@ -17,6 +17,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.parsing.formats.archive import UNREADABLE, check_archive, read_properties
+from ingestion.parsing.formats.counting import container, counted
 from ingestion.parsing.formats.parts import without_contents
 from ingestion.parsing.formats.tabular import has_header_row, spread
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
@@ -70,9 +71,16 @@ class OfficeParser:
 
     def extract(self, source: Source) -> Extraction:
         data = repaired(read_checked(source), source.file_type)
-        document = open_document(data, source.file_type)
-        blocks = without_contents(DocumentReader(document).blocks())
-        return Extraction(blocks, read_metadata(source))
+        document, completeness = open_document(data, source.file_type), container(source)
+        blocks = without_contents(counted(DocumentReader(document).blocks(), completeness))
+        result = Extraction(blocks, read_metadata(source), completeness=completeness)
+        return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
+
+
+def _is_cut_off(rtf: bytes) -> bool:
+    """Whether groups of an RTF are open at its end."""
+    opened, closed = (len(re.findall(rb"(?<!\\)" + brace, rtf)) for brace in (rb"\{", rb"\}"))
+    return opened > closed
 
 
 def read_checked(source: Source) -> bytes:

@@ -14,6 +14,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
@@ -47,21 +48,22 @@ class OutlookParser:
     name = "oxmsg"
 
     def extract(self, source: Source) -> Extraction:
-        warnings: list[str] = []
+        notes = Extraction(iter(()))
         try:
-            root = _root(source.path, warnings)
-            message = _message(_Properties(root, _TOP), source.limits, warnings, 1)
+            root = _root(source.path, notes)
+            message = _message(_Properties(root, _TOP), source.limits, notes, 1)
         except _UNREADABLE as error:
             raise DamagedFile(
                 "This Outlook message is damaged and cannot be opened. Open it in Outlook, save "
                 "it again and upload the new file."
             ) from error
         extraction = read_message(message, source)
-        extraction.warnings += warnings
+        extraction.warnings += notes.warnings
+        extraction.completeness.gaps += notes.completeness.gaps
         return extraction
 
 
-def _root(path: Path, warnings: list[str]) -> Any:
+def _root(path: Path, notes: Extraction) -> Any:
     from olefile import OleFileIO
     from oxmsg.storage import Storage
 
@@ -72,7 +74,8 @@ def _root(path: Path, warnings: list[str]) -> Any:
                 "program it was made with, and save it with the right extension."
             )
         if container.parsing_issues:
-            warnings.append(
+            notes.completeness.lacks(Unit.MESSAGE, Why.CUT_OFF, count=1)
+            notes.warnings.append(
                 "The message is damaged, probably cut off: some of it could not be read. Save it "
                 "again in Outlook and upload the new file."
             )
@@ -137,7 +140,7 @@ class _Properties:
 
 
 def _message(
-    properties: _Properties, limits: ParseLimits, warnings: list[str], depth: int
+    properties: _Properties, limits: ParseLimits, notes: Extraction, depth: int
 ) -> Message:
     if depth > _DEEPEST:
         raise ParseLimitExceeded(
@@ -147,10 +150,10 @@ def _message(
     for name, value in _headers(properties):
         message[name] = " ".join(value.split())
     message["Content-Type"] = "multipart/mixed"
-    message.attach(_body(properties, warnings))
+    message.attach(_body(properties, notes))
     for storage in properties.storage.iter_attachment_storages():
         attachment = _Properties(storage, _HELD)
-        message.attach(_attachment(attachment, limits, warnings, depth))
+        message.attach(_attachment(attachment, limits, notes, depth))
     return message
 
 
@@ -181,10 +184,11 @@ def _address(name: str, address: str) -> str:
     return f"{name} <{address}>" if name else address
 
 
-def _body(properties: _Properties, warnings: list[str]) -> Message:
+def _body(properties: _Properties, notes: Extraction) -> Message:
     """The plain text and HTML that exist, as alternatives."""
     if properties.text(_CLASS).upper().startswith("IPM.NOTE.SMIME"):
-        warnings.append(
+        notes.completeness.lacks(Unit.MESSAGE, Why.ENCRYPTED, count=1)
+        notes.warnings.append(
             "The message is encrypted, or signed in a way that hides its text: only its headers "
             "were indexed. Save it decrypted to make its text searchable."
         )
@@ -201,7 +205,8 @@ def _body(properties: _Properties, warnings: list[str]) -> Message:
     if not body.get_payload():
         body.attach(_leaf("text/plain", b"", "utf-8"))
         if properties.data(_RTF):
-            warnings.append(
+            notes.completeness.lacks(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
+            notes.warnings.append(
                 "The text of this message exists as rich text (RTF) only and was not read. In "
                 "Outlook, change its format to HTML or plain text and save it again."
             )
@@ -209,7 +214,7 @@ def _body(properties: _Properties, warnings: list[str]) -> Message:
 
 
 def _attachment(
-    properties: _Properties, limits: ParseLimits, warnings: list[str], depth: int
+    properties: _Properties, limits: ParseLimits, notes: Extraction, depth: int
 ) -> Message:
     """An attached message, or an attached file."""
     for storage in properties.storage.storages:
@@ -218,7 +223,7 @@ def _attachment(
             if inner.text(_CLASS) or inner.text(_SUBJECT, _BODY):
                 wrapper = Message()
                 wrapper["Content-Type"] = "message/rfc822"
-                wrapper.set_payload([_message(inner, limits, warnings, depth + 1)])
+                wrapper.set_payload([_message(inner, limits, notes, depth + 1)])
                 return wrapper
     kind = properties.text(_MIME) or "application/octet-stream"
     part = _leaf(kind, properties.data(_ATTACHMENT_DATA), "")

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
+from ingestion.parsing.formats.counting import note_pages, note_parts
 from ingestion.parsing.formats.parts import PartKeeper, without_contents
 from ingestion.parsing.formats.pdf_document import (
     DAMAGED,
@@ -64,23 +65,30 @@ class PdfParser:
         pages = list(_pages(path, unreadable))
         if not pages:
             raise DamagedFile(DAMAGED)
-        if requested := set(source.ocr.wanted):
-            by_number = {page.number: page for page in recognised(path, source.ocr)}
-            pages = [by_number.get(page.number, page) for page in pages]
+        completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
+        completeness.compare(
+            sum(page.found for page in pages), sum(_held(page.blocks) for page in pages)
+        )
+        scans = recognised(path, source.ocr) if source.ocr.wanted else ()
+        by_number = {page.number: page for page in scans}
+        pages = [by_number.get(page.number, page) for page in pages]
         empty = [page.number for page in pages if not page.blocks]
-        scanned = [number for number in drawn_pages(path, empty) if number not in requested]
+        scanned = [number for number in drawn_pages(path, empty) if number not in by_number]
         if len(empty) == len(pages):
             raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
-        warnings = _empty_pages(empty, scanned, source.ocr)
-        warnings += _named(unreadable, "damaged content that was left out")
+        completeness.recognised = len(by_number.keys() - set(empty))
+        read = {page.number for page in pages} - set(unreadable)
+        note_pages(completeness, source, read, (empty, scanned))
         parted = list(with_parted_titles(with_headings(pages), facts))
         running = joined_across_pages(without_contents(without_furniture(parted)))
         blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
+        warnings = [] if source.ocr.languages or not scanned else [f"{source.ocr.lacking}."]
         warnings += keeper.warnings()
-        return Extraction(blocks, facts.metadata, warnings, keeper.kept, scanned)
+        note_parts(completeness, keeper)
+        return Extraction(blocks, facts.metadata, warnings, keeper.kept, scanned, completeness)
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
@@ -97,28 +105,6 @@ def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
             "upright and at 300 dots per inch, or check OCR_LANGUAGES."
         )
     return f"This PDF of {count} contains no text; {ocr.lacking}."
-
-
-def _empty_pages(empty: list[int], scanned: list[int], ocr: Ocr) -> list[str]:
-    """Warnings about pages without text: those beyond the OCR limit, and the others."""
-    others = [number for number in empty if number not in scanned]
-    warnings = _named(others, "no text (blank, or images only)")
-    if ocr.wanted:
-        beyond = f"only images, which were not recognised: OCR_PAGES is {ocr.pages}"
-        return warnings + _named(scanned, beyond)
-    if scanned and not ocr.languages:
-        return warnings + _named(scanned, f"no text; {ocr.lacking}")
-    return warnings
-
-
-def _named(numbers: list[int], content: str) -> list[str]:
-    """One warning that lists the pages, or none."""
-    if not numbers:
-        return []
-    listed = ", ".join(str(number) for number in numbers[:10])
-    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
-    contains = "Page {} contains" if len(numbers) == 1 else "Pages {} contain"
-    return [f"{contains.format(listed + more)} {content}."]
 
 
 def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
@@ -198,7 +184,7 @@ def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterat
         if _held(upright[page.page_num]) < COVERAGE * _wanted(page):
             upright[page.page_num] = _pdfium_text(path, page)
     for page in pages:
-        yield Page(page.page_num, page.height, upright[page.page_num])
+        yield Page(page.page_num, page.height, upright[page.page_num], _wanted(page))
 
 
 def _wanted(page: ParsedPage) -> int:
@@ -210,7 +196,7 @@ def _visible(text: str) -> int:
 
 
 def _held(blocks: list[Placed]) -> int:
-    return sum(_visible(placed.block.text) for placed in blocks)
+    return sum(visible(placed.block) for placed in blocks)
 
 
 def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:

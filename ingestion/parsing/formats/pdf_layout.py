@@ -62,6 +62,7 @@ class Page:
     number: int
     height: float
     blocks: list[Placed]
+    found: int = 0
 
 
 def without_furniture(pages: list[Page]) -> Iterator[Block]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office
+from ingestion.parsing.formats import counting, office
 from ingestion.parsing.formats.archive import UNREADABLE
 from ingestion.parsing.formats.tabular import has_header_row, lone_cell
 from ingestion.parsing.protocol import Extraction, ParseLimits, Source
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Grid = list[list[str]]
 
 _SHEET_LEVEL = 2
-"""As in anydoc. Not 1: the name of a single sheet, mostly "Sheet1", is not the file's title."""
+"""As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
 _NAMES_IN = {
     filetypes.XLSX: ("xl/workbook.xml", re.compile(rb'<(?:\w+:)?sheet\s[^>]*?\bname="([^"]*)"')),
     filetypes.ODS: ("content.xml", re.compile(rb'<table:table\s[^>]*?\btable:name="([^"]*)"')),
@@ -59,8 +59,9 @@ class SheetsParser:
 
     def extract(self, source: Source) -> Extraction:
         document = _open(office.read_checked(source), source)
-        reader = _SheetReader(document, source.limits)
-        return Extraction(_named(reader.blocks(), source), office.read_metadata(source))
+        reader, completeness = _SheetReader(document, source.limits), counting.workbook(source)
+        blocks = _named(counting.counted_cells(reader.blocks(), completeness), source)
+        return Extraction(blocks, office.read_metadata(source), completeness=completeness)
 
 
 def _open(data: bytes, source: Source) -> anydoc.Document:
@@ -235,10 +236,11 @@ class SlidesParser:
             data = _marked(data, source.file_type)
         document = office.open_document(data, source.file_type)
         slides = _slides(office.DocumentReader(document).blocks())
+        completeness, numbers = counting.deck(source, slides)
         metadata = office.read_metadata(source)
         title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title
-        pages = len(slides) - 1 or None
-        return Extraction(_blocks(slides), replace(metadata, title=title, page_count=pages))
+        stated = replace(metadata, title=title, page_count=completeness.total or None)
+        return Extraction(_blocks(slides, numbers), stated, completeness=completeness)
 
 
 def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
@@ -279,12 +281,12 @@ def _slides(blocks: Iterable[Block]) -> list[list[Block]]:
     return slides
 
 
-def _blocks(slides: list[list[Block]]) -> Iterator[Block]:
+def _blocks(slides: list[list[Block]], numbers: list[int]) -> Iterator[Block]:
     """All blocks with their slide's number, each slide's title first.
 
-    The first slide's title is that of the deck; the others are below it.
+    The first slide's title is that of the deck; the others are below it. `numbers` are theirs.
     """
-    for number, slide in enumerate(slides):
+    for number, slide in zip((0, *numbers), slides, strict=True):
         kinds = [block.kind for block in slide]
         if number and BlockKind.HEADING in kinds:
             slide.insert(0, slide.pop(kinds.index(BlockKind.HEADING)))

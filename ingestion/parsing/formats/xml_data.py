@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.parsers import expat
+from xml.parsers.expat import errors
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
@@ -21,6 +22,10 @@ _TITLES = frozenset({"title", "head", "heading", "article-title"})
 _PROSE = frozenset({"p", "para", "simpara", "paragraph"})
 # A value this long is running text and needs no label. A guess.
 _LONGEST_VALUE = 200
+_AT_THE_END = frozenset(
+    {errors.XML_ERROR_NO_ELEMENTS, errors.XML_ERROR_UNCLOSED_TOKEN}
+    | {errors.XML_ERROR_UNCLOSED_CDATA_SECTION, errors.XML_ERROR_PARTIAL_CHAR}
+)
 
 
 class Element:
@@ -66,6 +71,7 @@ class XmlParser:
                 strip_tags(text),
                 f"This is not well-formed XML (line {error.lineno}: "
                 f"{expat.ErrorString(error.code)}): its text was indexed without its structure.",
+                is_cut_off=expat.ErrorString(error.code) in _AT_THE_END,
             )
         return Extraction(_XmlReader(root, source.limits).blocks())
 

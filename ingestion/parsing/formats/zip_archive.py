@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from ingestion.domain import Block
+from ingestion.domain import Block, Completeness, Unit
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.parsing.formats.archive import RATIO_COUNTS_FROM, UNREADABLE, members_of
+from ingestion.parsing.formats.counting import note_parts
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.parts import PartKeeper, Refusal, is_archive
 from ingestion.parsing.protocol import MIB, Extraction, Source
@@ -52,8 +53,13 @@ class ZipParser:
             raise EncryptedFile(
                 "This archive is protected by a password. Pack it again without one."
             )
+        completeness = Completeness(Unit.FILE)
+        note_parts(completeness, reader.keeper)
         return Extraction(
-            _listing(reader.listed), warnings=reader.keeper.warnings(), parts=reader.keeper.kept
+            _listing(reader.listed),
+            warnings=reader.keeper.warnings(),
+            parts=reader.keeper.kept,
+            completeness=completeness,
         )
 
 

@@ -13,7 +13,7 @@ import redis
 from celery import current_app
 from django.apps import apps
 from django.conf import settings
-from django.db.models import Count, Min, Q, QuerySet, Value
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Value
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
@@ -24,6 +24,7 @@ from common.observing import processes
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
+from ingestion.models import ChunkEmbedding, Document
 from ingestion.models.statistics import differences
 from kbsite.operations import endpoints
 from search.answers.generating import server as answering
@@ -61,6 +62,22 @@ def statistics() -> Iterator[Finding]:
         yield wrong(text, "Run: manage.py doctor --recount")
     else:
         yield ok("equal to a recount")
+
+
+@register("documents", needs="migrations")
+def documents() -> Iterator[Finding]:
+    """Whether every document that is called searchable has a vector in the active space."""
+    vectors = ChunkEmbedding.objects.filter(
+        chunk__version=OuterRef("current"), space=spaces.active_space()
+    )
+    hollow = Document.objects.kept().filter(current__isnull=False).exclude(Exists(vectors))
+    if count := hollow.count():
+        first = ", ".join(map(str, hollow.order_by("pk").values_list("pk", flat=True)[:5]))
+        text = f"{count:,} are called ready with nothing embedded, by their numbers: {first}"
+        yield wrong(text, "Select them in the admin under Documents, and reprocess them.")
+    else:
+        incomplete = Document.objects.kept().incomplete().count()
+        yield ok(f"all that are ready are embedded; of {incomplete:,} something is not searchable")
 
 
 @register("profile", needs="migrations")

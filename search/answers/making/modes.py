@@ -21,6 +21,7 @@ from typing import cast
 from django.utils.translation import gettext
 
 from common.database import in_thread
+from ingestion.documents import searchable
 from search.answers import recording
 from search.answers.domain import (
     Answered,
@@ -86,6 +87,17 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
     work.now = replace(work.charged(), confidence=work.worth)
     _refuse_in_other_words(work)
     _suggest(work)
+    _name_gaps(work)
+
+
+def _name_gaps(work: Work) -> None:
+    """Say which cited documents are incomplete, by the numbers of their passages."""
+    cited = [work.now.context.passage(number) for number in work.now.cited]
+    first = {each.version: each for each in reversed(cited) if each is not None}
+    for passage in first.values():
+        if gap := searchable.note(passage.completeness):
+            note = gettext("Source %(number)d: %(gap)s")
+            work.note(note % {"number": passage.number, "gap": gap})
 
 
 def _refuse_in_other_words(work: Work) -> None:

@@ -205,16 +205,15 @@ _SAME = (
     "signature",
 )  # fmt: skip
 _FIELDS = (
-    *_SAME, "pk", "document_id", "version_id", "heading_path", "sections", "layout",
-    "collection__name", "document__public_id", "document__title", "document__language",
+    *_SAME, "pk", "document_id", "version_id", "version__completeness", "heading_path", "sections",
+    "layout", "collection__name", "document__public_id", "document__title", "document__language",
 )  # fmt: skip
 
 
 def context_of_all(
     rankings: Sequence[Sequence[Hit]], *, viewer: Viewer, parameters: AnswerParameters
 ) -> Context:
-    """The one context of several rankings, such as of the parts of a question. One query,
-    and one more for the neighbours of the passages.
+    """The one context of several rankings, as of a question's parts; one query, two to grow it.
 
     `parameters.candidates` of each ranking are merged by `merged`; a passage's `rank` is its place
     among all of them.
@@ -296,5 +295,6 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         is_pinned=candidate is not None and candidate.pin is not None,
         sections=tuple(SectionPlace(*place) for place in row["sections"]),
         layout=tuple(BlockPlace(*place) for place in row["layout"]),
+        completeness=row["version__completeness"],
         **{name: row[name] for name in _SAME},
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from ingestion.domain import ParsedDocument
+from ingestion.domain import Gap, ParsedDocument, Unit, Why
 from ingestion.errors import DamagedFile, NoText, PageNotDrawn, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import draw_page, parse_file
 from ingestion.parsing.formats.image import HOLDS_EXIF
@@ -84,7 +84,7 @@ def test_a_tiff_is_read_page_by_page_up_to_the_limit(read: Any) -> None:
     assert words(document, 1) == "This is the first page."
     assert words(document, 2) == "This is the second page."
     assert document.page_count == 3
-    assert document.warnings == ("Of 3 pages, the first 2 were read: OCR_PAGES is 2.",)
+    assert document.completeness.gaps == [Gap(Unit.PAGE, Why.OCR_LIMIT, 1, ("3",))]
     with pytest.raises(ParseLimitExceeded, match="has 3 pages; at most 2"):
         read(content, "fax.tiff", pages=2)
 

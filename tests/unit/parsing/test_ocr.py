@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
+from ingestion.domain import Gap, Unit, Why
 from ingestion.errors import NoText
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, ParseLimits, installed
@@ -66,9 +67,8 @@ def test_typed_pages_stay_and_pages_beyond_the_limit_are_named(tmp_path: Path) -
     document = parse_file(path, "mixed.pdf", ocr=ocr)
     assert "first page" in _words(document.blocks, 1)
     assert _words(document.blocks, 3) == "Typed by hand."
-    assert document.warnings == (
-        "Page 2 contains only images, which were not recognised: OCR_PAGES is 1.",
-    )
+    assert document.completeness.gaps == [Gap(Unit.PAGE, Why.OCR_LIMIT, 1, ("2",))]
+    assert (document.completeness.with_text, document.completeness.recognised) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import io
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from ingestion.domain import BlockKind
+from ingestion.domain import BlockKind, Gap, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.formats.pdf import plain
 from ingestion.parsing.formats.pdf_document import iso_date, stated_title
@@ -161,7 +161,7 @@ def test_some_pages_without_text_are_named(parse: Parse) -> None:
     pdf = builders.make_pdf([[("p", "One.")], [("p", " ")], [("p", "Three.")]])
     document = parse(pdf, "a.pdf")
     assert [block.page for block in document.blocks] == [1, 3]
-    assert document.warnings == ("Page 2 contains no text (blank, or images only).",)
+    assert document.completeness.gaps == [Gap(Unit.PAGE, Why.BLANK, 1, ("2",))]
 
 
 def test_too_many_pages(parse: Parse) -> None:
