@@ -58,7 +58,7 @@ def main() -> None:
 
     ensure_servers()
     django.setup()
-    from search.tuning.management.commands.evaluate import Command
+    from search.management.commands.evaluate import Command
 
     command = Command()
     arguments = [each for each in sys.argv[1:] if each != "--write"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection as Container
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.auth.models import Group
@@ -16,9 +15,6 @@ from common.accounts.models import User
 from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.models import Collection, Visibility
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 def groups_problem(visibility: str, groups: Container[Group], viewer: User | None) -> str:

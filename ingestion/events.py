@@ -9,17 +9,15 @@ A receiver writes its rows in the same transaction: what it was told is true onc
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.dispatch import Signal
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 logger = logging.getLogger(__name__)
 

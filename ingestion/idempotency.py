@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
@@ -25,12 +25,10 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.accounts.models import User
 from common.api.requests import actor
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.models import IdempotencyKey
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 # The time during which a repetition gets the first answer.
 KEPT = timedelta(hours=24)

@@ -23,6 +23,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from common.accounts import tokens
+from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.chunking.options import LAYOUT
 from ingestion.documents.arranging import annotate, move
@@ -43,9 +44,6 @@ from ingestion.lexical import terms
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.parsing.protocol import title_from_file_name, with_file_name
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 @dataclass(frozen=True, slots=True)

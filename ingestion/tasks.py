@@ -12,8 +12,7 @@ from common import jobs
 from ingestion import idempotency
 from ingestion.documents import purging, steps
 from ingestion.documents.progress import note_under_way
-from ingestion.intake.importing import runner
-from ingestion.intake.importing.services import forget_files
+from ingestion.intake.importing import forget_files, runner
 from ingestion.intake.watched_scan import scan
 from ingestion.lexical import terms
 from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder

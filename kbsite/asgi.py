@@ -25,7 +25,7 @@ def _application() -> Site:
     from common.observing import metrics
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
-    from search.mcp.gate import Gate, is_for_agents
+    from search.mcp import Gate, is_for_agents
 
     metrics.runs("web")
     threads = settings.WEB_THREADS

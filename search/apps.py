@@ -1,21 +1,17 @@
-"""The search application: registers signals and parts, and reloads the changed configuration."""
+"""The applications of search: each registers its own with the core, and listens to its changes."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_migrate, post_save, pre_delete
 from django.utils.translation import gettext_lazy as _
 
 
-class QdrantConfig(AppConfig):
-    """The part “qdrant”: its tables are there on every site."""
-
-    name = "search.parts.qdrant"
-    label = "qdrant"
-    verbose_name = _("Qdrant")
-
-
 class SearchConfig(AppConfig):
+    """The core: its signals and parts; it reloads the changed configuration."""
+
     default = True
     name = "search"
 
@@ -37,3 +33,71 @@ class SearchConfig(AppConfig):
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
+
+
+class QdrantConfig(AppConfig):
+    """The part “qdrant”: its tables are there on every site."""
+
+    name = "search.parts.qdrant"
+    label = "qdrant"
+    verbose_name = _("Qdrant")
+
+
+class ReadersConfig(AppConfig):
+    name = "search.readers"
+    label = "readers"
+    verbose_name = _("Readers")
+
+
+class AnalyticsConfig(AppConfig):
+    name = "search.analytics"
+    label = "analytics"
+    verbose_name = _("Search analytics")
+
+    def ready(self) -> None:
+        from common.audit import trail
+        from search.analytics.models import GapStep
+
+        trail.register(GapStep, _gap_entry)
+
+
+class TuningConfig(AppConfig):
+    name = "search.tuning"
+    label = "tuning"
+    verbose_name = _("Tuning")
+
+    def ready(self) -> None:
+        from common.audit import trail
+        from search.tuning.models import ProfileChange
+
+        trail.register(ProfileChange, _profile_entry, "profile")
+        post_migrate.connect(_install, sender=self)
+        pre_delete.connect(_forget_title, sender="ingestion.Document")
+
+
+def _gap_entry(step: Any) -> dict[str, Any]:
+    """A step of a search gap as an entry of the audit trail: without the question of a reader."""
+    return {"kind": f"gap_{step.kind}", "subject": f"gap {step.gap_id}", "details": {}}
+
+
+def _profile_entry(change: Any) -> dict[str, Any]:
+    """A change of a search profile as an entry of the audit trail."""
+    details = {"reason": change.reason, "changes": change.differences, "gate": change.findings}
+    return {"kind": f"profile_{change.action}", "subject": change.profile, "details": details}
+
+
+def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
+    """Install the missing groups, profiles, rules and patterns; leave existing ones unchanged."""
+    from search.tuning.installing import install_groups, install_presets
+
+    undone = any(backwards for _, backwards in plan or ())
+    if using == "default" and not undone:  # they need the newest tables
+        install_groups()
+        install_presets()
+
+
+def _forget_title(instance: Any, **_signal: Any) -> None:
+    """Clear the title of a permanently deleted document in its judgements."""
+    from search.tuning.models import Judgement
+
+    Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")

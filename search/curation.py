@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection as Container
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from ingestion.events import log
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
@@ -25,9 +25,6 @@ from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import search
 from search.query.expand import Synonyms, fold_query, query_key
 from search.retrieval import Scope
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 CuratedRow = Pin | Hide | Synonym | ClassRule | ScopeProfile
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from common import UserError
-
-if TYPE_CHECKING:
-    from search.domain import QueryFilters
+from search.domain import QueryFilters
 
 
 class SearchError(UserError):

@@ -63,10 +63,10 @@ def search(
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the configuration's stamp, the candidates, the page shown. One more for the
-    texts that a reranker reads, one for words that no searched text contains, one for a collection
-    of chosen groups that names its own profile, one if nothing is found with the phrases and
-    exclusions of the query, and three more to search its correction. The order never depends on
-    the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
+    texts that a reranker reads, one for a reader's words that no searched text contains, one for a
+    collection of chosen groups that names its own profile, one if nothing is found with the phrases
+    and exclusions of the query, and three more to search its correction. The order never depends
+    on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
     NoActiveProfile.
     """
     request = Request(
@@ -105,9 +105,11 @@ def with_correction(steps: Steps) -> Steps:
 
     def answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
         response = steps(text, request, configuration)
-        near = _near(response, request)
-        suggestion = _corrected(response, near) if near else ""
-        if suggestion and request.purpose is Purpose.READER and not request.choices.exact:
+        # Tuners and measurements see no suggestion: for them no spelling is looked up.
+        if request.purpose is not Purpose.READER or not (near := _near(response, request)):
+            return response
+        suggestion = _corrected(response, near)
+        if suggestion and not request.choices.exact:
             choices = replace(request.choices, exact=True)
             if meant := _corrected(response, near, surely=response.total > 0):
                 instead = steps(meant, replace(request, choices=choices), configuration)

@@ -67,9 +67,9 @@ def measured(
     from benchmarks.manuals import MANUALS, collection
     from search.answers import answering
     from search.answers.domain import Mode
+    from search.management import load, progress, relevance_folder
     from search.tuning.evaluation.collections import find
     from search.tuning.evaluation.sections import SectionCollection
-    from search.tuning.management.judged import load, progress, relevance_folder
 
     root = relevance_folder()
     chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))

@@ -101,7 +101,7 @@ def load(
     """Make a manual's pages searchable; return its collection, and no other names of sources."""
     from ingestion.models import Collection, Visibility
     from kbsite.demo import documents
-    from search.tuning.management.judged import finish
+    from search.management import finish
 
     manual = MANUALS[name]
     held, _ = Collection.objects.kept().get_or_create(

@@ -5,7 +5,7 @@ Only a token's hash is stored (knox); the token itself is returned once, when it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -126,6 +126,37 @@ def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> froze
     if grant is not None:
         _note_use(grant, now or timezone.now())
     return scopes_of(grant)
+
+
+def limits_of(rows: Iterable[AuthToken]) -> set[int]:
+    """The ids of the collections that these tokens are limited to."""
+    grants = (getattr(row, "grant", None) for row in rows)
+    return {pk for grant in grants if grant for pk in grant.collections or ()}
+
+
+def described(rows: Iterable[AuthToken], names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """What each token may do, for its owner; the collections that `names` lacks are left out.
+
+    `collections` is None without a limit, and `last_used` if that is not known.
+    """
+    return [_described(row, getattr(row, "grant", None), names) for row in rows]
+
+
+def _described(
+    row: AuthToken, grant: TokenGrant | None, names: Mapping[int, str]
+) -> dict[str, Any]:
+    limit = grant.collections if grant else None
+    scopes = list(grant.scopes if grant else ALL_SCOPES)
+    return {
+        "key": row.token_key,
+        "name": grant.name if grant else "",
+        "scopes": scopes,
+        "is_full": set(scopes) == set(ALL_SCOPES),
+        "collections": None if limit is None else sorted(names[pk] for pk in limit if pk in names),
+        "created": row.created,
+        "expiry": row.expiry,
+        "last_used": grant.last_used if grant else None,
+    }
 
 
 def scopes_of(grant: TokenGrant | None) -> frozenset[str]:

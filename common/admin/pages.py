@@ -1,26 +1,22 @@
-"""Mixins for ModelAdmin: additional pages and buttons, read-only and visible rows, versions."""
+"""Mixins for ModelAdmin: pages and buttons of their own, read-only and visible rows, versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
-from django.db.models import Case, Model, QuerySet, When
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from django.utils.functional import Promise
-from django.utils.http import urlencode
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
-from unfold.decorators import display
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_POST
 
 from common import UserError
 from common.accounts.models import User
@@ -37,16 +33,17 @@ class VisibleOnly:
 
 
 class ViewersForm:
-    """A ModelAdmin mixin whose form takes the user as `viewer`."""
+    """A ModelAdmin mixin whose form has the user as `viewer`, and offers what they may read."""
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        form: Any = super().get_form(request, *args, **kwargs)  # type: ignore[misc]
+        form = super().get_form(request, *args, **kwargs)  # type: ignore[misc]
+        return type(form.__name__, (form,), {"viewer": request.user})
 
-        class Form(form):  # type: ignore[misc]
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                super().__init__(*args, viewer=request.user, **kwargs)
-
-        return Form
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        rows: Any = getattr(db_field.related_model, "objects", None)
+        if hasattr(rows, "visible_to"):
+            kwargs["queryset"] = rows.visible_to(request.user)  # titles of others are hidden
+        return super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
 
 
 def actor(request: HttpRequest) -> User:
@@ -77,8 +74,25 @@ def deletion_summary(
 Row = TypeVar("Row", bound=Model)
 
 
+View = Callable[..., HttpResponseBase]
+Method = TypeVar("Method", bound=View)
+
+
+def own_page(route: str, *, posts: bool = False) -> Callable[[Method], Method]:
+    """Declare a method of an OwnPages as a page at `route`, which with `posts` takes POST alone.
+
+    Its URL is named like Django's own (ingestion_document_retry), after the method without `_view`.
+    """
+
+    def declared(method: Method) -> Method:
+        method.__dict__.update(route=route, posts=posts)
+        return method
+
+    return declared
+
+
 class OwnPages(Generic[Row]):
-    """A ModelAdmin mixin: URLs of additional pages, their row, and redirects to Django's page."""
+    """A ModelAdmin mixin for pages and buttons (`own_page`), whose services raise UserError."""
 
     if TYPE_CHECKING:
         admin_site: Any
@@ -91,15 +105,36 @@ class OwnPages(Generic[Row]):
         has_change_permission: Callable[..., bool]
         message_user: Callable[..., None]
 
-        def get_urls(self) -> list[URLPattern]: ...
         def get_queryset(self, request: HttpRequest) -> Any: ...
         def get_changelist_instance(self, request: HttpRequest) -> Any: ...
 
-    def own_page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-        """A URL for staff, named like Django's own: ingestion_document_retry."""
-        guarded = self.admin_site.admin_view(view)
-        full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
-        return cast("URLPattern", path(route, guarded, name=full_name))
+    def get_urls(self) -> list[URLPattern]:
+        declared = (getattr(type(self), name) for name in dir(type(self)))
+        own = [self._url(method) for method in declared if hasattr(method, "route")]
+        return [*own, *super().get_urls()]  # type: ignore[misc]
+
+    def _url(self, method: Any) -> URLPattern:
+        bound = partial(method, self)
+        view = update_wrapper(require_POST(bound) if method.posts else bound, method)
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{method.__name__[: -len('_view')]}"
+        return cast("URLPattern", path(method.route, self.admin_site.admin_view(view), name=name))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        context = {**self.list_context(request), **(extra_context or {})}
+        return super().changelist_view(request, context)  # type: ignore[misc, no-any-return]
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """What the templates of the list need besides Django's context."""
+        return {}
+
+    def seen(self, request: HttpRequest, pk: int, permission: str = "") -> Row:
+        """The row, if the user may see it; 404 if not, 403 without `permission`, if given."""
+        row = self.get_object(request, str(pk))
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        if permission and not request.user.has_perm(permission):
+            raise PermissionDenied
+        return row
 
     def changeable(self, request: HttpRequest, pk: int) -> Row:
         """The row, if the user may change it; 404 if it is not visible, 403 if it is read-only."""
@@ -131,33 +166,6 @@ class OwnPages(Generic[Row]):
             "media": self.media,
         }
 
-    def back_to(self, pk: int) -> HttpResponse:
-        """A redirect to Django's page of the row."""
-        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk)
-
-
-View = Callable[..., HttpResponse]
-
-
-class ReadOnly:
-    """A ModelAdmin mixin for rows that only services write."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
-
-
-class ActionPages(OwnPages[Row]):
-    """A ModelAdmin mixin for pages and buttons whose services raise UserError."""
-
-    def seen(self, request: HttpRequest, pk: int | str) -> Row:
-        """The row, if the user may see it. Raises Http404."""
-        row = self.get_object(request, str(pk))
-        if row is None or not self.has_view_permission(request, row):
-            raise Http404
-        return row
-
     def shown(
         self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]
     ) -> TemplateResponse:
@@ -165,28 +173,73 @@ class ActionPages(OwnPages[Row]):
         frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
         return TemplateResponse(request, f"admin/{template}", {**frame, **context})
 
+    def attempt(
+        self, request: HttpRequest, act: Callable[[], object], *, failure: int = messages.ERROR
+    ) -> bool:
+        """Run `act` and show its text, if any, or its UserError; return whether it succeeded."""
+        try:
+            text = act()
+        except UserError as error:
+            self.message_user(request, str(error), failure)
+            return False
+        if text:
+            self.message_user(request, text, messages.SUCCESS)
+        return True
+
     def acted(
         self,
         request: HttpRequest,
         pk: int,
-        act: Callable[[Row], str],
+        act: Callable[[Row], object],
         *,
-        permission: str,
+        permission: str = "",
         failure: int = messages.ERROR,
     ) -> HttpResponse:
-        """Run a button's action on a row, and redirect to the row's page.
+        """Run a button's action on a row, and redirect to the row's page; `act` as for `attempt`.
 
-        The text that `act` returns, or its UserError, is shown as a message.
+        Without `permission`, the user must be permitted to change the row.
         """
-        row = self.seen(request, pk)
-        if not request.user.has_perm(permission):
-            raise PermissionDenied
+        row = self.seen(request, pk, permission) if permission else self.changeable(request, pk)
         if request.method == "POST":
-            try:
-                self.message_user(request, act(row), messages.SUCCESS)
-            except UserError as error:
-                self.message_user(request, str(error), failure)
+            self.attempt(request, partial(act, row), failure=failure)
         return self.back_to(row.pk)
+
+    def back_to(self, pk: int) -> HttpResponse:
+        """A redirect to Django's page of the row."""
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk)
+
+
+class PanelPages(OwnPages[Row]):
+    """A ModelAdmin mixin: what the templates of a row's page need besides Django's context."""
+
+    def panel(self, request: HttpRequest, row: Row) -> dict[str, Any]:
+        """The context of the panels around the form."""
+        raise NotImplementedError
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        panel = {} if row is None else self.panel(request, row)
+        context = {**panel, **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, context)  # type: ignore[misc, no-any-return]
+
+
+class FixedRows:
+    """A ModelAdmin mixin for rows that nobody adds or deletes in the admin."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnly(FixedRows):
+    """A ModelAdmin mixin for rows that only services write."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 def become(row: Model, saved: Model) -> None:
@@ -204,80 +257,3 @@ def whole_number(value: object) -> int:
 def urls(site: AdminSite, root: str, pages: Mapping[str, tuple[View, str]]) -> list[URLPattern]:
     """URL patterns of pages that belong to no model, below `root`."""
     return [path(root + at, site.admin_view(view), name=name) for at, (view, name) in pages.items()]
-
-
-STATE_LABELS = {"draft": "warning", "active": "success", "retired": ""}
-
-
-class VersionPages:
-    """For a model with `name`, `version`, `state` and `is_draft`, whose services write the audit.
-
-    `audit` is the URL name of the audit's list, `never_deleted` names published versions.
-    """
-
-    audit: str
-    never_deleted: Promise
-
-    if TYPE_CHECKING:
-        model: Any
-        opts: Any
-        get_object: Callable[..., Any]
-        has_view_permission: Callable[..., bool]
-
-    def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
-        """The active version first, then drafts."""
-        places = ("active", "draft")
-        cases = (When(state=state, then=place) for place, state in enumerate(places))
-        return (Case(*cases, default=len(places)), "name", "-version")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("name",) if obj else ()
-
-    @admin.display(description=_("profile"), ordering="name")
-    def profile(self, profile: Model) -> str:
-        return str(profile)
-
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, profile: Any) -> tuple[str, str]:
-        return profile.state, profile.get_state_display()
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
-        """Redirect to the audit of all versions of the profile."""
-        profile = self.get_object(request, object_id)
-        if profile is None or not self.has_view_permission(request, profile):
-            raise Http404
-        return redirect(f"{reverse(self.audit)}?{urlencode({'profile__name': profile.name})}")
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Do nothing: the services write the audit."""
-
-    log_change = log_addition
-
-    # --- deletion: drafts only ----------------------------------------------------------------
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_delete_permission(request, obj)  # type: ignore[misc]
-        return allowed and (not isinstance(obj, self.model) or obj.is_draft)
-
-    def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
-        profiles = list(objs)
-        lacking: set[str] = set()
-        if not self.has_delete_permission(request):
-            lacking.add(str(self.opts.verbose_name))
-        if any(not profile.is_draft for profile in profiles):
-            lacking.add(str(self.never_deleted))
-        labels = [str(profile) for profile in profiles]
-        return labels, {gettext("drafts"): len(profiles)}, lacking, []
-
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self.delete_queryset(request, self.model.objects.filter(pk=obj.pk))
-
-    @transaction.atomic
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        # A draft may have been published during the confirmation.
-        pks = [profile.pk for profile in queryset]
-        locked = self.model.objects.select_for_update().filter(pk__in=pks)
-        drafts = [profile.pk for profile in locked if profile.is_draft]
-        self.model.objects.filter(pk__in=drafts).delete()

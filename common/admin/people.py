@@ -18,7 +18,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import Truncator
@@ -29,7 +29,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts import rights
 from common.accounts.models import User
-from common.admin.pages import OwnPages, ReadOnly, actor
+from common.admin.pages import OwnPages, ReadOnly, ViewersForm, actor, own_page
 from common.audit.models import Event, Kind
 from common.audit.trail import lines, record
 
@@ -47,14 +47,14 @@ ACCESS_FIELDS = ("is_active", "is_staff")
 class KeptOthers:
     """A form of a row with a choice of which the acting user sees a part: the rest stays."""
 
-    acting_user: User
+    viewer: User
     instance: Any
     cleaned_data: dict[str, Any]
 
     def with_others(self, name: str, to_give: QuerySet[Any]) -> Any:
         """What was chosen of `to_give`, and what the row has besides, which they cannot give."""
         chosen = self.cleaned_data[name]
-        if self.acting_user.is_superuser or self.instance.pk is None:
+        if self.viewer.is_superuser or self.instance.pk is None:
             return chosen
         kept = getattr(self.instance, name).exclude(pk__in=to_give.values("pk"))
         wanted = [*chosen.values_list("pk", flat=True), *kept.values_list("pk", flat=True)]
@@ -66,7 +66,7 @@ class ChangeForm(KeptOthers, UserChangeForm):  # type: ignore[misc]
         model = User
 
     def clean_groups(self) -> Any:
-        return self.with_others("groups", rights.groups_to_give(self.acting_user))
+        return self.with_others("groups", rights.groups_to_give(self.viewer))
 
 
 class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
@@ -75,15 +75,7 @@ class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name", "permissions")
 
     def clean_permissions(self) -> Any:
-        return self.with_others("permissions", rights.permissions_to_give(self.acting_user))
-
-
-class ActingUser:
-    """A ModelAdmin mixin that tells its form who acts."""
-
-    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        form = super().get_form(request, *args, **kwargs)  # type: ignore[misc]
-        return type(form.__name__, (form,), {"acting_user": request.user})
+        return self.with_others("permissions", rights.permissions_to_give(self.viewer))
 
 
 class CreationForm(UserCreationForm):  # type: ignore[misc]
@@ -92,7 +84,7 @@ class CreationForm(UserCreationForm):  # type: ignore[misc]
 
 
 @admin.register(User)
-class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
+class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
     form = ChangeForm
     add_form = CreationForm
     change_password_form = AdminPasswordChangeForm
@@ -159,7 +151,7 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
 
 
 @admin.register(Group)
-class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
+class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
     """Groups. Who is no superuser changes only their own, and gives only what they hold."""
 
     form = GroupForm
@@ -248,9 +240,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def get_urls(self) -> list[URLPattern]:
-        return [self.own_page("export/", self.export_view, "export"), *super().get_urls()]
-
+    @own_page("export/")
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
         """The whole trail as JSON lines, with the changes of the admin's log."""
         if not self.has_view_permission(request):

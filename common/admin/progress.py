@@ -12,16 +12,15 @@ from typing import Any, ClassVar
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
-from common.admin.pages import OwnPages, Row
+from common.admin.pages import OwnPages, PanelPages, Row, own_page
 
 # The most rows in one poll; a list page shows fewer.
 MAX_POLLED = 200
@@ -81,13 +80,11 @@ class LiveCells(OwnPages[Row]):
         return rows
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        page = super().get_changelist_instance(request)
-        page.result_list = self.live_rows(page.result_list)
-        return page
+        changelist = super().get_changelist_instance(request)
+        changelist.result_list = self.live_rows(changelist.result_list)
+        return changelist
 
-    def get_urls(self) -> list[URLPattern]:
-        return [self.own_page("progress/", self.progress_view, "progress"), *super().get_urls()]
-
+    @own_page("progress/")
     def progress_view(self, request: HttpRequest) -> JsonResponse:
         """The live cells of the requested rows that the user may see."""
         if not self.has_view_permission(request):
@@ -100,31 +97,13 @@ class LiveCells(OwnPages[Row]):
         return {name: getattr(self, f"{name}_cell")(row) for name in self.live_cells}
 
 
-class StatusPages(LiveCells[Row]):
+class StatusPages(PanelPages[Row], LiveCells[Row]):
     """A ModelAdmin mixin: a panel above the row's page, which its script loads while it changes."""
 
     change_form_outer_before_template: ClassVar[str]
 
-    def panel(self, request: HttpRequest, row: Row) -> dict[str, Any]:
-        """The context of the panel."""
-        raise NotImplementedError
-
-    def get_urls(self) -> list[URLPattern]:
-        status = self.own_page("<int:pk>/status/", self.status_view, "status")
-        return [status, *super().get_urls()]
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        panel = {} if row is None else self.panel(request, row)
-        context = {**(extra_context or {}), **panel}
-        return super().change_view(request, object_id, form_url, context)  # type: ignore[misc, no-any-return]
-
+    @own_page("<int:pk>/status/")
     def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The panel alone: the state and the buttons, which belong together."""
-        row = self.get_object(request, str(pk))
-        if row is None or not self.has_view_permission(request, row):
-            raise Http404
-        template = self.change_form_outer_before_template
-        return TemplateResponse(request, template, self.panel(request, row))
+        panel = self.panel(request, self.seen(request, pk))
+        return TemplateResponse(request, self.change_form_outer_before_template, panel)

@@ -1,4 +1,4 @@
-"""What views share: parameters, body, user, size limits, ranks; and the format of API errors.
+"""What views share: parameters, body, user, ranks; and the format of API errors.
 
 An error has a code for programs, a sentence for people, and details.
 """
@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from rest_framework import exceptions, serializers, status
-from rest_framework.parsers import MultiPartParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-if TYPE_CHECKING:
-    from common.accounts.models import User
+from common.accounts.models import User
 
 Form = TypeVar("Form", bound=serializers.BaseSerializer[Any])
 View = TypeVar("View", bound=Callable[..., Any])
@@ -48,30 +45,6 @@ def states(**attributes: Any) -> Callable[[View], View]:
         return view
 
     return decorated
-
-
-class LimitedParser(MultiPartParser):
-    """A multipart parser that refuses by Content-Length, before anything fills the disk."""
-
-    most_bytes: ClassVar[str]
-    """The setting that limits the body's files."""
-    raised_by: ClassVar[str]
-    """The environment variable of that setting."""
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        most = getattr(settings, self.most_bytes)
-        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH") or 0)
-        if length.isdecimal() and int(length) > most + FORM_BYTES:
-            raise TooLarge(
-                f"The file is larger than {most // (1024 * 1024):,} MB. Split it, or raise "
-                f"{self.raised_by}."
-            )
-        return super().parse(stream, media_type, parser_context)
 
 
 def read_query(request: Request, form: type[Form]) -> Form:
@@ -112,13 +85,6 @@ class Conflict(exceptions.APIException):
 
     status_code = status.HTTP_409_CONFLICT
     default_code = "conflict"
-
-
-class TooLarge(exceptions.APIException):
-    """The body is larger than the endpoint accepts."""
-
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_code = "file_too_large"
 
 
 def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -146,18 +146,21 @@ class ApiViewSet(GenericViewSet[Row]):
     error_statuses: tuple[int, ...] = ()
     """Error statuses for the schema, besides those of the method and the permission."""
 
+    def get_queryset(self) -> Any:
+        """The view's rows; of those that have readers, what the user may read."""
+        rows: Any = super().get_queryset()
+        return rows.visible_to(self.request.user) if hasattr(rows, "visible_to") else rows
+
     def get_object(self) -> Row:
         """The row of the URL, regardless of list filters."""
         key = self.kwargs[self.lookup_url_kwarg or self.lookup_field]
         row: Row = get_object_or_404(self.get_queryset(), **{self.lookup_field: key})
         return row
 
-    def listed(self, rows: Any, serializer: type[Any] | None = None) -> Response:
+    def listed(self, rows: Any) -> Response:
         """A page of `rows`, filtered by the query parameters."""
         page: Any = self.paginate_queryset(self.filter_queryset(rows))
-        make = serializer or self.get_serializer_class()
-        context = self.get_serializer_context()
-        return self.get_paginated_response(make(page, many=True, context=context).data)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def shown(
         self,

@@ -16,16 +16,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, whole_number
+from common.admin.pages import (
+    OwnPages,
+    ReadOnly,
+    Row,
+    Summary,
+    actor,
+    own_page,
+    whole_number,
+)
 from ingestion import services
 from ingestion.admin.fields import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
@@ -59,10 +66,6 @@ class GoesToBin(OwnPages[Row]):
     def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
         """Restore the rows that the user may see in the bin. Raises StateConflict."""
         raise NotImplementedError
-
-    def get_urls(self) -> list[URLPattern]:
-        undo = self.own_page("put-back/", require_POST(self.put_back_view), "put_back")
-        return [undo, *super().get_urls()]
 
     def get_actions(self, request: HttpRequest) -> Any:
         actions = super().get_actions(request)  # type: ignore[misc]
@@ -99,6 +102,7 @@ class GoesToBin(OwnPages[Row]):
             content = render_to_string("admin/ingestion/undo.html", context, request)
         return self.message_user(request, content, messages.SUCCESS)
 
+    @own_page("put-back/", posts=True)
     def put_back_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_change_permission(request):
             raise PermissionDenied
@@ -142,7 +146,7 @@ def _put_away_selected(
 
 
 @admin.register(DeletedDocument)
-class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "The bin is empty. Deleted documents stay here, and can be restored, until their "
         "retention period ends."
@@ -187,32 +191,17 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def has_purge_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("ingestion.delete_document"))
 
-    def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(require_POST(view))
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_bin_{name}"))
-
-        return [
-            page("collections/<int:pk>/restore/", self.restore_collection_view, "restore"),
-            page("collections/<int:pk>/purge/", self.purge_collection_view, "purge"),
-            *super().get_urls(),
-        ]
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
         collections = deleted_collections(request).annotate(document_count=Count("documents"))
         purges = {purge.collection_id: purge for purge in Purge.objects.defer("collection")}
         rows = [(each, days_left(each), purges.get(each.pk)) for each in collections]
-        context = {
+        return {
             "title": _("Bin"),
             "deleted_collections": rows,
             "purge_of_documents": purges.get(None),
             "may_restore": request.user.has_perm("ingestion.change_collection"),
             "may_purge": request.user.has_perm("ingestion.delete_collection"),
-            **(extra_context or {}),
         }
-        return super().changelist_view(request, context)  # type: ignore[no-any-return]
 
     @admin.action(description=_("Restore"), permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
@@ -244,17 +233,18 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         sentence = begun % {"count": remaining} if remaining else at_once % {"count": count}
         self.message_user(request, sentence, messages.SUCCESS)
 
+    @own_page("collections/<int:pk>/restore/", posts=True)
     def restore_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.change_collection")
-        try:
+
+        def restore() -> str:
             services.restore_collection(collection, acting_user=actor(request))
-        except StateConflict as error:
-            self.message_user(request, str(error), messages.ERROR)
-        else:
-            sentence = gettext("“%(name)s” was restored.") % {"name": collection}
-            self.message_user(request, sentence, messages.SUCCESS)
+            return gettext("“%(name)s” was restored.") % {"name": collection}
+
+        self.attempt(request, restore)
         return _back()
 
+    @own_page("collections/<int:pk>/purge/", posts=True)
     def purge_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.delete_collection")
         services.purge_collection_later(collection, acting_user=actor(request))

@@ -28,6 +28,7 @@ from common.admin.pages import Summary, ViewersForm, VisibleOnly, actor, deletio
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
 from ingestion.admin.fields import LanguageFormField, MetadataKeysField
+from ingestion.admin.status import reprocessing
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
@@ -50,6 +51,10 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_("The groups that may read it. Superusers may read everything."),
     )
+    language = LanguageFormField(
+        empty=_("Detected for each document"),
+        help_text=_("Set it only if all documents here are in one language."),
+    )
     metadata_keys = MetadataKeysField()
 
     class Meta:
@@ -66,14 +71,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "icon": lazy(_icon_help, str)(),
         }
 
-    def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.viewer = viewer
-        self.fields["language"] = LanguageFormField(
-            empty=_("Detected for each document"),
-            current=self.instance.language,
-            help_text=_("Set it only if all documents here are in one language."),
-        )
+    viewer: Any = None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -198,14 +196,7 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
             return
         documents = Document.objects.kept().filter(collection__in=list(queryset)).iterator()
         count = services.reprocess(documents, acting_user=actor(request))
-        sentence = ngettext(
-            "%(count)s document was queued for reprocessing; until then, search uses its "
-            "current passages.",
-            "%(count)s documents were queued for reprocessing; until then, search uses their "
-            "current passages.",
-            count,
-        )
-        self.message_user(request, sentence % {"count": f"{count:,}"}, messages.SUCCESS)
+        self.message_user(request, reprocessing(count), messages.SUCCESS)
 
     @admin.action(description=_("Export as a ZIP archive"), permissions=["change"])
     def export_selected(

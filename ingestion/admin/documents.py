@@ -11,16 +11,22 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, deletion_summary
+from common.admin.pages import (
+    AuditedByServices,
+    PanelPages,
+    Summary,
+    VisibleOnly,
+    actor,
+    deletion_summary,
+    own_page,
+)
 from common.admin.progress import LiveCells
 from common.api.requests import states
 from ingestion import services
@@ -55,25 +61,22 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
             "file is then reprocessed, so that search finds every passage by it."
         ),
     )
+    language = LanguageFormField(
+        empty=_("Detected from the text"),
+        help_text=_(
+            "Determines how words are matched (plurals, endings). A change reprocesses it."
+        ),
+    )
     metadata = MetadataFormField()
 
     class Meta:
         model = Document
         fields = ("title", "language", "metadata")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["language"] = LanguageFormField(
-            empty=_("Detected from the text"),
-            current=self.instance.language,
-            help_text=_(
-                "Determines how words are matched (plurals, endings). A change reprocesses it."
-            ),
-        )
-
 
 @admin.register(Document)
 class DocumentAdmin(
+    PanelPages[Document],
     LiveCells[Document],
     GoesToBin[Document],
     ArrangingPages,
@@ -140,15 +143,6 @@ class DocumentAdmin(
 
     # --- pages -----------------------------------------------------------------------------
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("from-web/", self.web_import_view, "from_web"),
-            page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
-            page("<int:pk>/reprocess/", require_POST(self.reprocess_view), "reprocess"),
-            *super().get_urls(),
-        ]
-
     @states(most_bytes="IMPORT_MAX_BYTES")
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -157,7 +151,8 @@ class DocumentAdmin(
         context["has_view_permission"] = self.has_view_permission(request)
         return upload_page(request, context)
 
-    def web_import_view(self, request: HttpRequest) -> HttpResponse:
+    @own_page("from-web/")
+    def from_web_view(self, request: HttpRequest) -> HttpResponse:
         """The import from web addresses, for users who may upload."""
         return web_import_page(
             request, self._uploaders_context(request, gettext("Import from the web"))
@@ -168,28 +163,20 @@ class DocumentAdmin(
             raise PermissionDenied
         return self.page_context(request, title)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        document = self.get_object(request, object_id)
-        status = status_of(document) if document else None
-        context = {
-            "status": status,
-            "may_change": self.has_change_permission(request, document),
+    def panel(self, request: HttpRequest, row: Document) -> dict[str, Any]:
+        return {
+            "status": status_of(row),
+            "may_change": self.has_change_permission(request, row),
             "show_save_and_add_another": False,
             "show_save_and_continue": False,
-            **(extra_context or {}),
         }
-        return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
 
+    @own_page("<int:pk>/retry/", posts=True)
     def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         self._retry(request, [self.changeable(request, pk)])
         return self.back_to(pk)
 
+    @own_page("<int:pk>/reprocess/", posts=True)
     def reprocess_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         self._reprocess(request, [self.changeable(request, pk)])
         return self.back_to(pk)
@@ -238,23 +225,14 @@ class DocumentAdmin(
         count = services.retry(documents, acting_user=actor(request))
         sentence = ngettext(
             "%(count)d document was queued again.", "%(count)d documents were queued again.", count
-        )
+        ) % {"count": count}
         self._report(request, count, sentence, gettext("No document failed: nothing to retry."))
 
     def _reprocess(self, request: HttpRequest, documents: Iterable[Document]) -> None:
         count = services.reprocess(documents, acting_user=actor(request))
-        sentence = ngettext(
-            "%(count)d document was queued for reprocessing; until then, search uses its "
-            "current passages.",
-            "%(count)d documents were queued for reprocessing; until then, search uses their "
-            "current passages.",
-            count,
-        )
         nothing = gettext("Nothing was queued: processing is already under way.")
-        self._report(request, count, sentence, nothing)
+        self._report(request, count, status.reprocessing(count), nothing)
 
     def _report(self, request: HttpRequest, count: int, success: str, nothing: str) -> None:
-        if count:
-            self.message_user(request, success % {"count": count}, messages.SUCCESS)
-        else:
-            self.message_user(request, nothing, messages.WARNING)
+        level = messages.SUCCESS if count else messages.WARNING
+        self.message_user(request, success if count else nothing, level)

@@ -11,6 +11,7 @@ from django.conf.locale import LANG_INFO
 from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
+from django.forms.boundfield import BoundField
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -57,7 +58,7 @@ class MetadataFormField(forms.CharField):
             return True
 
 
-def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, StrOrPromise]]:
+def language_choices(empty: StrOrPromise, current: str) -> list[tuple[str, StrOrPromise]]:
     """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
     codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
     choices = sorted((language_name(code), code) for code in codes)
@@ -67,10 +68,14 @@ def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, 
 class LanguageFormField(forms.ChoiceField):
     """A choice of a language by name; `empty` is the label of no choice."""
 
-    def __init__(self, *, empty: StrOrPromise, current: str = "", **kwargs: Any) -> None:
-        choices = language_choices(empty, current)
-        kwargs = {"required": False, "widget": UnfoldAdminSelectWidget, **kwargs}
-        super().__init__(choices=choices, **kwargs)
+    def __init__(self, *, empty: StrOrPromise, **kwargs: Any) -> None:
+        super().__init__(required=False, widget=UnfoldAdminSelectWidget, **kwargs)
+        self._empty = empty
+
+    def get_bound_field(self, form: forms.BaseForm, field_name: str) -> BoundField:
+        current = str(form.get_initial_for_field(self, field_name) or "")
+        self.choices = language_choices(self._empty, current)
+        return super().get_bound_field(form, field_name)
 
 
 LAST_COLLECTION = "last_collection"

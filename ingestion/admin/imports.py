@@ -12,25 +12,23 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.pages import AuditedByServices, VisibleOnly, actor
+from common.admin.pages import AuditedByServices, VisibleOnly, actor, own_page
 from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.documents import searchable
 from ingestion.errors import IngestionError
-from ingestion.intake.importing import services
+from ingestion.intake import importing
+from ingestion.intake.importing import Counts, counts_of
 from ingestion.intake.importing.protocol import HERE, MANIFEST_ENDS, ImportRefused
-from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Import, ImportItem
 
 State = Import.State
@@ -122,15 +120,6 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
 
     # --- pages -------------------------------------------------------------------------------
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("<int:pk>/stop/", require_POST(self.stop_view), "stop"),
-            page("<int:pk>/resume/", require_POST(self.resume_view), "resume"),
-            page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
-            *super().get_urls(),
-        ]
-
     @states(most_bytes="IMPORT_MAX_BYTES")
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -164,7 +153,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             origin = file.name or "unnamed"
             ends = origin.lower().endswith(MANIFEST_ENDS)
             kind = Import.Kind.MANIFEST if ends else Import.Kind.ARCHIVE
-        return services.start(
+        return importing.start(
             form.cleaned_data["collection"],
             kind,
             origin,
@@ -197,40 +186,32 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
 
     # --- actions, all by the services ---------------------------------------------
 
+    @own_page("<int:pk>/stop/", posts=True)
     def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        is_stopped = services.stop(self._mine(request, pk), acting_user=actor(request))
-        return self._back_with(
-            request,
-            pk,
-            is_stopped,
-            gettext("The import was stopped."),
-            gettext("The import has already ended."),
-        )
+        done, nothing = gettext("The import was stopped."), gettext("The import has already ended.")
+        stopped = importing.stop(self._mine(request, pk), acting_user=actor(request))
+        return self._back_with(request, pk, done if stopped else "", nothing)
 
+    @own_page("<int:pk>/resume/", posts=True)
     def resume_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        is_resumed = services.resume(self._mine(request, pk), acting_user=actor(request))
-        return self._back_with(
-            request,
-            pk,
-            is_resumed,
-            gettext("The import was resumed."),
-            gettext("The import is not stopped."),
-        )
+        done, nothing = gettext("The import was resumed."), gettext("The import is not stopped.")
+        resumed = importing.resume(self._mine(request, pk), acting_user=actor(request))
+        return self._back_with(request, pk, done if resumed else "", nothing)
 
+    @own_page("<int:pk>/retry/", posts=True)
     def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        count = services.retry(self._mine(request, pk), acting_user=actor(request))
-        sentence = ngettext(
+        count = importing.retry(self._mine(request, pk), acting_user=actor(request))
+        done = ngettext(
             "%(count)s item was queued again.", "%(count)s items were queued again.", count
-        )
-        sentence %= {"count": f"{count:,}"}
-        return self._back_with(request, pk, bool(count), sentence, gettext("No item of it failed."))
+        ) % {"count": f"{count:,}"}
+        return self._back_with(request, pk, done if count else "", gettext("No item of it failed."))
 
     def delete_model(self, request: HttpRequest, obj: Import) -> None:
-        services.remove(obj, acting_user=actor(request))
+        importing.remove(obj, acting_user=actor(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Import]) -> None:
         for of in queryset:
-            services.remove(of, acting_user=actor(request))
+            importing.remove(of, acting_user=actor(request))
 
     def _mine(self, request: HttpRequest, pk: int) -> Import:
         if not self.has_add_permission(request):
@@ -242,11 +223,8 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             raise PermissionDenied
         return of
 
-    def _back_with(
-        self, request: HttpRequest, pk: int, is_success: bool, success: str, nothing: str
-    ) -> HttpResponse:
-        level = messages.SUCCESS if is_success else messages.WARNING
-        self.message_user(request, success if is_success else nothing, level)
+    def _back_with(self, request: HttpRequest, pk: int, done: str, nothing: str) -> HttpResponse:
+        self.message_user(request, done or nothing, messages.SUCCESS if done else messages.WARNING)
         return self.back_to(pk)
 
 

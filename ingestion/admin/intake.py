@@ -31,8 +31,8 @@ from ingestion.admin import status
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
+from ingestion.intake import importing as imports
 from ingestion.intake.fetching.guard import MAX_URL_CHARS
-from ingestion.intake.importing import services as imports
 from ingestion.intake.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
 from ingestion.models import Document, Import
 

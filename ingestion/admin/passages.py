@@ -11,16 +11,15 @@ from django.forms import Script
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.widgets import (
     UnfoldAdminTextareaWidget,
     UnfoldBooleanSwitchWidget,
 )
 
-from common.admin.pages import OwnPages, actor
+from common.admin.pages import OwnPages, actor, own_page
 from ingestion import services
 from ingestion.documents import editing
 from ingestion.documents.carrying import parsed_text
@@ -84,18 +83,7 @@ class PassageForm(forms.Form):
 class PassagePages(OwnPages[Document]):
     """A mixin for the documents' ModelAdmin: the pages of a document's passages."""
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("<int:pk>/passages/", self.passages_view, "passages"),
-            page("<int:pk>/passages/<int:chunk>/", self.passage_view, "passage"),
-            page(
-                "<int:pk>/passages/<int:chunk>/undo/", require_POST(self.undo_view), "passage_undo"
-            ),
-            page("<int:pk>/passages/<int:chunk>/tokens/", require_POST(self.tokens_view), "tokens"),
-            *super().get_urls(),
-        ]
-
+    @own_page("<int:pk>/passages/")
     def passages_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         document = self.changeable(request, pk)
         chunks = _chunks(document).order_by("ordinal")
@@ -113,6 +101,7 @@ class PassagePages(OwnPages[Document]):
         }
         return TemplateResponse(request, "admin/ingestion/document/passages.html", context)
 
+    @own_page("<int:pk>/passages/<int:chunk>/")
     def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
         document = self.changeable(request, pk)
         passage = _chunk(document, chunk)
@@ -135,17 +124,19 @@ class PassagePages(OwnPages[Document]):
         }
         return TemplateResponse(request, "admin/ingestion/document/passage.html", context)
 
-    def undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
+    @own_page("<int:pk>/passages/<int:chunk>/undo/", posts=True)
+    def passage_undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
         document = self.changeable(request, pk)
         passage = _chunk(document, chunk)
-        try:
+
+        def undo() -> str:
             services.edit_chunk(passage, services.Wish(), acting_user=actor(request))
-        except IngestionError as error:
-            self.message_user(request, str(error), messages.ERROR)
-        else:
-            self.message_user(request, _("The parsed text was restored."), messages.SUCCESS)
+            return gettext("The parsed text was restored.")
+
+        self.attempt(request, undo)
         return redirect(_address(document, passage))
 
+    @own_page("<int:pk>/passages/<int:chunk>/tokens/", posts=True)
     def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
         passage = _chunk(self.changeable(request, pk), chunk)
         tokens, most = editing.count_tokens(passage, request.POST.get("text", "")[:MAX_TEXT])

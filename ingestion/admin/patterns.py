@@ -8,12 +8,11 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.pages import OwnPages
+from common.admin.pages import OwnPages, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
@@ -64,9 +63,7 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
     list_before_template = "admin/steelyard/patterns_note.html"
     change_form_template = "admin/ingestion/identifierpattern/page.html"
 
-    def get_urls(self) -> list[URLPattern]:
-        return [self.own_page("try/", self.try_view, "try"), *super().get_urls()]
-
+    @own_page("try/")
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """The identifiers that the posted pattern finds in the posted text; saves nothing."""
         form = self.tried_form(request)

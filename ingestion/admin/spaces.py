@@ -10,18 +10,15 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import actor, become
+from common.admin.pages import actor, become, own_page
 from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS
-from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.models.library import language_name
 from ingestion.spaces import changes
@@ -148,13 +145,9 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
 
     # --- pages -----------------------------------------------------------------------------
 
-    def get_urls(self) -> list[URLPattern]:
-        confirm = self.own_page("<int:pk>/<slug:name>/confirm/", self.confirm_view, "confirm")
-        return [confirm, *super().get_urls()]
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
         rows = list(EmbeddingSpace.objects.all())
-        context = {
+        return {
             "notes": overview(rows),
             # Their shares cover all collections.
             "advice": better_models(rows) if actor(request).is_superuser else [],
@@ -163,9 +156,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
                 [(each, _names(each.languages), round(1000 * each.gigabytes)) for each in models]
                 for models in (EMBEDDERS, RERANKERS)
             ],
-            **(extra_context or {}),
         }
-        return super().changelist_view(request, context)  # type: ignore[no-any-return]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -185,6 +176,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
+    @own_page("<int:pk>/<slug:name>/confirm/")
     def confirm_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
         """Show an action's effect, cost and obstacles; perform it when posted."""
         action, space = ACTIONS.get(name), self.get_object(request, str(pk))
@@ -194,24 +186,21 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             raise PermissionDenied
         if request.method == "POST":
             return self._perform(request, action, space)
+        title = f"{action.label}: {space}"
         context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"{action.label}: {space}",
             "action": action,
             "report": report_on(space),
             "obstacles": changes.obstacles(space) if name == "activate" else [],
             "active": EmbeddingSpace.objects.filter(state=State.ACTIVE).first(),
         }
-        return TemplateResponse(request, "admin/ingestion/embeddingspace/confirm.html", context)
+        return self.shown(request, "ingestion/embeddingspace/confirm.html", title, context)
 
     def _perform(self, request: HttpRequest, action: Action, space: EmbeddingSpace) -> HttpResponse:
-        try:
+        def act() -> str:
             action.perform(space, acting_user=actor(request))
-        except IngestionError as error:
-            self.message_user(request, str(error), messages.WARNING)
-        else:
-            self.message_user(request, f"{space}: {action.done}", messages.SUCCESS)
+            return f"{space}: {action.done}"
+
+        self.attempt(request, act, failure=messages.WARNING)
         return redirect("admin:ingestion_embeddingspace_changelist")
 
     # --- actions, all by space_changes ---------------------------------------------

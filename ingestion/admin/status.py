@@ -93,6 +93,17 @@ def links(document: Document) -> SafeString:
     return live(document, "links", content)
 
 
+def reprocessing(count: int) -> str:
+    """The sentence about documents that were queued for reprocessing."""
+    return ngettext(
+        "%(count)s document was queued for reprocessing; until then, search uses its current "
+        "passages.",
+        "%(count)s documents were queued for reprocessing; until then, search uses their current "
+        "passages.",
+        count,
+    ) % {"count": f"{count:,}"}
+
+
 # Advice in addition to the error's message, by error code; `services` stores the codes.
 ADVICE = {
     "embedding_unavailable": _(

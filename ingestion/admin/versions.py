@@ -11,15 +11,14 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import OwnPages, ReadOnly, actor
+from common.admin.pages import OwnPages, ReadOnly, actor, own_page
 from common.api.requests import states
 from ingestion import services
 from ingestion.documents import editing, searchable
@@ -79,19 +78,7 @@ class NewVersionForm(forms.Form):
 class VersionPages(OwnPages[Document]):
     """A mixin for the documents' ModelAdmin: the actions on a document's versions."""
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("<int:pk>/new-version/", require_POST(self.new_version_view), "new_version"),
-            page("<int:pk>/versions/<int:number>/file/", self.version_file_view, "version_file"),
-            page(
-                "<int:pk>/versions/<int:number>/make-current/",
-                require_POST(self.make_current_view),
-                "make_current",
-            ),
-            *super().get_urls(),
-        ]
-
+    @own_page("<int:pk>/new-version/", posts=True)
     @states(most_bytes="MAX_UPLOAD_BYTES")
     def new_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         document = self.changeable(request, pk)
@@ -112,24 +99,26 @@ class VersionPages(OwnPages[Document]):
         self.message_user(request, *_outcome(receipt))
         return self.back_to(pk)
 
+    @own_page("<int:pk>/versions/<int:number>/file/")
     def version_file_view(self, request: HttpRequest, pk: int, number: int) -> FileResponse:
         return download(self._version(request, pk, number), request.user)
 
+    @own_page("<int:pk>/versions/<int:number>/make-current/", posts=True)
     def make_current_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
         version = self._version(request, pk, number)
-        try:
+
+        def act() -> str:
             fresh = services.make_current(version, acting_user=actor(request))
+            sentence = gettext(
+                "The file of version %(old)d is queued as version %(new)d; until it is ready, "
+                "search uses the current version."
+            )
+            return sentence % {"old": number, "new": fresh.number}
+
+        try:
+            self.attempt(request, act)
         except Document.DoesNotExist as error:
             raise Http404 from error
-        except IngestionError as error:
-            self.message_user(request, str(error), messages.ERROR)
-            return self.back_to(pk)
-        sentence = gettext(
-            "The file of version %(old)d is queued as version %(new)d; until it is ready, search "
-            "uses the current version."
-        )
-        sentence %= {"old": number, "new": fresh.number}
-        self.message_user(request, sentence, messages.SUCCESS)
         return self.back_to(pk)
 
     def _version(self, request: HttpRequest, pk: int, number: int) -> DocumentVersion:
@@ -196,11 +185,7 @@ class ChunkEditAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         return f"{timezone.localtime(edit.updated):%Y-%m-%d %H:%M}"
 
     def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """The passage's page for an applied edit; else the edit, to be made anew elsewhere."""
         edit = self.get_object(request, object_id)

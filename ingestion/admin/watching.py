@@ -9,23 +9,21 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import ViewersForm, VisibleOnly, actor
+from common.admin.pages import ViewersForm, VisibleOnly, actor, own_page
 from common.admin.progress import StatusPages, live, state_label
 from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake import watched
 from ingestion.intake.watched import counts_line
-from ingestion.models import Collection, WatchedFile, WatchedFolder
+from ingestion.models import WatchedFile, WatchedFolder
 
 State = WatchedFolder.State
 VARIANTS = {
@@ -49,15 +47,8 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
             name: UnfoldAdminTextareaWidget(attrs={"rows": 3}) for name in ("include", "exclude")
         }
 
-    def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.viewer = viewer
-        self.fields["language"] = LanguageFormField(
-            empty=_("Detected for each file"), current=self.instance.language
-        )
-        if "collection" in self.fields:
-            collections = Collection.objects.visible_to(viewer)
-            self.fields["collection"].queryset = collections  # type: ignore[attr-defined]
+    viewer: Any = None
+    language = LanguageFormField(empty=_("Detected for each file"))
 
     def clean_path(self) -> str:
         path = str(self.cleaned_data["path"])
@@ -114,14 +105,6 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
     def looked_cell(self, folder: WatchedFolder) -> SafeString:
         return _live(folder, "looked", _looked(folder))
 
-    def get_urls(self) -> list[URLPattern]:
-        page = self.own_page
-        return [
-            page("<int:pk>/look/", require_POST(self.look_view), "look"),
-            page("<int:pk>/confirm/", require_POST(self.confirm_view), "confirm"),
-            *super().get_urls(),
-        ]
-
     def panel(self, request: HttpRequest, row: WatchedFolder) -> dict[str, Any]:
         missing = row.files.filter(missing_since__isnull=False, deletion_confirmed=False)
         troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
@@ -140,11 +123,13 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
 
     # --- actions ------------------------------------------------------------------------
 
+    @own_page("<int:pk>/look/", posts=True)
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         watched.look_now(self.changeable(request, pk))
         self.message_user(request, _("The folder is queued for a scan."), messages.SUCCESS)
         return self.back_to(pk)
 
+    @own_page("<int:pk>/confirm/", posts=True)
     def confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         folder = self.changeable(request, pk)
         if not self._may_confirm(request, folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
-from django.http import FileResponse, Http404
+from django.http import FileResponse
 from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -13,11 +13,12 @@ from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, requires
-from common.api.requests import Conflict, LimitedParser, actor, location, read_body
+from common.api.requests import Conflict, actor, location, read_body
 from common.api.serializers import ObjectJSONParser
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
 from ingestion import services
@@ -43,12 +44,10 @@ RECEIVED = {
 }
 
 
-_UNSHOWN = ("title_terms", "parent__title_terms", "current__text", "latest__text")
+class UploadParser(MultiPartParser):
+    """A form with files. The server refuses a larger body before it arrives."""
 
-
-class UploadParser(LimitedParser):
     most_bytes = "MAX_UPLOAD_BYTES"
-    raised_by = "MAX_UPLOAD_MB"
 
 
 class DocumentFilter(FilterSet):  # type: ignore[misc]
@@ -115,11 +114,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     error_statuses = (403,)  # to look into the bin, for one
 
     def get_queryset(self) -> QuerySet[Document]:
-        documents = self._in_question()
-        # A version's text can be megabytes long, and nothing of it is shown here.
-        documents = documents.select_related("collection", "current", "latest", "parent")
-        documents = documents.defer(*_UNSHOWN)
-        documents = documents.with_part_count()
+        documents = as_listed(self._in_question())
         if self.action == "retrieve":
             return documents.prefetch_related(Prefetch("versions", versions()))
         return documents
@@ -184,11 +179,8 @@ class DocumentViewSet(ReadViewSet[Document]):
             if moved.refused:
                 raise Conflict(moved.refused[0])
             document = self.get_object()
-        try:
-            if data:
-                services.describe(document, acting_user=actor(request), **data)
-        except Document.DoesNotExist as error:  # deleted since it was read above
-            raise Http404 from error
+        if data:
+            services.describe(document, acting_user=actor(request), **data)
         return self.shown(self.get_object())
 
     @extend_schema(responses={202: DocumentSerializer})
@@ -200,10 +192,7 @@ class DocumentViewSet(ReadViewSet[Document]):
         Parses, chunks and embeds its file again, as its next version.
         """
         document = self.get_object()
-        try:
-            queued = services.reprocess([document], acting_user=actor(request))
-        except Document.DoesNotExist as error:  # deleted since it was read above
-            raise Http404 from error
+        queued = services.reprocess([document], acting_user=actor(request))
         if not queued:
             raise Conflict("The document is still being processed. Wait until it is done.")
         return self._accepted()
@@ -281,16 +270,13 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         data = read_body(request, FileUploadSerializer).validated_data
 
         def replace() -> Response:
-            try:
-                receipt = services.replace(
-                    document,
-                    data["file"],
-                    file_name=data["file"].name,
-                    metadata=data.get("metadata"),
-                    acting_user=actor(request),
-                )
-            except Document.DoesNotExist as error:  # deleted since it was read above
-                raise Http404 from error
+            receipt = services.replace(
+                document,
+                data["file"],
+                file_name=data["file"].name,
+                metadata=data.get("metadata"),
+                acting_user=actor(request),
+            )
             return received(self, receipt)
 
         return once(request, replace)
@@ -313,12 +299,16 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         until then. 409 if it is the current one, its file is no longer stored, or another
         document of the collection contains the same file.
         """
-        try:
-            fresh = services.make_current(self.get_object(), acting_user=actor(request))
-        except Document.DoesNotExist as error:  # deleted since it was read above
-            raise Http404 from error
+        fresh = services.make_current(self.get_object(), acting_user=actor(request))
         headers = location(request, "document-detail", public_id)
         return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
+
+
+def as_listed(documents: DocumentQuerySet) -> DocumentQuerySet:
+    """The documents with what is shown of them: without texts, which may be megabytes long."""
+    joined = documents.select_related("collection", "current", "latest", "parent")
+    unshown = ("title_terms", "parent__title_terms", "current__text", "latest__text")
+    return joined.defer(*unshown).with_part_count()
 
 
 def versions() -> QuerySet[DocumentVersion]:
@@ -329,9 +319,8 @@ def versions() -> QuerySet[DocumentVersion]:
 
 def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
     """The response to an upload: the document with its outcome, and in Location its address."""
-    document = Document.objects.visible_to(view.request.user).with_part_count()
-    document = document.select_related("collection", "current", "latest", "parent")
-    row = get_object_or_404(document.defer(*_UNSHOWN), pk=receipt.document.pk)
+    documents = as_listed(Document.objects.visible_to(view.request.user))
+    row = get_object_or_404(documents, pk=receipt.document.pk)
     row.duplicate = receipt.duplicate  # type: ignore[attr-defined]
     row.outcome = receipt.outcome  # type: ignore[attr-defined]
     data = ReceiptSerializer(row, context=view.get_serializer_context()).data

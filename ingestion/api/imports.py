@@ -8,16 +8,17 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.requests import Conflict, LimitedParser, actor, location, read_body
+from common.api.requests import Conflict, actor, location, read_body
 from common.api.serializers import ChoiceField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
 from ingestion.idempotency import HEADER, once
-from ingestion.intake.importing import services
-from ingestion.intake.importing.services import Counts, counts_of
+from ingestion.intake import importing
+from ingestion.intake.importing import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 
 Kind = Import.Kind
@@ -139,9 +140,8 @@ class WatchedFolderSerializer(serializers.ModelSerializer[WatchedFolder]):
 ACCEPTED = {202: ImportSerializer}
 
 
-class ImportParser(LimitedParser):
+class ImportParser(MultiPartParser):
     most_bytes = "IMPORT_MAX_BYTES"
-    raised_by = "IMPORT_MAX_MB"
 
 
 class ImportFilter(FilterSet):  # type: ignore[misc]
@@ -161,10 +161,7 @@ class ImportViewSet(ReadViewSet[Import]):
     permission = "ingestion.add_document"
     lookup_url_kwarg = "number"
     lookup_value_converter = "int"
-    queryset = Import.objects.none()
-
-    def get_queryset(self) -> Any:
-        return Import.objects.visible_to(self.request.user).select_related("collection")
+    queryset = Import.objects.select_related("collection")
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
         """With the counts of all imports shown, in one query."""
@@ -200,7 +197,7 @@ class ImportViewSet(ReadViewSet[Import]):
         names = ("depth", "max_pages")
 
         def start() -> Response:
-            of = services.start(
+            of = importing.start(
                 data["collection"],
                 Kind(kind),
                 file.name if file else data["origin"],
@@ -221,21 +218,21 @@ class ImportViewSet(ReadViewSet[Import]):
 
         Ingested documents stay; it can be resumed.
         """
-        return self._change(services.stop, "The import is over already.")
+        return self._change(importing.stop, "The import is over already.")
 
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, number: int) -> Response:
         """Resume an import that was stopped, by a person or by an error."""
         refusal = "The import was not stopped: there is nothing to resume."
-        return self._change(services.resume, refusal)
+        return self._change(importing.resume, refusal)
 
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, number: int) -> Response:
         """Try failed items again."""
         refusal = "None of its items failed: there is nothing to retry."
-        return self._change(services.retry, refusal)
+        return self._change(importing.retry, refusal)
 
     def _change(self, service: Callable[..., object], refusal: str) -> Response:
         of = self.get_object()
@@ -255,7 +252,4 @@ class WatchedFolderViewSet(ReadViewSet[WatchedFolder]):
     serializer_class = WatchedFolderSerializer
     lookup_url_kwarg = "number"
     lookup_value_converter = "int"
-    queryset = WatchedFolder.objects.none()
-
-    def get_queryset(self) -> Any:
-        return WatchedFolder.objects.visible_to(self.request.user).select_related("collection")
+    queryset = WatchedFolder.objects.select_related("collection")

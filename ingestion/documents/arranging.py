@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin.models import CHANGE
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from ingestion.documents import activation, versions
 from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.documents.purging import family_of
@@ -25,9 +26,6 @@ from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from ingestion.models.versions import UNFINISHED
 from ingestion.parsing.protocol import with_file_name
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 # A move reads every passage's terms again, in one request: about 500 documents in a minute.
 MOST_MOVED = 500

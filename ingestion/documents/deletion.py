@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, DELETION
@@ -22,6 +21,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion import events
 from ingestion.documents import activation, versions
@@ -38,9 +38,6 @@ from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.models import Collection, Document, DocumentVersion
 from ingestion.models.versions import UNFINISHED
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy
 
+from common.accounts.models import User
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking.options import TextLimits
@@ -40,9 +40,6 @@ from ingestion.models import (
 from ingestion.models.versions import MAX_QUESTION_CHARS, UNFINISHED
 from ingestion.parsing.protocol import with_file_name
 from ingestion.spaces.vectors import leave_to_backfill, store, texts_of
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 MAX_QUESTIONS = 50
 REPLACED = gettext_lazy(

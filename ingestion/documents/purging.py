@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import DELETION
@@ -25,6 +25,7 @@ from django.db.models import F, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, revoke, work_on
 from ingestion import events
 from ingestion.documents import activation
@@ -33,9 +34,6 @@ from ingestion.events import forget, log
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge
 from ingestion.models.versions import UNFINISHED
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 # When documents were deleted that are being erased: past any retention period, never restored.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

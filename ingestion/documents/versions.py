@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.contrib.admin.models import CHANGE
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.jobs import Lease, enqueue
 from ingestion.documents.activation import finish
 from ingestion.errors import StateConflict
@@ -17,9 +16,6 @@ from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, State
 from ingestion.models.index import WRITTEN_STATES
 from ingestion.models.versions import UNFINISHED
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 def make_current(version: DocumentVersion, *, acting_user: User | None) -> DocumentVersion:

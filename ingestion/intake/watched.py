@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE
@@ -16,6 +15,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
 from ingestion.events import log
@@ -190,10 +190,6 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
     row.save(update_fields=["source", "title", "updated"])
     terms.read_title(row.pk, with_file_name(row.title, file_name), row.language)
     return True
-
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 class WatchRefused(IngestionError):

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import ProgrammingError
 
+from common import UserError
 from ingestion.documents.progress import Watch, follow, progress_view, worker_answers
 from ingestion.lexical import terms
 from ingestion.lexical.languages import primary_code
@@ -20,7 +21,7 @@ _MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and co
 class PlainCommand(BaseCommand):
     """A command with its own output: of the log only warnings are shown, all of it with -v 2.
 
-    On a database without the tables it says what to do.
+    Errors for users end it with their sentence; without the tables it says what to do.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -37,6 +38,8 @@ class PlainCommand(BaseCommand):
                 "The database lacks a table or a column of this version. Run `manage.py migrate`, "
                 "then this command again."
             ) from error
+        except UserError as error:
+            raise CommandError(str(error)) from error
         finally:
             log.setLevel(level)
 

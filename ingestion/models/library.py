@@ -19,7 +19,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from common.accounts.models import user_or_none
+from common.accounts.models import User, user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
 from ingestion.identifiers import NORMALISERS, Pattern, check_pattern, overlaps
@@ -61,9 +61,8 @@ def _is_emoji(value: str) -> bool:
 
 
 if TYPE_CHECKING:
-    from common.accounts.models import User
-
     Viewer = User | AnonymousUser | None
+
 else:
     Viewer = Any
 

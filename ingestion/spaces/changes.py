@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion import events, spaces
 from ingestion.errors import EmbeddingRejected, SpaceError
@@ -25,7 +26,6 @@ from ingestion.spaces.configuring import build, config_of, embedder_config
 from ingestion.spaces.index import index_of
 
 if TYPE_CHECKING:
-    from common.accounts.models import User
     from ingestion.embedding import ModelCard
 
 State = EmbeddingSpace.State

@@ -21,14 +21,15 @@ from typing import Any
 
 from django.conf import settings
 
+from common import UserError
 from ingestion.models import Collection, Document, Visibility
 from ingestion.models.library import JUDGED
 from kbsite.demo import documents
 from search.domain import OPTIONAL
+from search.management import finish
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.sections import SectionCollection, read_sections, source_of
 from search.tuning.golden import exchange
-from search.tuning.management.judged import finish
 from search.tuning.models import GoldenQuery
 
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
@@ -38,7 +39,7 @@ SHOWN = 3
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class SiteUnavailable(Exception):
+class SiteUnavailable(UserError):
     """The site did not answer as expected; the message says what happened."""
 
 

@@ -20,6 +20,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
+from common import UserError
 from ingestion.embedding.config import usable_cores
 from kbsite.demo.stop import SupervisorError
 from kbsite.demo.supervisor import Program
@@ -41,7 +42,7 @@ UPLOADS_ONLY = (
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
-class IncompatibleDatabase(Exception):
+class IncompatibleDatabase(UserError):
     """The database belongs to another version; the message says what to do with its data."""
 
 

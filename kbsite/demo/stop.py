@@ -18,6 +18,7 @@ from pathlib import Path
 import environ
 import psutil
 
+from common import UserError
 from kbsite.embedded import EmbeddedServers
 from kbsite.embedded.system import try_lock
 
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STOP_TIMEOUT = 15.0
 
 
-class SupervisorError(Exception):
+class SupervisorError(UserError):
     """A program keeps failing; the message says what to do."""
 
 

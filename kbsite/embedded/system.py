@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from common import UserError
+
 with suppress(ImportError):  # Windows, which `EmbeddedServers` refuses with a message
     import fcntl
 
@@ -36,7 +38,7 @@ CONTAINER_MEMORY = (
 SERVICE_ACCOUNTS = ("postgres", "daemon", "nobody")
 
 
-class EmbeddedServersError(Exception):
+class EmbeddedServersError(UserError):
     """An embedded server cannot run here; the message says why and what to do."""
 
 

@@ -48,10 +48,10 @@ INSTALLED_APPS = [
     "ingestion",
     "ingestion.apps.WebhooksConfig",
     "search",
-    "search.tuning",
+    "search.apps.TuningConfig",
     "search.answers",
-    "search.analytics",
-    "search.readers",
+    "search.apps.AnalyticsConfig",
+    "search.apps.ReadersConfig",
     "search.apps.QdrantConfig",
 ]
 AUTH_USER_MODEL = "accounts.User"

@@ -1,93 +1,216 @@
-"""The admin of search: rules, synonyms, pins, hides; and the recorded searches."""
+"""Pins, hides, synonyms and classifier rules in the admin."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
-from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.http import urlencode
-from django.utils.safestring import SafeString
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import ForeignKey, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
-from unfold.views import ChangeList
+from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import ReadOnly, VisibleOnly
-from search.admin import curated  # noqa: F401 -- registers its pages
-from search.analytics.models import Interaction, SearchEvent
-
-
-class SearchEventList(ChangeList):  # type: ignore[misc]
-    """The list of searches; the total is counted only without filters."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if not self.query and not self.get_filters_params():
-            # Without the total, Django's heading would offer "Show all".
-            self.full_result_count = self.result_count
+from common.admin.pages import OwnPages, ViewersForm, own_page
+from ingestion.admin.fields import LinesField
+from ingestion.models import Document
+from search import curation
+from search.curation import Conflicts
+from search.errors import SearchError
+from search.models import ClassRule, ClassWeights, Hide, Pin, SearchProfile, Synonym
+from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
+from search.query import MAX_QUERY_CHARS
 
 
-@admin.register(SearchEvent)
-class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """The searches without their searchers: the list never names a user."""
+class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form that refuses what conflicts with other rows; `found` are its conflicts."""
 
-    empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
-    list_display = (
-        "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
-    )  # fmt: skip
-    list_display_links = None
-    list_filter = ("channel", "unsure", "query_class", "profile_name")
-    search_fields = ("query",)
-    date_hierarchy = "at"
-    list_per_page = 50
-    show_full_result_count = False
-    list_before_template = "admin/steelyard/events_note.html"
+    viewer: Any = None
+    found = Conflicts()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return SearchEventList
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if not self.errors:
+            self.found = self.conflicts()
+            for error in self.found.errors:
+                self.add_error(None, error)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
-        queryset: QuerySet[SearchEvent] = super().get_queryset(request)
-        kinds = Interaction.Kind
-        return queryset.filter(page=1, follows=None).annotate(
-            ups=Count("interactions", Q(interactions__kind__in=(kinds.UP, kinds.SOLVED))),
-            downs=Count("interactions", Q(interactions__kind__in=(kinds.DOWN, kinds.UNSOLVED))),
-        )
+    def conflicts(self) -> Conflicts:
+        """Conflicts of the row, as filled in, with other rows."""
+        raise NotImplementedError
+
+
+class SynonymForm(CuratedForm):
+    terms = LinesField(
+        max_length=MAX_TERM_CHARS,
+        help_text=format_lazy(
+            _(
+                "Words or phrases, one per line, at most {most}. A question with one of them also "
+                "searches for the others."
+            ),
+            most=MAX_TERMS,
+        ),
+    )
+
+    class Meta:
+        model = Synonym
+        fields = ("terms", "one_way", "enabled", "note")
+
+    def conflicts(self) -> Conflicts:
+        return curation.of_synonym(self.instance)
+
+
+class PinForm(CuratedForm):
+    class Meta:
+        model = Pin
+        fields = ("query", "document", "position", "enabled", "note")
+
+    def conflicts(self) -> Conflicts:
+        return curation.of_pin(self.instance, viewer=self.viewer)
+
+
+class HideForm(CuratedForm):
+    class Meta:
+        model = Hide
+        fields = ("query", "document", "enabled", "note")
+
+    def conflicts(self) -> Conflicts:
+        return curation.of_hide(self.instance)
+
+
+class CuratedAdmin(ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc]
+    """A page with a box to try a row. Warnings are shown when the row is saved."""
+
+    change_form_template = "admin/search/curated/page.html"
+
+    @own_page("try/")
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """The effect of the posted row on the posted question; nothing is saved."""
+        form = self.tried_form(request)
+        form.is_valid()
+        context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
+        # A row with conflicts can be tried nevertheless.
+        complete = not form.errors or bool(form.found.errors)
+        question = request.POST.get("question", "").strip() or _own_question(form.instance)
+        if complete and question:
+            try:
+                tried = curation.tried(question, form.instance, viewer=request.user)
+                context |= {"tried": tried}
+            except SearchError as error:
+                context |= {"problem": str(error)}
+        return TemplateResponse(request, "admin/search/curated/tried.html", context)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        for warning in getattr(form, "found", Conflicts()).warnings:
+            self.message_user(request, warning, messages.WARNING)
+
+
+@admin.register(Synonym)
+class SynonymAdmin(CuratedAdmin):
+    empty_text = _("There are no synonyms yet.")
+    form = SynonymForm
+    list_display = ("__str__", "enabled", "note")
+    list_editable = ("enabled",)
+    list_filter = ("enabled",)
+    search_fields = ("terms", "note")
+    list_before_template = "admin/steelyard/synonyms_note.html"
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Whether the active profile uses synonyms."""
+        active = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
+        return {"synonyms_count": active.filter(synonym__gt=0).exists()}
+
+
+class DocumentRowAdmin(CuratedAdmin):
+    """Rows about documents that the user may read."""
+
+    autocomplete_fields = ("document",)
+    list_filter = ("enabled",)
+    search_fields = ("query", "document__title")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset(request)
+        readable = Document.objects.visible_to(request.user)
+        return queryset.filter(document__in=readable).select_related("document__collection")
+
+    @admin.display(description=_("collection"), ordering="document__collection__name")
+    def collection(self, row: Pin | Hide) -> str:
+        return str(row.document.collection)
+
+
+@admin.register(Pin)
+class PinAdmin(DocumentRowAdmin):
+    empty_text = _("No documents are pinned.")
+    form = PinForm
+    list_display = ("query", "document", "collection", "position", "enabled")
+    list_editable = ("position", "enabled")
+    list_before_template = "admin/steelyard/pins_note.html"
+
+
+@admin.register(Hide)
+class HideAdmin(DocumentRowAdmin):
+    empty_text = _("No documents are hidden from search.")
+    form = HideForm
+    list_display = ("question", "document", "collection", "enabled", "note")
+    list_editable = ("enabled",)
+    list_before_template = "admin/steelyard/hides_note.html"
 
     @admin.display(description=_("question"), ordering="folded")
-    def asked(self, event: SearchEvent) -> SafeString | str:
-        if not event.query:
-            return gettext("(removed)")
-        address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
-        return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
+    def question(self, hide: Hide) -> str:
+        return hide.query or gettext("Every question")
 
-    @display(
-        description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}
+
+def _own_question(row: Pin | Hide | Synonym) -> str:
+    """The question of a row; the first term of synonyms."""
+    if isinstance(row, Synonym):
+        return row.terms[0] if row.terms else ""
+    return row.query
+
+
+class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text=_("Questions, one per line. The rule must match all of them to be saved."),
     )
-    def outcome(self, event: SearchEvent) -> tuple[str, str]:
-        if not event.total:
-            return "zero", gettext("No results")
-        if event.unsure:
-            return "unsure", gettext("Low confidence")
-        return "found", gettext("Results")
+    counter_examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text=_("Similar questions, one per line, that the rule must not match."),
+    )
 
-    @admin.display(description=_("confidence"), ordering="confidence")
-    def certainty(self, event: SearchEvent) -> str:
-        return "-" if event.confidence is None else f"{event.confidence:.2f}"
+    class Meta:
+        model = ClassRule
+        fields = (
+            "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
+            "confidence", "position", "enabled",
+        )  # fmt: skip
+        widgets = {
+            "pattern": UnfoldAdminTextareaWidget(
+                attrs={"class": "sy-code", "rows": 4, "spellcheck": "false"}
+            )
+        }
 
-    @admin.display(description=_("time (ms)"), ordering="milliseconds")
-    def took(self, event: SearchEvent) -> str:
-        return f"{event.milliseconds:.0f}"
 
-    @admin.display(description=_("opened"), ordering="best_click")
-    def opened(self, event: SearchEvent) -> str:
-        return gettext("rank %(rank)d") % {"rank": event.best_click} if event.best_click else "-"
+@admin.register(ClassRule)
+class ClassRuleAdmin(ModelAdmin):  # type: ignore[misc]
+    form = RuleForm
+    fields = RuleForm.Meta.fields
+    list_display = ("name", "query_class", "short_pattern", "confidence", "enabled", "position")
+    list_editable = ("enabled", "position")
+    ordering_field = "position"  # set by dragging rows, saved with the list
+    list_filter = ("query_class", "enabled")
+    search_fields = ("name", "pattern", "examples")
+    ordering = ("position", "pk")
+    list_before_template = "admin/steelyard/rules_note.html"
 
-    @admin.display(description=_("thumbs"))
-    def thumbs(self, event: Any) -> str:
-        return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"
+    @admin.display(description=_("matches"))
+    def short_pattern(self, rule: ClassRule) -> str:
+        if rule.predicate:
+            return rule.get_predicate_display()
+        return rule.pattern if len(rule.pattern) <= 60 else f"{rule.pattern[:59]}…"

@@ -1,4 +1,4 @@
-"""The queue of search gaps in the admin, with the remedies for each."""
+"""The recorded searches in the admin, and the queue of search gaps with the remedies for each."""
 
 from __future__ import annotations
 
@@ -9,22 +9,98 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, URLPattern, reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.views import ChangeList
 
 from common.accounts.models import User
-from common.admin.pages import ActionPages, VisibleOnly, actor
+from common.admin.pages import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
 from ingestion.models import Document
 from search.analytics import gaps
 from search.analytics.gaps import COSTS, GapSummary
-from search.analytics.models import Gap, GapStep, Sign
+from search.analytics.models import Gap, GapStep, Interaction, SearchEvent, Sign
 from search.errors import GapError, SearchError
+
+
+class SearchEventList(ChangeList):  # type: ignore[misc]
+    """The list of searches; the total is counted only without filters."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.query and not self.get_filters_params():
+            # Without the total, Django's heading would offer "Show all".
+            self.full_result_count = self.result_count
+
+
+@admin.register(SearchEvent)
+class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
+    """The searches without their searchers: the list never names a user."""
+
+    empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
+    list_display = (
+        "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
+    )  # fmt: skip
+    list_display_links = None
+    list_filter = ("channel", "unsure", "query_class", "profile_name")
+    search_fields = ("query",)
+    date_hierarchy = "at"
+    list_per_page = 50
+    show_full_result_count = False
+    list_before_template = "admin/steelyard/events_note.html"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SearchEventList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
+        queryset: QuerySet[SearchEvent] = super().get_queryset(request)
+        kinds = Interaction.Kind
+        return queryset.filter(page=1, follows=None).annotate(
+            ups=Count("interactions", Q(interactions__kind__in=(kinds.UP, kinds.SOLVED))),
+            downs=Count("interactions", Q(interactions__kind__in=(kinds.DOWN, kinds.UNSOLVED))),
+        )
+
+    @admin.display(description=_("question"), ordering="folded")
+    def asked(self, event: SearchEvent) -> SafeString | str:
+        if not event.query:
+            return gettext("(removed)")
+        address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
+        return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
+
+    @display(
+        description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}
+    )
+    def outcome(self, event: SearchEvent) -> tuple[str, str]:
+        if not event.total:
+            return "zero", gettext("No results")
+        if event.unsure:
+            return "unsure", gettext("Low confidence")
+        return "found", gettext("Results")
+
+    @admin.display(description=_("confidence"), ordering="confidence")
+    def certainty(self, event: SearchEvent) -> str:
+        return "-" if event.confidence is None else f"{event.confidence:.2f}"
+
+    @admin.display(description=_("time (ms)"), ordering="milliseconds")
+    def took(self, event: SearchEvent) -> str:
+        return f"{event.milliseconds:.0f}"
+
+    @admin.display(description=_("opened"), ordering="best_click")
+    def opened(self, event: SearchEvent) -> str:
+        return gettext("rank %(rank)d") % {"rank": event.best_click} if event.best_click else "-"
+
+    @admin.display(description=_("thumbs"))
+    def thumbs(self, event: Any) -> str:
+        return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"
+
 
 Kind = GapStep.Kind
 
@@ -93,20 +169,8 @@ class RecordedResult:
 
 
 @admin.register(Gap)
-class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
-    def get_urls(self) -> list[URLPattern]:
-        act = self.own_page("<int:pk>/act/", require_POST(self.act_view), "act")
-        return [act, *super().get_urls()]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: ignore[misc]
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the queue, the costliest first; Django's own list can sort by columns only."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
@@ -120,16 +184,11 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             "states": STATES.items(),
             "shown": SHOWN,
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
-            **(extra_context or {}),
         }
         return self.shown(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
 
     def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
@@ -144,22 +203,21 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             "remedies": list(_remedies(request)) if may_change else [],
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
             **_findings(request, summary.gap),
-            **(extra_context or {}),
         }
         return self.shown(request, "analytics/gap/page.html", summary.query, context)
 
+    @own_page("<int:pk>/act/", posts=True)
     def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Carry out the chosen action, then redirect to the form of its remedy or back."""
         summary = self._summary(request, pk)
         if not self.has_change_permission(request):
             raise PermissionDenied
-        here = reverse("admin:analytics_gap_change", args=(pk,))
         try:
             address = self._act(request, summary)
         except (GapError, SearchError) as error:
             self.message_user(request, str(error), messages.ERROR)
-            address = here
-        return HttpResponseRedirect(address or here)
+            address = ""
+        return HttpResponseRedirect(address) if address else self.back_to(pk)
 
     def _act(self, request: HttpRequest, summary: GapSummary) -> str:
         """Carry out the action; return the address to continue at, empty for the gap's page.

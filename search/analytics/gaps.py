@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -13,15 +13,13 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.analytics.models import Gap, GapSign, GapStep, GapWording, Sign
 from search.errors import GapError
 from search.pipeline import Purpose, search
 from search.retrieval import Filters
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 State, Kind = Gap.State, GapStep.Kind
 

@@ -6,9 +6,10 @@ import logging
 import re
 import secrets
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -184,6 +185,12 @@ class Said:
     document: uuid.UUID | None = None
     seconds: float | None = None
     undo: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Said:
+        """The interaction in the valid fields of a form."""
+        document, seconds = given.get("document"), given.get("seconds")
+        return cls(Interaction.Kind(given["kind"]), document, seconds, given["undo"])
 
 
 def record_interaction(request: HttpRequest, search_id: uuid.UUID, said: Said) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.http import Http404
 from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -25,6 +26,7 @@ from ingestion.errors import (
 )
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
+from ingestion.models import Document
 from search.api.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
 from search.errors import (
@@ -65,6 +67,8 @@ _STATUSES: dict[type[Exception], int] = {
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The response that states `error`; None for an unexpected one, which becomes a 500."""
+    if isinstance(error, Document.DoesNotExist):
+        error = Http404()  # deleted since the view read it
     if isinstance(error, UserError):
         set_rollback()
         code = getattr(error, "code", "error")
@@ -136,6 +140,13 @@ class WeightsField(serializers.CharField):
             raise serializers.ValidationError(str(error)) from error
 
 
+def repeatable(child: serializers.Field[Any, Any, Any, Any], about: str) -> Any:
+    """A parameter that may be repeated."""
+    return serializers.ListField(
+        child=child, required=False, max_length=MAX_VALUES, help_text=about
+    )
+
+
 class QuestionParameters(Parameters):
     """A question, what it is restricted to, and how it is ranked.
 
@@ -150,42 +161,22 @@ class QuestionParameters(Parameters):
         "and `title:`, `collection:`, `type:`, `tag:`, `lang:`, `before:`, `after:`, `meta.KEY:` "
         "with a value, and `meta.KEY>=` with a number or a day.",
     )
-    collection = serializers.ListField(
-        child=serializers.CharField(max_length=120),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Collection slugs; may be repeated.",
+    collection = repeatable(
+        serializers.CharField(max_length=120), "Collection slugs; may be repeated."
     )
-    document = serializers.ListField(
-        child=serializers.UUIDField(),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Ids of documents; may be repeated.",
+    document = repeatable(serializers.UUIDField(), "Ids of documents; may be repeated.")
+    type = repeatable(
+        MediaTypeField(max_length=120), "Extensions (pdf, md) or media types; may be repeated."
     )
-    type = serializers.ListField(
-        child=MediaTypeField(max_length=120),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Extensions (pdf, md) or media types; may be repeated.",
-    )
-    language = serializers.ListField(
-        child=LanguageField(max_length=35),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Two-letter codes; may be repeated.",
-    )
-    meta = serializers.ListField(
-        child=MetadataConditionField(),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
+    language = repeatable(LanguageField(max_length=35), "Two-letter codes; may be repeated.")
+    meta = repeatable(
+        MetadataConditionField(),
+        "Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
         "numbers and days. May be repeated; of several values of one key, one must match.",
     )
-    concept = serializers.ListField(
-        child=serializers.CharField(max_length=200),
-        required=False,
-        max_length=MAX_VALUES,
-        help_text="Keys of concepts (`concepts/`) that a document must have; may be repeated.",
+    concept = repeatable(
+        serializers.CharField(max_length=200),
+        "Keys of concepts (`concepts/`) that a document must have; may be repeated.",
     )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")

@@ -23,7 +23,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from common.accounts import rights, tokens
-from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
+from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
 from common.api.requests import Rank, actor, read_body
 from common.api.serializers import ChoiceField, Strict
@@ -83,24 +83,8 @@ class NewTokenSerializer(TokenSerializer):
 
 def shown(rows: Iterable[AuthToken], user: User) -> list[dict[str, Any]]:
     """Tokens as TokenSerializer shows them; one query for the collections they are limited to."""
-    grants = {row.pk: getattr(row, "grant", None) for row in rows}
-    limits = {pk for grant in grants.values() if grant for pk in grant.collections or ()}
-    readable = Collection.objects.visible_to(user).filter(pk__in=limits)
-    slugs = dict(readable.values_list("pk", "slug")) if limits else {}
-    return [_shown(row, grants[row.pk], slugs) for row in rows]
-
-
-def _shown(row: AuthToken, grant: TokenGrant | None, slugs: dict[int, str]) -> dict[str, Any]:
-    limit = grant.collections if grant else None
-    return {
-        "key": row.token_key,
-        "name": grant.name if grant else "",
-        "scopes": list(grant.scopes if grant else ALL_SCOPES),
-        "collections": None if limit is None else sorted(slugs[pk] for pk in limit if pk in slugs),
-        "created": row.created,
-        "expiry": row.expiry,
-        "last_used": grant.last_used if grant else None,
-    }
+    readable = Collection.objects.visible_to(user).filter(pk__in=tokens.limits_of(rows))
+    return tokens.described(rows, dict(readable.values_list("pk", "slug")))
 
 
 class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):

@@ -15,7 +15,7 @@ from ingestion.api.library import (
     PassageViewSet,
 )
 from search.api.answers import AnswerViewSet, ThreadViewSet
-from search.api.compatible.base import UnknownAddressView
+from search.api.compatible import UnknownAddressView
 from search.api.compatible.chat import ChatCompletionsView, ResponsesView
 from search.api.compatible.requests import EmbeddingsView, ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet

@@ -183,16 +183,6 @@ class InteractionSerializer(Parameters):
             raise serializers.ValidationError({"seconds": "Say how long it was read."})
         return attrs
 
-    @property
-    def said(self) -> Said:
-        given = self.validated_data
-        return Said(
-            kind=Interaction.Kind(given["kind"]),
-            document=given.get("document"),
-            seconds=given.get("seconds"),
-            undo=given["undo"],
-        )
-
 
 class InteractionView(APIView):
     """Interactions with the results of a search."""
@@ -213,9 +203,9 @@ class InteractionView(APIView):
         searched: the same user, or without one the same address and program. Reporting the same
         again changes nothing; a thumb down takes a thumb up back, and the other way round.
         """
-        report = read_body(request, InteractionSerializer)
+        said = Said.of(read_body(request, InteractionSerializer).validated_data)
         try:
-            record_interaction(request, search_id, report.said)
+            record_interaction(request, search_id, said)
         except UnknownSearch as error:
             raise Http404 from error
         return Response(status=status.HTTP_204_NO_CONTENT)

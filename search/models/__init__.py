@@ -5,16 +5,3 @@ from search.models.profiles import ClassWeights, SearchProfile
 from search.models.rules import QUERY_CLASSES, ClassRule
 from search.models.scopes import ScopeProfile
 from search.models.versions import ConfigurationStamp
-
-__all__ = [
-    "QUERY_CLASSES",
-    "ClassRule",
-    "ClassWeights",
-    "ConfigurationStamp",
-    "Hide",
-    "Pin",
-    "ScopeProfile",
-    "SearchProfile",
-    "SpaceBackground",
-    "Synonym",
-]

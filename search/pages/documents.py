@@ -191,16 +191,6 @@ class InteractionForm(forms.Form):
     # The address of the search, to return to without scripts.
     back = forms.CharField(required=False, max_length=2 * LONGEST_ADDRESS)
 
-    @property
-    def said(self) -> Said:
-        given = self.cleaned_data
-        return Said(
-            kind=Interaction.Kind(given["kind"]),
-            document=given["document"],
-            seconds=given["seconds"],
-            undo=given["undo"],
-        )
-
 
 # The search's id replaces the CSRF token: only its searcher knows it, and it is valid for that
 # searcher only. Readers who are not signed in therefore need no cookie.
@@ -213,7 +203,7 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
         return HttpResponse(status=403)
     if not form.is_valid():
         return HttpResponse(gettext("Invalid report."), status=400, content_type="text/plain")
-    said = form.said
+    said = Said.of(form.cleaned_data)
     try:
         record_interaction(request, search_id, said)
     except UnknownSearch as error:

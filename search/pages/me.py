@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.accounts import rights, tokens
-from common.accounts.models import ALL_SCOPES, Scope, User
+from common.accounts.models import Scope, User
 from common.api.requests import actor
 from common.audit.models import Kind
 from common.audit.trail import record
@@ -201,7 +200,10 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
             form = TokenForm(user=user)
         except tokens.InvalidToken as error:
             form.add_error(None, str(error))
-    context = {"form": form, "token": token, "tokens": token_rows(tokens.alive(user), user)}
+    rows = tokens.alive(user)
+    readable = Collection.objects.visible_to(user).filter(pk__in=tokens.limits_of(rows))
+    shown = tokens.described(rows, dict(readable.values_list("pk", "name")))
+    context = {"form": form, "token": token, "tokens": shown}
     return render(request, "search/me/tokens.html", context, status=400 if form.errors else 200)
 
 
@@ -211,31 +213,3 @@ def revoke_token(request: HttpRequest, key: str) -> HttpResponse:
     """Revoke one of the reader's tokens."""
     tokens.revoke(actor(request), key)
     return redirect("search:tokens")
-
-
-def token_rows(rows: Iterable[Any], user: User) -> list[dict[str, Any]]:
-    """The tokens as their owner sees them; one query for the names of collections.
-
-    `collections` is None without a limit.
-    """
-    granted = [(row, getattr(row, "grant", None)) for row in rows]
-    limits = {pk for _, grant in granted if grant for pk in grant.collections or ()}
-    readable = Collection.objects.visible_to(user).filter(pk__in=limits)
-    names = dict(readable.values_list("pk", "name")) if limits else {}
-    shown = []
-    for row, grant in granted:
-        limit = grant.collections if grant else None
-        scopes = grant.scopes if grant else ALL_SCOPES
-        shown.append(
-            {
-                "key": row.token_key,
-                "name": grant.name if grant else "",
-                "scopes": scopes,
-                "is_full": set(scopes) == set(ALL_SCOPES),
-                "collections": limit and sorted(names[pk] for pk in limit if pk in names),
-                "created": row.created,
-                "expiry": row.expiry,
-                "last_used": grant.last_used if grant else None,
-            }
-        )
-    return shown

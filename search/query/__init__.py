@@ -2,5 +2,3 @@
 
 from search.query.parse import MAX_QUERY_CHARS, parse
 from search.query.rule_classifier import classify
-
-__all__ = ["MAX_QUERY_CHARS", "classify", "parse"]

@@ -1,7 +1,78 @@
-"""Q3: Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement."""
+"""Q3: Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement.
 
-from search.retrieval.backends import retrieve
+By a retrieval backend: Postgres alone, or an engine that a part adds beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from django.conf import settings
+
+from ingestion.models import EmbeddingSpace
+from search.domain import Candidates, Profile, Query
 from search.retrieval.filters import Filters, Scope
 from search.retrieval.statement import RetrievalOptions
+from search.retrieval.statement import retrieve as retrieve_from_postgres
 
-__all__ = ["Filters", "RetrievalOptions", "Scope", "retrieve"]
+POSTGRES = "postgres"
+_PLAIN = RetrievalOptions()
+
+
+class Backend(Protocol):
+    """Finds the candidates of a question; see `retrieve`."""
+
+    def __call__(
+        self,
+        query: Query,
+        scope: Scope,
+        profile: Profile,
+        *,
+        space: EmbeddingSpace | None,
+        embedding: Sequence[float] | None,
+        options: RetrievalOptions,
+    ) -> Candidates: ...
+
+
+_backends: dict[str, Backend] = {POSTGRES: retrieve_from_postgres}
+_chosen: ContextVar[str] = ContextVar("retrieval_backend", default="")
+
+
+def register_backend(name: str, backend: Backend) -> None:
+    """Add a backend that RETRIEVAL_BACKEND can name."""
+    _backends[name] = backend
+
+
+def backend_names() -> list[str]:
+    """The names of the installed backends."""
+    return list(_backends)
+
+
+@contextmanager
+def using_backend(name: str) -> Iterator[None]:
+    """Within it searches use this backend, whatever the settings say: to measure it."""
+    token = _chosen.set(name)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def retrieve(
+    query: Query,
+    scope: Scope,
+    profile: Profile,
+    *,
+    space: EmbeddingSpace | None = None,
+    embedding: Sequence[float] | None = None,
+    options: RetrievalOptions = _PLAIN,
+) -> Candidates:
+    """Every candidate of the scope with its raw score under every signal.
+
+    Without an embedding the vector signal does not run. `degraded` names it if the engine failed.
+    """
+    backend = _backends[_chosen.get() or settings.RETRIEVAL_BACKEND]
+    return backend(query, scope, profile, space=space, embedding=embedding, options=options)

@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
 from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
@@ -32,9 +33,6 @@ from search.tuning.models import Optimisation
 from search.tuning.publishing import activation, drafts
 from search.tuning.weight_search import NothingToLearn, Optimised, optimise
 from search.tuning.workbench.pool_building import fresh_pools
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 State = Optimisation.State
 ShareProgress = Callable[[float], None]

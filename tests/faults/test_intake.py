@@ -244,7 +244,7 @@ def start(count: int, text: str = "Text.") -> Import:
     with zipfile.ZipFile(packed, "w") as archive:
         for number in range(count):
             archive.writestr(f"{number:03}.md", f"# Page {number}\n\n{text}")
-    return importing.services.start(
+    return importing.start(
         make_collection(), Import.Kind.ARCHIVE, "pages.zip", file=packed, acting_user=None
     )
 

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 
 from ingestion.documents import steps
 from ingestion.errors import IngestionError
-from ingestion.intake.importing import services, web
+from ingestion.intake.importing import resume, start, stop, web
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.intake.importing.runner import run
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind, State
@@ -48,7 +48,7 @@ def imported(
     collection: Collection, kind: Import.Kind, origin: str, **options: Any
 ) -> dict[str, tuple[str, str]]:
     """Path -> what became of it and why, once the import is over."""
-    of = services.start(collection, kind, origin, acting_user=None, options=options)
+    of = start(collection, kind, origin, acting_user=None, options=options)
     return _run(of)
 
 
@@ -128,7 +128,7 @@ def test_an_address_that_fails(
 
 def test_a_server_that_asks_for_a_pause(site: Site, collection: Collection) -> None:
     site.routes["/a"] = Answer(status=429, headers={"Retry-After": "40"})
-    of = services.start(collection, Kind.URL, site.url("/a"), acting_user=None)
+    of = start(collection, Kind.URL, site.url("/a"), acting_user=None)
     assert run(of.pk)
     of.refresh_from_db()
     assert of.state == Import.State.RUNNING
@@ -145,7 +145,7 @@ def test_a_server_that_asks_for_a_pause(site: Site, collection: Collection) -> N
 
 def test_off_unless_switched_on(collection: Collection) -> None:
     with pytest.raises(ImportRefused, match="URL_IMPORT=1"):
-        services.start(collection, Kind.URL, "https://example.org/", acting_user=None)
+        start(collection, Kind.URL, "https://example.org/", acting_user=None)
     assert not Import.objects.exists()
 
 
@@ -167,7 +167,7 @@ def test_what_can_never_work_is_refused_at_once(
 ) -> None:
     settings.URL_IMPORT = True
     with pytest.raises(IngestionError, match=message):
-        services.start(collection, Kind.SITE, origin, acting_user=None, options=options)
+        start(collection, Kind.SITE, origin, acting_user=None, options=options)
     assert not Import.objects.exists()
 
 
@@ -177,7 +177,7 @@ def test_without_the_list_a_local_site_is_not_asked(
     settings.URL_IMPORT_ALLOW = []
     settings.URL_IMPORT_PORTS = [80, 443, site.port]
     with pytest.raises(IngestionError, match="internal address"):
-        services.start(collection, Kind.URL, site.url(), acting_user=None)
+        start(collection, Kind.URL, site.url(), acting_user=None)
     found = imported(collection, Kind.URL, site.url("/a", "localhost"))
     assert found["a"][0] == S.FAILED
     assert "internal address" in found["a"][1]
@@ -232,7 +232,7 @@ def test_a_site_has_so_many_pages_at_most(linked: Site, collection: Collection) 
 
 def test_a_site_whose_rules_fail_waits(site: Site, collection: Collection) -> None:
     site.routes["/robots.txt"] = Answer(status=503)
-    of = services.start(collection, Kind.SITE, site.url(), acting_user=None)
+    of = start(collection, Kind.SITE, site.url(), acting_user=None)
     run(of.pk)
     of.refresh_from_db()
     assert of.is_open
@@ -241,13 +241,13 @@ def test_a_site_whose_rules_fail_waits(site: Site, collection: Collection) -> No
 
 
 def test_a_site_goes_on_where_it_was_stopped(linked: Site, collection: Collection) -> None:
-    of = services.start(collection, Kind.SITE, linked.url(), acting_user=None, options={"depth": 2})
+    of = start(collection, Kind.SITE, linked.url(), acting_user=None, options={"depth": 2})
     while ImportItem.objects.filter(of=of).exclude(state=S.WAITING).count() < 3:
         run(of.pk, seconds=-1)  # a slice ends before its first item, but for finding it
         assert run(of.pk, seconds=0.01)
-    assert services.stop(of, acting_user=None)
+    assert stop(of, acting_user=None)
     assert not run(of.pk)
-    services.resume(of, acting_user=None)
+    resume(of, acting_user=None)
     assert len(_run(of)) == 9
     pages = [path for path in linked.paths if path != "/robots.txt"]
     assert len(pages) == len(set(pages))
@@ -306,7 +306,7 @@ def test_a_sitemap_that_is_none(
 ) -> None:
     settings.URL_IMPORT_MB = 20
     site.routes["/sitemap.xml"] = answer
-    of = services.start(collection, Kind.SITEMAP, site.url("/sitemap.xml"), acting_user=None)
+    of = start(collection, Kind.SITEMAP, site.url("/sitemap.xml"), acting_user=None)
     run(of.pk)
     of.refresh_from_db()
     assert of.state == Import.State.FAILED

@@ -17,7 +17,8 @@ from django.utils import timezone
 from common.accounts.models import User
 from common.jobs import sweep
 from ingestion.errors import IngestionError, StateConflict
-from ingestion.intake.importing import runner, services
+from ingestion.intake import importing
+from ingestion.intake.importing import runner
 from ingestion.intake.importing.archives import ArchiveSource
 from ingestion.models import (
     Collection,
@@ -46,7 +47,7 @@ def pages(count: int) -> dict[str, str | bytes]:
 
 def start(files: dict[str, str | bytes], collection: Collection | None = None) -> Import:
     made = collection or make_collection()
-    return services.start(made, Kind.ARCHIVE, "books.zip", file=archive(files), acting_user=None)
+    return importing.start(made, Kind.ARCHIVE, "books.zip", file=archive(files), acting_user=None)
 
 
 def states(of: Import) -> dict[str, str]:
@@ -120,7 +121,7 @@ def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any)
     ):
         file = io.BytesIO(data)
         with pytest.raises(IngestionError, match=message):
-            services.start(shelf, Kind.ARCHIVE, "x.zip", file=file, acting_user=None)
+            importing.start(shelf, Kind.ARCHIVE, "x.zip", file=file, acting_user=None)
     assert not Import.objects.exists()
     assert uploaded() == before
 
@@ -133,22 +134,22 @@ def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
     data = bytearray(packed.getvalue())
     at = data.index(b"Text number 1")
     data[at] ^= 1
-    of = services.start(
+    of = importing.start(
         make_collection(), Kind.ARCHIVE, "b.zip", file=io.BytesIO(bytes(data)), acting_user=None
     )
     finish(of)
     assert of.state == State.DONE
     assert states(of) == {"pages/00.md": "added", "pages/01.md": "failed"}
     assert of.file  # what failed may be tried again
-    assert services.retry(of, acting_user=None) == 1
+    assert importing.retry(of, acting_user=None) == 1
     finish(of)
     assert states(of)["pages/01.md"] == "failed"
-    assert services.forget_files() == 0
+    assert importing.forget_files() == 0
     name = str(of.file.name)
-    Import.objects.update(finished=timezone.now() - services.KEPT)
-    assert services.forget_files() == 1
+    Import.objects.update(finished=timezone.now() - importing.KEPT)
+    assert importing.forget_files() == 1
     assert not default_storage.exists(name)
-    services.retry(of, acting_user=None)
+    importing.retry(of, acting_user=None)
     assert finish(of).state == State.FAILED
     assert "no longer exists" in of.error
 
@@ -214,14 +215,14 @@ def test_stopping_really_stops_and_the_rest_is_taken_later() -> None:
 
     def check() -> None:
         if Document.objects.count() == 2:
-            services.stop(of, acting_user=None)
+            importing.stop(of, acting_user=None)
 
     runner.run(of.pk, check=check)
     of.refresh_from_db()
     assert of.state == State.CANCELLED
     assert Document.objects.count() == 2
     assert runner.run(of.pk) is False
-    assert services.resume(of, acting_user=None)
+    assert importing.resume(of, acting_user=None)
     assert finish(of).state == State.DONE
     assert Document.objects.count() == 5
 
@@ -272,7 +273,7 @@ def shelf(tmp_path: Path) -> Path:
 def manifest(shelf: Path, name: str, text: str, **fields: Any) -> Import:
     path = shelf / name
     path.write_text(text)
-    of = services.start(
+    of = importing.start(
         make_collection(),
         Kind.MANIFEST,
         str(path),
@@ -350,7 +351,7 @@ def test_paths_of_the_server_are_for_superusers_below_the_roots(
     shelf: Path, administrator: User, reader: User, settings: Any
 ) -> None:
     def attempt(user: User, path: Path) -> Import:
-        return services.start(collection, Kind.FOLDER, str(path), acting_user=user)
+        return importing.start(collection, Kind.FOLDER, str(path), acting_user=user)
 
     collection = make_collection()
     with pytest.raises(IngestionError, match="IMPORT_ROOTS"):
@@ -371,7 +372,7 @@ def test_links_out_of_a_folder_are_not_followed(shelf: Path, tmp_path: Path, set
     (shelf / "link.md").symlink_to(secret)
     (shelf / "dir").symlink_to(tmp_path)
     os.mkfifo(shelf / "pipe.md")
-    of = services.start(
+    of = importing.start(
         make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
     )
     runner.run(of.pk, by_command=True)
@@ -382,12 +383,12 @@ def test_links_out_of_a_folder_are_not_followed(shelf: Path, tmp_path: Path, set
 
 
 def test_what_a_command_reads_no_worker_takes(shelf: Path) -> None:
-    of = services.start(
+    of = importing.start(
         make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
     )
     Import.objects.update(created="2020-01-01T00:00Z")
     assert sweep(Import) == 0
     assert runner.run(of.pk) is False
-    services.stop(of, acting_user=None)
+    importing.stop(of, acting_user=None)
     with pytest.raises(StateConflict, match="--resume"):
-        services.resume(of, acting_user=None)
+        importing.resume(of, acting_user=None)

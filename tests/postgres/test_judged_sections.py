@@ -140,7 +140,7 @@ class TestEvaluate:
     def shipped(
         self, harbour: SectionCollection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr("search.tuning.management.judged.shipped", lambda name: harbour)
+        monkeypatch.setattr("search.management.commands.evaluate.shipped", lambda name: harbour)
         monkeypatch.setenv("RELEVANCE_DIR", str(tmp_path / "nowhere"))
 
     def evaluate(self, *arguments: str) -> str:

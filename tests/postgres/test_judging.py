@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.errors import JudgementError
-from search.tuning.golden import exchange, judging, queries
+from search.tuning import golden
+from search.tuning.golden import exchange, judging
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.golden_library import QUESTIONS, judge_all
@@ -107,10 +108,10 @@ class TestJudging:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=administrator)
         judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
         hide(documents)
-        assert [(row.text, row.judged, row.spread) for row in queries.listed(reader)] == [  # type: ignore[attr-defined]
+        assert [(row.text, row.judged, row.spread) for row in golden.listed(reader)] == [  # type: ignore[attr-defined]
             (FERRY, 0, None)
         ]
-        assert queries.listed(administrator).count() == 2
+        assert golden.listed(administrator).count() == 2
         assert not Judgement.objects.visible_to(reader).exists()
 
     def test_where_judges_differ_is_told_in_one_query(
@@ -125,7 +126,7 @@ class TestJudging:
             judging.judge(FERRY, [], documents["ferry"], grade, acting_user=user)
             judging.judge(FERRY, [], documents["tides"], 0, acting_user=user)
         with django_assert_num_queries(1):
-            (row,) = queries.listed(administrator)
+            (row,) = golden.listed(administrator)
         assert (row.judged, row.judges, row.spread) == (2, 2, 2)  # type: ignore[attr-defined]
         # 3 1 | 0 0: observed (2*4/1 + 0) / 4 = 2; pairs of 3 1 0 0: 4+9+9+1+1+0 = 24, expected
         # 2*24/12 = 4; alpha = 1 - 2/4.

@@ -14,8 +14,8 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.exporting import restoring, writing
+from ingestion.intake import importing
 from ingestion.intake.importing import runner
-from ingestion.intake.importing import services as importing
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search

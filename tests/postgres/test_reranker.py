@@ -27,8 +27,8 @@ from search.engine import configuration
 from search.engine.rank import PASSAGE_CHARS
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
-from search.parts.reranker import guarded
-from search.parts.reranker.guarded import current
+from search.parts import reranker as part
+from search.parts.reranker import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.retrieval.filters import Filters
@@ -205,7 +205,7 @@ class TestFailures:
     def test_fall_back_aloud_and_in_time(
         self, server: FakeReranker, monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour
     ) -> None:
-        monkeypatch.setattr(guarded, "TIMEOUT", 0.4)
+        monkeypatch.setattr(part, "TIMEOUT", 0.4)
         plain = asked(share=0)
         server.then(behaviour)
         response = asked()
@@ -221,7 +221,7 @@ class TestFailures:
         assert all(asked().degraded for _ in range(6))
         assert len(server.requests) == 3
         circuit = current()._circuit
-        monkeypatch.setattr(circuit, "_clock", lambda: time.monotonic() + guarded.PAUSE)
+        monkeypatch.setattr(circuit, "_clock", lambda: time.monotonic() + part.PAUSE)
         assert asked().degraded == ()
         assert len(server.requests) == 4
 
@@ -451,7 +451,7 @@ class TestSettings:
     ) -> None:
         for name, value in changes.items():
             setattr(settings, name, value)
-        (problem,) = guarded.settings_probe()
+        (problem,) = part.settings_probe()
         assert problem.state is State.WRONG
         assert says in problem.text
         assert current() is None

@@ -45,12 +45,7 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 def ask(
-    text: str,
-    *,
-    viewer: Any = None,
-    exact: bool = False,
-    insist: bool = False,
-    **options: Any,
+    text: str, *, viewer: Any = None, exact: bool = False, insist: bool = False, **options: Any
 ) -> SearchResponse:
     """By keywords alone: the vector signal finds something for whatever is asked."""
     choices = Choices(weights=KEYWORDS, exact=exact, insist=insist)
@@ -168,8 +163,13 @@ class TestCorrection:
         assert ask("forwwaad").corrected_from == "forwwaad"
 
     @pytest.mark.parametrize("purpose", [Purpose.TUNER, Purpose.MEASUREMENT])
-    def test_only_for_readers(self, purpose: Purpose) -> None:
-        assert ask("gripper kynematics", purpose=purpose).corrected_from == ""
+    def test_only_for_readers(
+        self, purpose: Purpose, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        ask("warm up")
+        with django_assert_num_queries(3):  # nobody sees a suggestion, so none is looked for
+            answer = ask("gripper kynematics", purpose=purpose)
+        assert (answer.corrected_from, answer.suggestion) == ("", "")
 
     def test_insisting_is_respected(self) -> None:
         answer = ask("kynematics", exact=True)

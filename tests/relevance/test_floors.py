@@ -17,6 +17,7 @@ from django.conf import settings
 from benchmarks.reliability import auroc
 from ingestion.models import Collection
 from search.engine import background
+from search.management import load
 from search.pipeline import search
 from search.retrieval import Filters
 from search.tuning.evaluation.collections import (
@@ -27,7 +28,6 @@ from search.tuning.evaluation.collections import (
     read,
 )
 from search.tuning.evaluation.runner import MeasuredCollection, evaluate, evaluator
-from search.tuning.management.judged import load
 from tests.support.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"

@@ -17,7 +17,7 @@ from django.core.asgi import get_asgi_application
 from django.test import override_settings
 
 from kbsite.serving.dispatch import Site
-from search.mcp.gate import Gate, is_for_agents
+from search.mcp import Gate, is_for_agents
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from search.domain import (
 )
 from search.engine.rankings import Ranking
 from search.engine.settle import Settled
+from search.parts.experiments import mixed
 from search.parts.experiments.interleaving import of_interleaving, team_draft
-from search.parts.experiments.mixing import mixed
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

@@ -118,7 +118,7 @@ class TestProfiles:
         client.post("/admin/answers/answerprofile/add/", {**form, "name": "brief"})
         assert AnswerProfile.objects.get(name="brief").state == "draft"
         again = client.post("/admin/answers/answerprofile/add/", {**form, "name": "brief"})
-        assert "A profile of this name exists" in again.content.decode()
+        assert "already exists. Open it and save your changes" in again.content.decode()
 
     def test_published_versions_are_not_deleted(self, client: Client) -> None:
         assert client.post(change(shipped(), "delete"), {"post": "yes"}).status_code == 403

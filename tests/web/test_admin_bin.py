@@ -152,12 +152,12 @@ class TestBin:
         assert not Collection.objects.kept().exists()
         assert "Handbook" in desk.get(BIN).content.decode()
         assert "Handbook" not in desk.get("/admin/ingestion/collection/").content.decode()
-        desk.post(reverse("admin:ingestion_bin_restore", args=(collection.pk,)))
+        desk.post(f"{BIN}collections/{collection.pk}/restore/")
         assert Collection.objects.kept().exists()
 
         services.delete_collection(collection, acting_user=administrator)
         editor = signed_in(staff("editor", "change_document"))
-        purge = reverse("admin:ingestion_bin_purge", args=(collection.pk,))
+        purge = f"{BIN}collections/{collection.pk}/purge/"
         assert editor.post(purge).status_code == 403
         assert "being deleted permanently" in said(desk.post(purge))
         services.purge_bin()

@@ -110,15 +110,6 @@ def test_a_refused_file_leaves_nothing(
     assert not Document.objects.exists()
 
 
-def test_a_body_far_over_the_limit_is_refused_unread(edit: APIClient, settings: Any) -> None:
-    settings.MAX_UPLOAD_BYTES = 1024
-    body = b"x" * (2 * 1024 * 1024)
-
-    response = edit.generic("POST", DOCUMENTS, body, content_type="multipart/form-data; boundary=b")
-
-    assert (response.status_code, response.json()["code"]) == (413, "file_too_large")
-
-
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

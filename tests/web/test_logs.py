@@ -27,7 +27,7 @@ from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
 from search.engine.settle import PluggedIn
-from search.parts.reranker.guarded import GuardedReranker
+from search.parts.reranker import GuardedReranker
 from search.parts.reranker.rerankers import Kind, RerankerConfig
 from search.query import parse
 from search.ranking.reranking import RerankerInput

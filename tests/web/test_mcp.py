@@ -17,7 +17,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion.models import Chunk, Document, Visibility
 from search.analytics.models import SearchEvent
-from search.mcp.gate import Gate
+from search.mcp import Gate
 from search.mcp.server import build
 from search.mcp.tools import Caller
 from tests.support.factories import make_collection, make_document

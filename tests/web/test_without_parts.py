@@ -12,9 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from ingestion.models import Document, DocumentVersion
+from search import retrieval
 from search.engine import adjust, configuration, rank
 from search.models import ClassWeights, SearchProfile
-from search.retrieval import backends
 from search.signals import registry
 from search.tuning.api.profile_serializers import SharesSerializer
 from tests.support.admin_client import signed_in, staff
@@ -26,10 +26,10 @@ import sys
 import django
 django.setup()
 from search.signals import registry
-from search.retrieval import backends
+from search import retrieval
 import kbsite.urls
 print(*sorted(part.signal.value for part in registry.installed()))
-print(*backends.names())
+print(*retrieval.backend_names())
 print(*sorted({"qdrant_client", "qdrant_edge", "grpc"} & sys.modules.keys()))
 print(*[name for name in sys.modules if name.endswith("t.signal") or name.endswith("s.signal")])
 """
@@ -62,7 +62,7 @@ class TestSite:
         changes = [each for each in adjust._adjustments if each.__module__ == adjust.__name__]
         monkeypatch.setattr(adjust, "_adjustments", changes)
         monkeypatch.setattr(
-            backends, "_backends", {backends.POSTGRES: backends._backends[backends.POSTGRES]}
+            retrieval, "_backends", {retrieval.POSTGRES: retrieval._backends[retrieval.POSTGRES]}
         )
 
     @pytest.fixture(autouse=True)

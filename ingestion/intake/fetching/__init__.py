@@ -2,19 +2,293 @@
 
 networks, guard -> which addresses may be connected to; read first
 transport       -> connections to checked addresses, a deadline, bounded decompression
-fetch           -> one address, its redirects followed, into a file
+here            -> one address, its redirects followed, into a file, and the file's name
 crawling        -> a site's robots.txt and sitemaps, the links of its pages
-naming          -> the file name of a fetched page
 """
 
-from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused, TooLong
-from ingestion.intake.fetching.crawling import CrawledPage, Robots, Sitemap, read_page, read_sitemap
-from ingestion.intake.fetching.fetch import Admit, Fetched, Policy, fetch, file_name
+from __future__ import annotations
+
+import re
+import ssl
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from pathlib import PurePosixPath
+from typing import IO
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+
+from common.guarded import retry_after
+from ingestion.errors import (
+    AddressRefused,
+    FetchError,
+    PauseWanted,
+    RefusedUpload,
+    RobotsRefused,
+    TooLong,
+    TypeMismatch,
+)
+from ingestion.files import filetypes
+from ingestion.files.filetypes import FileType, sniff
 from ingestion.intake.fetching.guard import (
     MAX_URL_CHARS,
     Guard,
+    Resolver,
     Rule,
     Target,
     read_rules,
     read_target,
+    resolve,
 )
+from ingestion.intake.fetching.transport import FAILURES, MIB, Deadline, counted, inflated, pool
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_IN_MEMORY = 4 * MIB
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
+# Wait before retrying a failing server, unless it asks for longer; and the longest wait.
+_PAUSE_SECONDS, _LONGEST_PAUSE = 30.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How to fetch. `seconds` and `size` (bytes, unpacked) apply to all redirects together."""
+
+    guard: Guard = field(default_factory=Guard)
+    seconds: float = 60
+    size: int = 50 * MIB
+    redirects: int = 5
+    agent: str = "Steelyard"
+    resolver: Resolver = resolve
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A response. `url` is the end of the redirects; `headers` by lower-case name."""
+
+    url: str
+    file: IO[bytes]
+    headers: Mapping[str, str]
+
+
+Admit = Callable[[Target], None]
+"""A callback for every target, including redirects; raises to refuse one."""
+
+
+@contextmanager
+def fetch(
+    target: Target, policy: Policy, *, admit: Admit = lambda target: None
+) -> Iterator[Fetched]:
+    """The response at the end of the redirects; its file is deleted after the block.
+
+    Every redirect target is checked like the first one before connecting to it. Raises FetchError.
+    """
+    with (
+        tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, prefix="steelyard-fetch-") as file,
+        Deadline(policy.seconds) as deadline,
+    ):
+        for _ in range(policy.redirects + 1):
+            policy.guard.check(target)
+            admit(target)
+            answer = _ask(target, policy, deadline, file)
+            if isinstance(answer, Fetched):
+                yield answer
+                return
+            target = answer
+        raise FetchError(
+            f"The address leads to more than {policy.redirects} redirects. Enter the address of "
+            "the page itself."
+        )
+
+
+def _ask(target: Target, policy: Policy, deadline: Deadline, file: IO[bytes]) -> Fetched | Target:
+    """The response, with its bytes in `file`; or the target of its redirect."""
+    headers = [
+        ("User-Agent", policy.agent),
+        ("Accept", "*/*"),
+        ("Accept-Encoding", "gzip, deflate"),
+        ("Connection", "close"),
+    ]
+    wait = max(deadline.left, 0.01)
+    patience = {"connect": wait, "read": wait, "write": wait, "pool": wait}
+    try:
+        with (
+            pool(policy.guard, policy.resolver, deadline, policy.tls) as connections,
+            connections.stream(
+                "GET", target.url, headers=headers, extensions={"timeout": patience}
+            ) as response,
+        ):
+            return _read(response, target, policy, deadline, file)
+    except FAILURES as error:
+        raise _failure(target, policy, deadline, error) from error
+
+
+def _read(
+    response: httpcore2.Response,
+    target: Target,
+    policy: Policy,
+    deadline: Deadline,
+    file: IO[bytes],
+) -> Fetched | Target:
+    headers = {
+        name.decode("ascii", "replace").lower(): value.decode("latin-1")
+        for name, value in response.headers
+    }
+    if response.status in _REDIRECTS and headers.get("location"):
+        location = headers["location"].encode("latin-1").decode("utf-8", "replace")
+        return read_target(location, target.url)
+    _refuse_status(response.status, headers, target)
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > policy.size:
+        next(counted([b" " * (policy.size + 1)], policy.size), None)
+    for part in _plain_bytes(response.iter_stream(), headers, policy.size):
+        if deadline.left <= 0:
+            raise _too_slow(policy)
+        file.write(part)
+    # Without a stated length, a body that the deadline cut looks like one that ended.
+    if deadline.left <= 0:
+        raise _too_slow(policy)
+    file.seek(0)
+    return Fetched(target.url, file, headers)
+
+
+def _plain_bytes(parts: Iterable[bytes], headers: Mapping[str, str], limit: int) -> Iterator[bytes]:
+    """The body without its content encodings; every layer is counted against `limit`."""
+    names = [name.strip().lower() for name in headers.get("content-encoding", "").split(",")]
+    encodings = [name for name in names if name not in ("", "identity")]
+    if len(encodings) > 2 or not _ENCODINGS.issuperset(encodings):
+        raise FetchError(
+            f"The server uses the content encoding “{', '.join(encodings)[:60]}”, which is not "
+            "supported. Download the page and upload it as a file."
+        )
+    plain = counted(parts, limit)
+    for _ in encodings:
+        plain = counted(inflated(plain), limit)
+    yield from plain
+
+
+def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> None:
+    if status in (200, 203):
+        return
+    if status in (429, 503):
+        wait = retry_after(headers.get("retry-after"))
+        seconds = min(max(_PAUSE_SECONDS if wait is None else wait, 1.0), _LONGEST_PAUSE)
+        raise PauseWanted(f"{target.host} asks to retry later ({status}).", seconds)
+    if status >= 500:
+        raise PauseWanted(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
+    if status in (401, 402, 403, 407, 451):
+        raise FetchError(
+            f"{target.host} does not show this page to everyone ({status}). Download it and "
+            "upload it as a file."
+        )
+    if status in (404, 410):
+        raise FetchError(f"There is nothing at this address ({status}). Check its spelling.")
+    raise FetchError(f"{target.host} answered with status {status} and no page.")
+
+
+def _failure(target: Target, policy: Policy, deadline: Deadline, error: Exception) -> FetchError:
+    if deadline.left <= 0 or isinstance(error, httpcore2.TimeoutException):
+        return _too_slow(policy)
+    # The library wraps the original error as its argument.
+    cause = next(iter(error.args), None)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return FetchError(
+            f"The certificate of {target.host} is not valid ({cause.verify_message}). Tell its "
+            "owner, or add the certificate authority to SSL_CERT_FILE."
+        )
+    return FetchError(
+        f"{target.host} cannot be reached, or closed the connection. Try again later."
+    )
+
+
+def _too_slow(policy: Policy) -> TooLong:
+    return TooLong(
+        f"The response took longer than {policy.seconds:g} seconds. Try again later, or download "
+        "it and upload it as a file."
+    )
+
+
+_MAX_STEM = 150
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,9}")
+_BY_MEDIA_TYPE: dict[str, FileType] = {}
+for _type in filetypes.SUPPORTED.values():
+    _BY_MEDIA_TYPE.setdefault(_type.media_type, _type)
+_BY_MEDIA_TYPE |= {
+    "text/x-markdown": filetypes.MARKDOWN,
+    "text/xml": filetypes.XML,
+    "application/rss+xml": filetypes.XML,
+    "application/atom+xml": filetypes.XML,
+    "application/xhtml+xml": filetypes.HTML,
+    "application/csv": filetypes.CSV,
+}
+
+
+def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
+    """A file name whose extension matches the content in `head`.
+
+    The server's content type only decides between kinds of plain text. Content of an unsupported
+    type keeps its name, without a known extension: it is refused when it is stored.
+    """
+    name = _given_name(headers.get("content-disposition", "")) or _name_in(url)
+    extension = PurePosixPath(name).suffix.lower()
+    if not _EXTENSION.fullmatch(extension):
+        extension = ""  # "release-1.2" has none
+    stem = name[: len(name) - len(extension)][:_MAX_STEM].strip(" .") or "page"
+    by_name = filetypes.SUPPORTED.get(extension)
+    content = _content(head, stem)
+    if content is None:
+        return f"{stem}{extension}" if by_name else name[:_MAX_STEM] or stem
+    if content is filetypes.TEXT:
+        claimed = _BY_MEDIA_TYPE.get(headers.get("content-type", "").split(";")[0].strip().lower())
+        for wish in (by_name, claimed):
+            if wish is not None and wish is not filetypes.HTML and _holds(head, stem, wish):
+                return f"{stem}{extension if wish is by_name else wish.extension}"
+    elif by_name is not None and _holds(head, stem, by_name) and not _is_page(content, by_name):
+        return f"{stem}{extension}"
+    return f"{stem}{content.extension}"
+
+
+def _is_page(content: FileType, by_name: FileType) -> bool:
+    """Whether a web page was served for a file: `notes.md` displayed by a web front end."""
+    return content is filetypes.HTML and by_name is not filetypes.HTML
+
+
+def _content(head: bytes, stem: str) -> FileType | None:
+    """The type by content alone; None if it is unknown or unsupported."""
+    try:
+        return sniff(head, stem.replace(".", " "))
+    except RefusedUpload:
+        return None
+    except TypeMismatch:
+        return None
+
+
+def _holds(head: bytes, stem: str, wish: FileType) -> bool:
+    try:
+        return sniff(head, f"{stem.replace('.', ' ')}{wish.extension}").media_type != ""
+    except (RefusedUpload, TypeMismatch):
+        return False
+
+
+def _given_name(disposition: str) -> str:
+    """The name in a Content-Disposition header, in either form; never a path."""
+    if not disposition:
+        return ""
+    message = Message()
+    message["Content-Disposition"] = disposition.encode("ascii", "ignore").decode()
+    try:
+        name = message.get_filename("") or ""
+    except (LookupError, ValueError):
+        return ""
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _name_in(url: str) -> str:
+    parts = urlsplit(url)
+    last = unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace")
+    return PurePosixPath(last.replace("\\", "/")).name or (parts.hostname or "page").replace(
+        ".", " "
+    )

@@ -12,7 +12,7 @@ from xml.parsers import expat
 from protego import Protego
 
 from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused
-from ingestion.intake.fetching.fetch import Policy, fetch
+from ingestion.intake.fetching import Policy, fetch
 from ingestion.intake.fetching.guard import Target, read_target
 from ingestion.intake.fetching.transport import MIB, counted, inflated, is_gzip
 

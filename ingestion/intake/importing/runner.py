@@ -22,6 +22,7 @@ from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
+from ingestion.intake.importing import metadata_of, remove_file
 from ingestion.intake.importing.manifests import source_for
 from ingestion.intake.importing.protocol import (
     FoundItem,
@@ -31,7 +32,6 @@ from ingestion.intake.importing.protocol import (
     Taken,
     TryLater,
 )
-from ingestion.intake.importing.services import metadata_of, remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
 from ingestion.services import Receipt, receive
 

@@ -15,20 +15,17 @@ from django.utils.translation import gettext
 
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.intake.fetching import (
-    CrawledPage,
     Guard,
     PauseWanted,
     Policy,
-    Robots,
     RobotsRefused,
     Target,
     fetch,
     file_name,
-    read_page,
     read_rules,
-    read_sitemap,
     read_target,
 )
+from ingestion.intake.fetching.crawling import CrawledPage, Robots, read_page, read_sitemap
 from ingestion.intake.importing.protocol import (
     FoundItem,
     ImportRefused,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from ingestion.documents.progress import progress_view, worker_answers
-from ingestion.errors import IngestionError
+from ingestion.management import PlainCommand
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import backfill, changes
 from ingestion.spaces.report import better_models, overview, report_on
@@ -28,7 +28,7 @@ MODEL_OPTIONS = {
 }
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     # This command replaces a broken model, so a failing check must not stop it.
     requires_system_checks = ()
     help = (
@@ -66,10 +66,7 @@ class Command(BaseCommand):
             )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            getattr(self, f"_{options['action']}")(options)
-        except IngestionError as error:
-            raise CommandError(str(error)) from error
+        getattr(self, f"_{options['action']}")(options)
 
     def _create(self, options: dict[str, Any]) -> None:
         values = {name: options[name] for name in (*MODEL_OPTIONS, "languages")}

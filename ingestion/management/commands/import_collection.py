@@ -9,7 +9,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.errors import IngestionError
 from ingestion.exporting.restoring import restore
 from ingestion.management import WaitingCommand
 from ingestion.models import DocumentVersion
@@ -31,13 +30,10 @@ class Command(WaitingCommand):
         if not options["file"].is_file():
             raise CommandError(f"There is no file {options['file']}.")
         bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" rows")
-        try:
-            with bar:
-                outcome = restore(
-                    options["file"], name=options["name"], check=lambda kind: bar.update(1)
-                )
-        except IngestionError as error:
-            raise CommandError(str(error)) from None
+        with bar:
+            outcome = restore(
+                options["file"], name=options["name"], check=lambda kind: bar.update(1)
+            )
         for warning in outcome.warnings:
             self.stderr.write(warning)
         created = ", ".join(f"{count:,} {kind}" for kind, count in outcome.created.items())

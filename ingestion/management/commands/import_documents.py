@@ -18,12 +18,12 @@ from django.utils import timezone
 from ingestion.documents import searchable
 from ingestion.documents.progress import progress_view
 from ingestion.errors import IngestionError, InvalidMetadata
-from ingestion.intake.importing import services
+from ingestion.intake import importing
+from ingestion.intake.importing import counts_of
 from ingestion.intake.importing.archives import PATH
 from ingestion.intake.importing.manifests import BASE
 from ingestion.intake.importing.protocol import FILES, MANIFEST_ENDS, file_option
 from ingestion.intake.importing.runner import run
-from ingestion.intake.importing.services import counts_of
 from ingestion.management import WaitingCommand, language_code
 from ingestion.metadata import Metadata, from_pairs
 from ingestion.models import Collection, Document, Import, ImportItem, State
@@ -94,8 +94,8 @@ class Command(WaitingCommand):
         if missing := set(pks) - set(imports):
             raise CommandError(f"There is no import {min(missing)}. The admin lists them.")
         for of in imports.values():
-            services.resume(of, acting_user=None, by_command=True)
-            services.retry(of, acting_user=None, by_command=True)
+            importing.resume(of, acting_user=None, by_command=True)
+            importing.retry(of, acting_user=None, by_command=True)
         return list(imports.values())
 
     def _started(self, options: dict[str, Any]) -> list[Import]:
@@ -116,7 +116,7 @@ class Command(WaitingCommand):
                 if problem := self._run(of):
                     problems.append(f"{problem} Then run: import_documents --resume {of.pk}")
         except KeyboardInterrupt:
-            stopped = [of for of in imports if services.stop(of, acting_user=None)]
+            stopped = [of for of in imports if importing.stop(of, acting_user=None)]
             numbers = " ".join(str(of.pk) for of in stopped)
             raise CommandError(
                 f"Interrupted. To continue, run: import_documents --resume {numbers}"
@@ -219,7 +219,7 @@ def _start(collection: Collection, planned: Planned, language: str, metadata: Me
     """Create an import without running it. Raises CommandError if it is refused."""
     kind, origin, item = planned
     try:
-        return services.start(
+        return importing.start(
             collection,
             kind,
             origin,

@@ -41,8 +41,6 @@ class Command(PlainCommand):
         try:
             with dumps.alone(database):
                 snapshot = backups.write(folder, database=database, storage=default_storage)
-        except dumps.BackupError as error:
-            raise CommandError(str(error)) from error
         finally:
             os.umask(previous)
         for name in snapshot.missing:

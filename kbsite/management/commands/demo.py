@@ -14,9 +14,8 @@ from tqdm import tqdm
 
 from ingestion.management import PlainCommand
 from kbsite.demo import documents, examples, site
-from kbsite.demo.stop import SupervisorError, alone
+from kbsite.demo.stop import alone
 from kbsite.demo.supervisor import Supervisor
-from kbsite.embedded import EmbeddedServersError
 
 FIRST_PORT = 8000
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
@@ -56,13 +55,6 @@ class Command(PlainCommand):
             self._say("Stopped. The data is kept.")
             if options["once"]:
                 sys.exit(INTERRUPTED)
-        except (
-            SupervisorError,
-            EmbeddedServersError,
-            examples.SiteUnavailable,
-            site.IncompatibleDatabase,
-        ) as error:
-            raise CommandError(str(error)) from error
 
     def _run(self, options: dict[str, Any]) -> None:
         site.migrate(self._say)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.files.storage import default_storage
 from django.core.management import call_command
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
@@ -31,23 +31,18 @@ class Command(PlainCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder, database = required_folder(options), dumps.parameters()
-        try:
-            snapshot = backups.Snapshot.read(folder)
-            if options["verify"]:
-                backups.verify(folder, snapshot)
-                self.stdout.write(f"The snapshot of {snapshot.moment:%Y-%m-%d %H:%M} UTC is whole.")
-                return
-            _require_known_migrations(snapshot)
-            with dumps.alone(database):
-                if not options["overwrite"]:
-                    dumps.require_empty(database)
-                backups.verify(folder, snapshot)
-                self.stdout.write("The snapshot is whole. Restoring.")
-                count = backups.restore(
-                    folder, snapshot, database=database, storage=default_storage
-                )
-        except dumps.BackupError as error:
-            raise CommandError(str(error)) from error
+        snapshot = backups.Snapshot.read(folder)
+        if options["verify"]:
+            backups.verify(folder, snapshot)
+            self.stdout.write(f"The snapshot of {snapshot.moment:%Y-%m-%d %H:%M} UTC is whole.")
+            return
+        _require_known_migrations(snapshot)
+        with dumps.alone(database):
+            if not options["overwrite"]:
+                dumps.require_empty(database)
+            backups.verify(folder, snapshot)
+            self.stdout.write("The snapshot is whole. Restoring.")
+            count = backups.restore(folder, snapshot, database=database, storage=default_storage)
         self.stdout.write(
             f"{count} of {len(snapshot.originals)} originals written, database restored."
         )

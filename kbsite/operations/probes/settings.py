@@ -24,8 +24,8 @@ from ingestion.parsing.protocol import installed
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from ingestion.spaces.metering import origin
 from kbsite.operations.logs import FORMATS
+from search import retrieval
 from search.query import MAX_QUERY_CHARS
-from search.retrieval import backends
 
 # Characters of METRICS_TOKEN: a shorter one could be guessed.
 LEAST_TOKEN = 16
@@ -92,13 +92,13 @@ def monitoring() -> Iterator[Finding]:
 
 
 @register("retrieval", Occasion.SETTINGS)
-def retrieval() -> Iterator[Finding]:
+def retrieval_backend() -> Iterator[Finding]:
     """The backend of searches must be an installed one."""
     backend = settings.RETRIEVAL_BACKEND
-    if backend not in backends.names():
+    if backend not in retrieval.backend_names():
         text = f"RETRIEVAL_BACKEND is set to “{backend}”, which is unknown."
-        yield wrong(text, f"Installed are: {', '.join(backends.names())}.", "E060")
-    elif backend == backends.POSTGRES and not settings.VECTOR_INDEX:
+        yield wrong(text, f"Installed are: {', '.join(retrieval.backend_names())}.", "E060")
+    elif backend == retrieval.POSTGRES and not settings.VECTOR_INDEX:
         advice = "Set VECTOR_INDEX=1, and run: manage.py embedding_space backfill NUMBER --here"
         yield look("VECTOR_INDEX is off: searches by meaning read every vector.", advice, "W062")
 

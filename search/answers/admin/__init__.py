@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import OwnPages, ReadOnly, actor
+from common.admin.pages import FixedRows, ReadOnly, actor
 from search.answers import feedback
 from search.answers.admin.profiles import AnswerProfileAdmin, AnswerProfileChangeAdmin
 from search.answers.domain import State
@@ -49,18 +49,12 @@ class ModelPriceAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(AnswerLimits)
-class AnswerLimitsAdmin(OwnPages[AnswerLimits], ModelAdmin):  # type: ignore[misc]
+class AnswerLimitsAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
     """The single row of budgets, with what has been spent this month."""
 
     empty_text = _("There are no budgets.")
     readonly_fields = ("spent",)
     fields = ("spent", "currency", "site_monthly", "user_monthly", "visitor_daily")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         return redirect("admin:answers_answerlimits_change", 1)

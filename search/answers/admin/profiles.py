@@ -4,44 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import (
-    STATE_LABELS,
-    ActionPages,
-    ReadOnly,
-    VersionPages,
-    actor,
-    become,
-    whole_number,
-)
+from common.admin.pages import OwnPages, ReadOnly, actor, become, own_page, whole_number
+from common.admin.versions import STATE_LABELS, VersionForm, VersionPages
 from search.answers import answering, publishing
 from search.answers.domain import Mode
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.answers.models.profiles import MODES
 from search.answers.prompts import VARIABLES
 from search.answers.request import AnswerRequest
-from search.errors import NotPermitted, ProfileError, SearchError
+from search.errors import SearchError
 
 
-class AnswerProfileForm(forms.ModelForm):  # type: ignore[type-arg]
-    reason = forms.CharField(
-        label=_("Reason"),
-        required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text=_("Optional. Stored with the change in the audit."),
-    )
-
+class AnswerProfileForm(VersionForm):
     class Meta:
         model = AnswerProfile
         fields = ("name", *publishing.FIELDS)
@@ -58,14 +42,6 @@ class AnswerProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         """The cleaned values of the profile's settings."""
         return {name: self.cleaned_data[name] for name in publishing.FIELDS}
 
-    def clean_name(self) -> str:
-        name = str(self.cleaned_data["name"])
-        if not self.instance.pk and AnswerProfile.objects.filter(name=name).exists():
-            raise forms.ValidationError(
-                gettext("A profile of this name exists. Open it, and save your changes as a draft.")
-            )
-        return name
-
 
 class _Tried:
     """One profile's answer to the question of a trial."""
@@ -81,7 +57,7 @@ class _Tried:
 
 
 @admin.register(AnswerProfile)
-class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin):  # type: ignore[misc]
+class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # type: ignore[misc]
     audit = "admin:answers_answerprofilechange_changelist"
     never_deleted = _("published answer profiles (they are never deleted)")
     empty_text = _("There are no answer profiles: answers use the shipped settings.")
@@ -115,13 +91,6 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
     )  # fmt: skip
 
     # --- display ---------------------------------------------------------------------------
-
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("try/", self.try_view, "try"),
-            self.own_page("<int:pk>/activate/", self.activate_view, "activate"),
-            *super().get_urls(),
-        ]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = publishing.active()
@@ -157,6 +126,7 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
 
     # --- pages -----------------------------------------------------------------------------
 
+    @own_page("try/")
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """The answers of the posted profile and of another to one question; nothing is saved.
 
@@ -191,6 +161,7 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
             ]
         return TemplateResponse(request, "admin/answers/answerprofile/tried.html", context)
 
+    @own_page("<int:pk>/activate/")
     def activate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what publishing or rolling back would change, or do it."""
         profile = self.seen(request, pk)
@@ -200,13 +171,12 @@ class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin): 
             raise PermissionDenied
         if request.method == "POST":
             reason = request.POST.get("reason", "").strip()
-            try:
+
+            def act() -> str:
                 publishing.activate(profile, acting_user=actor(request), reason=reason)
-            except (ProfileError, NotPermitted) as error:
-                self.message_user(request, str(error), messages.WARNING)
-            else:
-                done = gettext("%(profile)s is active from the next answer.")
-                self.message_user(request, done % {"profile": profile}, messages.SUCCESS)
+                return gettext("%(profile)s is active from the next answer.") % {"profile": profile}
+
+            self.attempt(request, act, failure=messages.WARNING)
             return redirect("admin:answers_answerprofile_changelist")
         active = publishing.active()
         title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")

@@ -24,7 +24,7 @@ from search.answers.rendering import plain_line
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import supported_share
-from search.api.compatible.base import AnsweringView, Links, fields_of, shaped
+from search.api.compatible import AnsweringView, Links, fields_of, shaped
 from search.api.compatible.requests import ChatRequest, read_chat
 from search.retrieval import Filters
 

@@ -22,7 +22,7 @@ from ingestion.models import Collection
 from ingestion.models.library import Viewer
 from search.answers.answering import MOST_EARLIER
 from search.answers.domain import Mode
-from search.api.compatible.base import (
+from search.api.compatible import (
     AnsweringView,
     BadRequest,
     CompatibleView,

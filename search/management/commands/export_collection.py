@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from common.audit.models import Kind
 from common.audit.trail import record
-from ingestion.errors import IngestionError
 from ingestion.exporting.writing import export
+from ingestion.management import PlainCommand
 from ingestion.models import Collection
 from search.exporting.server import write_folder
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = (
         "Write a collection to a ZIP archive that import_collection restores, or with --server to "
         "a folder that serves it, read-only, on another machine."
@@ -39,8 +39,6 @@ class Command(BaseCommand):
                 self._write_archive(collection, file, overwrite=options["force"])
             else:
                 self._write_server(collection, folder)
-        except IngestionError as error:
-            raise CommandError(str(error)) from None
         except OSError as error:
             raise CommandError(f"{target} cannot be written: {error.strerror}.") from None
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from search.errors import RunFailed
+from ingestion.management import PlainCommand
 from search.parts.qdrant import rebuilding, syncing
 from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
@@ -18,7 +18,7 @@ from search.tuning.publishing import measuring
 State = PointCollection.State
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = (
         "status: what Qdrant holds and how far it is behind. rebuild: fill a new collection beside "
         "the one in use; workers do it, or this command with --here. switch: use the collection "
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         try:
             for line in _ACTIONS[options["action"]](options):
                 self.stdout.write(line)
-        except (EngineError, rebuilding.NotReady, RunFailed) as error:
+        except EngineError as error:
             raise CommandError(str(error)) from error
 
 

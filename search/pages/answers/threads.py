@@ -22,7 +22,7 @@ from ingestion.models.library import Viewer
 from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
-from search.pages.answers.cards import stored_card
+from search.pages.answers import stored_card
 from search.pages.library import PageField
 
 THREADS_SHOWN = 50  # a page of the list

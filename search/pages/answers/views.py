@@ -37,19 +37,19 @@ from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile
+from search.pages.answers import (
+    answer_card,
+    answer_fragment,
+    context_of,
+    step_label,
+    stored_card,
+)
 from search.pages.answers.asking import (
     AskForm,
     answer_request_of,
     is_own_request,
     may_start,
     same_answer,
-)
-from search.pages.answers.cards import (
-    answer_card,
-    answer_fragment,
-    context_of,
-    step_label,
-    stored_card,
 )
 
 

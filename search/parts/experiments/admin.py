@@ -7,15 +7,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import ActionPages, AuditedByServices, actor, become
+from common.admin.pages import AuditedByServices, PanelPages, actor, become, own_page
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import running
@@ -48,7 +46,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Experiment)
-class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  # type: ignore[misc]
+class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No experiments yet. An experiment compares two profiles by the results that visitors open."
     )
@@ -78,36 +76,20 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     def conclusion(self, experiment: Experiment) -> str:
         return str(experiment.verdict.get("sentence", "-"))
 
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("<int:pk>/start/", self.start_view, "start"),
-            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
-            self.own_page("<int:pk>/end/", self.end_view, "end"),
-            *super().get_urls(),
-        ]
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _is_plan(obj) and bool(super().has_change_permission(request, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _is_plan(obj) and bool(super().has_delete_permission(request, obj))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        experiment = self.seen(request, object_id)
-        if experiment.state == State.RUNNING and request.method == "GET":
-            experiment = running.analyse(experiment)
-        context = _shown(experiment, request)
-        return super().change_view(  # type: ignore[no-any-return]
-            request, object_id, form_url, {**context, **(extra_context or {})}
-        )
+    def panel(self, request: HttpRequest, row: Experiment) -> dict[str, Any]:
+        is_running = row.state == State.RUNNING and request.method == "GET"
+        return _shown(running.analyse(row) if is_running else row, request)
 
+    @own_page("<int:pk>/start/")
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what starting would do, or start the experiment."""
-        experiment = self.seen(request, pk)
-        if not request.user.has_perm(measuring.PUBLISH):
-            raise PermissionDenied
+        experiment = self.seen(request, pk, measuring.PUBLISH)
         if request.method == "POST":
             return self._start(request, experiment)
         context = {
@@ -147,6 +129,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
                 )
         return self.back_to(experiment.pk)
 
+    @own_page("<int:pk>/cancel/")
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Cancel the measurement; the experiment does not start."""
 
@@ -156,6 +139,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
 
         return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
+    @own_page("<int:pk>/end/")
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """End the experiment with the given reason."""
 

@@ -7,13 +7,13 @@ up count; the team of a clicked result was recorded when it was shown.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from common.accounts.models import User
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
@@ -27,9 +27,6 @@ from search.parts.experiments.interleaving import (
 )
 from search.tuning.models import Experiment, ProfileChange
 
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 State = Experiment.State
 Action = ProfileChange.Action
 FOUND = (Interaction.Kind.CLICK, Interaction.Kind.UP)
@@ -42,7 +39,7 @@ def conclude(experiment: Experiment) -> Conclusion:
 
 
 @transaction.atomic
-def refresh(experiment: Experiment, *, now: datetime | None = None) -> Experiment:
+def refresh(experiment: Experiment) -> Experiment:
     """Save the current conclusion of a running experiment; return the experiment.
 
     One that is not running keeps its last conclusion: its visitors are being anonymised.
@@ -50,12 +47,11 @@ def refresh(experiment: Experiment, *, now: datetime | None = None) -> Experimen
     row = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
     if row.state != State.RUNNING:
         return row
-    now = now or timezone.now()
     current = as_json(conclude(row))
     before = {key: value for key, value in row.verdict.items() if key != "at"}
     if current == before:
         return row
-    row.verdict = {**current, "at": now.isoformat()}
+    row.verdict = {**current, "at": timezone.now().isoformat()}
     row.save(update_fields=["verdict"])
     return row
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
@@ -18,6 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from common.accounts.models import User
 from ingestion.events import log
 from search.errors import ExperimentError, RunConflict
 from search.models import SearchProfile
@@ -26,9 +26,6 @@ from search.parts.experiments.outcomes import Action, State, audit, finish
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, Experiment
 from search.tuning.publishing import measuring
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
 

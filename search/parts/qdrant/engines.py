@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from common.guarded import CircuitBreaker
+from search import retrieval
 from search.parts.qdrant.points import EngineError, PointQuery, Scored
-from search.retrieval import backends
 
 if TYPE_CHECKING:
     from search.parts.qdrant.client import ClientEngine
@@ -52,7 +52,7 @@ def reading_from(name: str) -> Iterator[None]:
     """Within it searches use this collection, whatever the settings say: to measure it."""
     token = _read.set(name)
     try:
-        with backends.using("qdrant"):
+        with retrieval.using_backend("qdrant"):
             yield
     finally:
         _read.reset(token)

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from common import UserError
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
 from ingestion.models.index import WRITTEN_STATES
@@ -34,7 +35,7 @@ KEPT = timedelta(hours=24)
 PAUSE_AFTER_FAILURE = timedelta(seconds=10)
 
 
-class NotReady(Exception):
+class NotReady(UserError):
     """A collection cannot be switched to; the message says why and what to do."""
 
 

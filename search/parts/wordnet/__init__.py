@@ -1,11 +1,151 @@
 """The part “wordnet”: synonyms and broader terms of a question's English words as a signal."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from common.probes import Finding, look
+from ingestion.lexical.languages import spaced
+from search.domain import Profile, Query, Signal
+from search.engine import adjust
+from search.engine.adjust import Weighing
+from search.parts.concepts import CONCEPTS
+from search.parts.wordnet.relatives import opened
+from search.signals import registry
+from search.signals.registry import Inputs
+from search.signals.synonym import AddedWords, added_words
+from search.signals.terms import lexemes
+
+_LEXEMES = lexemes(
+    "%(related)s::text[]",
+    "wordnet_",
+    times="1",
+    condition="lexeme NOT IN (SELECT lexeme FROM lexeme)"
+    " AND (SELECT own FROM language) = 'english'",
+)
+_GRADES = f"""{_LEXEMES},
+wordnet_grade AS MATERIALIZED (
+    SELECT lexeme, max((%(grades)s::float8[])[text]) AS grade FROM wordnet_word GROUP BY lexeme
+),"""
+_GRADE = "(SELECT grade FROM wordnet_grade WHERE lexeme = term.lexeme)"
+
+
+class WordNetSignal(AddedWords):
+    """The synonyms and broader terms of the question's words (`database`)."""
+
+    signal = Signal.WORDNET
+    label = _("WordNet")
+    advice = _(
+        "Finds synonyms and broader terms of English words, from the WordNet database. Raising it "
+        "lets a related word count as much as the word itself."
+    )
+    unavailable = _("Related words (WordNet) are unavailable; showing other matches.")
+    weights_table = "wordnet"
+    weights_sql = added_words("wordnet", _GRADES, "wordnet_", factor=_GRADE)
+
+    def runs(self, inputs: Inputs) -> bool:
+        return super().runs(inputs) and bool(inputs.query.related)
+
+    def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        related = inputs.query.related
+        return {
+            "related": [spaced(each.text) for each in related],
+            "grades": [each.grade for each in related],
+        }
+
+    def measure(self, scorer: str) -> Any:
+        return _("BM25 of related words")
+
+    def is_available(self) -> bool:
+        return opened(settings.WORDNET_DIR) is not None
+
+    def findings(self) -> Iterator[Finding]:
+        if not self.is_available():
+            text = f"The active profile weighs WordNet, which is not in {settings.WORDNET_DIR}."
+            advice = "On Debian: sudo apt-get install wordnet-base. Elsewhere set WORDNET_DIR."
+            yield look(text, advice, "W012")
+
+    def prepare(self, query: Query) -> Query:
+        database = opened(settings.WORDNET_DIR)
+        return replace(query, related=database.relatives(query.text)) if database else query
+
+    def companions(self, profile: Profile) -> frozenset[Signal]:
+        # Its weight depends on whether the library has a concept of the question.
+        return frozenset({CONCEPTS.signal}) if profile.wordnet_cap else frozenset()
+
+
+WORDNET = WordNetSignal()
+
+
+# The most known words of a question for which WordNet is not worth less (F2-05).
+FEW = 3
+
+
+def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
+    """The factor on WordNet's weight, in [.5, 2.5], by concept-rag's rule (F2-05).
+
+    For a question of so many known words, `concept`: with one that the library has as a concept;
+    `ratio` is that of the words with WordNet's to those without.
+    """
+    if words == 1:
+        factor = 1.5 if concept else 2.0
+    elif words <= FEW:
+        factor = 1.0 if concept else 1.5
+    else:
+        factor = 0.75
+    return min(max(factor * (1.25 if ratio > 3 else 1), 0.5), 2.5)
+
+
+def widen(weighing: Weighing) -> Weighing:
+    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 41).
+
+    The difference comes from keywords and title, or goes to them. Forced weights stay.
+    """
+    settled, candidates = weighing.settled, weighing.prepared.candidates
+    weights, words = settled.weights, len(candidates.terms)
+    cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
+    if weighing.has_fixed_weights or not (
+        cap and weights.wordnet and others and words and candidates.expanded
+    ):
+        return weighing
+    concept = weighing.prepared.matches(CONCEPTS.signal)
+    factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
+    wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
+    if wordnet == weights.wordnet:
+        return weighing
+    rest = (others + weights.wordnet - wordnet) / others
+    shares = {"keyword": weights.keyword * rest, "title": weights.title * rest}
+    note = _WIDENED[concept](words) % {"words": words, "share": round(100 * wordnet)}
+    weights = replace(weights, wordnet=wordnet, **shares)
+    return replace(weighing, settled=settled.weighed(weights, note))
+
+
+def _with_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, with a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, with a concept: WordNet counts for %(share)d%%.",
+        words,
+    )
+
+
+def _without_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, without a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, without a concept: WordNet counts for %(share)d%%.",
+        words,
+    )
+
+
+_WIDENED = {True: _with_concept, False: _without_concept}
+
 
 def register() -> None:
     """Register the signal, and the adjustment of its weight."""
-    from search.engine import adjust
-    from search.parts.wordnet.signal import WORDNET, widen
-    from search.signals import registry
-
     registry.register(WORDNET)
     adjust.register(widen, before=adjust.mark_foreign)

@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from common.admin.versions import VersionForm
 from search.domain import About, Profile, QueryClass, Weights, columns_about
-from search.errors import ProfileError
 from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
@@ -112,13 +112,7 @@ RANGES = {
 }
 
 
-class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
-    reason = forms.CharField(
-        label=_("Reason"),
-        required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text=_("Optional. Stored with the change in the audit."),
-    )
+class ProfileForm(VersionForm):
     stamp = forms.CharField(required=False, widget=forms.HiddenInput)
 
     weights: dict[QueryClass, Weights]
@@ -141,14 +135,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     def settings(self) -> dict[str, object]:
         """The cleaned values of the profile's settings, without its weights."""
         return {name: self.cleaned_data[name] for name in activation.FIELDS}
-
-    def clean_name(self) -> str:
-        name = str(self.cleaned_data["name"])
-        try:
-            SearchProfile.check_new_name(name)
-        except ProfileError as error:
-            raise forms.ValidationError(str(error)) from error
-        return name
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

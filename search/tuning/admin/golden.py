@@ -14,12 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import actor
+from common.admin.pages import ViewersForm, actor
 from ingestion.models import Document
 from search.models import SearchProfile
+from search.tuning import golden
 from search.tuning.admin.golden_pages import JUDGE, GoldenPages, GoldenQueryForm
 from search.tuning.evaluation import measures
-from search.tuning.golden import judging, queries
+from search.tuning.golden import judging
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 
@@ -52,7 +53,7 @@ class DiffersFilter(admin.SimpleListFilter):
 
 
 @admin.register(GoldenQuery)
-class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
+class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No golden queries yet. Judge results in the workbench, add a question here, or "
         "import judgements."
@@ -74,7 +75,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
         viewer = actor(request)
         firsts = Document.objects.visible_to(viewer).filter(pk=OuterRef("must_be_first"))
-        rows = queries.listed(viewer).annotate(
+        rows = golden.listed(viewer).annotate(
             first_title=Subquery(firsts.values("title")[:1]), last=_last_measure()
         )
         return rows.order_by("folded", "pk")
@@ -93,10 +94,6 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
             return True
         hidden = query.must_be_first_id is not None and query.first_title is None
         return self.has_change_permission(request, query) and not hidden
-
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, **kwargs)
-        return type("BoundGoldenQueryForm", (form,), {"viewer": request.user})
 
     @admin.display(description=_("judged documents"), ordering="judged")
     def judged(self, query: Any) -> int:
@@ -120,15 +117,13 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
     def last_measure(self, query: Any) -> str:
         return "-" if query.last is None else f"{float(query.last):.3f}"
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {
             "alpha": judging.agreement(request.user),
             "may_import": request.user.has_perm("tuning.add_goldenquery"),
             "may_export": request.user.has_perm("tuning.view_judgement"),
             "formats": [(name, each.label) for name, each in FORMATS.items()],
-            **(extra_context or {}),
         }
-        return super().changelist_view(request, context)  # type: ignore[no-any-return]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -172,11 +167,11 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         )
 
     def delete_model(self, request: HttpRequest, obj: GoldenQuery) -> None:
-        queries.delete(obj)
+        golden.delete(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuery]) -> None:
         for query in queryset:
-            queries.delete(query)
+            golden.delete(query)
 
 
 def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:

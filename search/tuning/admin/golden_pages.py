@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -22,16 +21,15 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.pages import ActionPages, actor
+from common.accounts.models import User
+from common.admin.pages import OwnPages, actor, own_page
 from common.api.requests import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError
-from search.tuning.golden import exchange, judging, queries
+from search.tuning import golden
+from search.tuning.golden import exchange, judging
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 
 class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -102,9 +100,9 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             with transaction.atomic():
                 if self.instance.pk:
-                    query = queries.edit(self.instance, fields, acting_user=self.viewer)
+                    query = golden.edit(self.instance, fields, acting_user=self.viewer)
                 else:
-                    query = queries.create(
+                    query = golden.create(
                         cleaned["text"], cleaned["collections"], fields, acting_user=self.viewer
                     )
         except JudgementError as error:
@@ -140,18 +138,10 @@ class JudgementImportForm(forms.Form):
 JUDGE = "tuning.add_judgement"
 
 
-class GoldenPages(ActionPages[GoldenQuery]):
+class GoldenPages(OwnPages[GoldenQuery]):
     """Pages of the golden queries' ModelAdmin: import, export, judge, undo."""
 
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("import/", self.import_view, "import"),
-            self.own_page("export/", self.export_view, "export"),
-            self.own_page("<int:pk>/judge/", self.judge_view, "judge"),
-            self.own_page("undo/", self.undo_view, "undo"),
-            *super().get_urls(),
-        ]
-
+    @own_page("import/")
     @states(most_bytes="MAX_UPLOAD_BYTES")
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Import a file of judgements, and show the rejected lines."""
@@ -176,6 +166,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
             request, "tuning/goldenquery/import.html", gettext("Import judgements"), context
         )
 
+    @own_page("export/")
     def export_view(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("tuning.view_judgement"):
             raise PermissionDenied
@@ -187,6 +178,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         headers = {"Content-Disposition": f'attachment; filename="{chosen.file_name}"'}
         return HttpResponse(content, content_type=chosen.media_type, headers=headers)
 
+    @own_page("<int:pk>/judge/")
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Save the person's own grades from the query's page."""
         query = self.get_object(request, str(pk))
@@ -222,6 +214,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
             count += 1
         return count
 
+    @own_page("undo/")
     def undo_view(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm(JUDGE):
             raise PermissionDenied

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import ForeignKey, OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -17,7 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.pages import STATE_LABELS, VersionPages, actor, become
+from common.admin.pages import ViewersForm, actor, become
+from common.admin.versions import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
 from search.models import ScopeProfile, SearchProfile
@@ -97,11 +98,10 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
         may = request.user.has_perm(activation.ROLL_BACK)
         previous = activation.previous() if may else None
-        context = {"previous": previous, "active": template_profile() if previous else None}
-        return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
+        return {"previous": previous, "active": template_profile() if previous else None}
 
     # --- saving: through `publishing.drafts` ------------------------------------------------------
 
@@ -191,7 +191,7 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(ScopeProfile)
-class ScopeProfileAdmin(ModelAdmin):  # type: ignore[misc]
+class ScopeProfileAdmin(ViewersForm, ModelAdmin):  # type: ignore[misc]
     empty_text = _("Every collection and document type is ranked by the site's profile.")
     form = ScopeForm
     list_display = ("label", "kind", "profile", "in_force", "note")
@@ -207,17 +207,6 @@ class ScopeProfileAdmin(ModelAdmin):  # type: ignore[misc]
         in_force = Subquery(published.order_by(*in_force_first()).values("version")[:1])
         rows = queryset.filter(Q(collection=None) | Q(collection__in=readable))
         return rows.annotate(version_in_force=in_force)
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> forms.ModelChoiceField | None:  # type: ignore[type-arg]
-        """Only readable collections may be chosen: the names of others are hidden."""
-        if db_field.name == "collection":
-            kwargs["queryset"] = Collection.objects.visible_to(request.user).order_by("name")
-        field: forms.ModelChoiceField | None = super().formfield_for_foreignkey(  # type: ignore[type-arg]
-            db_field, request, **kwargs
-        )
-        return field
 
     @admin.display(description=_("scope"), ordering="collection__name")
     def label(self, row: ScopeProfile) -> str:

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import ActionPages, ReadOnly, actor
+from common.admin.pages import FixedRows, PanelPages, ReadOnly, actor, own_page
 from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
@@ -33,7 +33,7 @@ STATE_LABELS = {
 
 
 @admin.register(PublishGate)
-class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
+class PublishGateAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
         (_("Measure"), {"fields": ("measure", "margin", "min_queries")}),
@@ -59,15 +59,9 @@ class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect("admin:tuning_publishgate_change", obj.pk)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 @admin.register(Publication)
-class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
+class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No profile has been published through the gate yet. Create a draft under Search "
         "profiles or in the workbench, then publish it."
@@ -88,34 +82,22 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
             "yes" if publication.override else "–"
         )  # an icon would mark the usual case as a fault
 
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("<int:pk>/override/", self.override_view, "override"),
-            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
-            *super().get_urls(),
-        ]
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        publication = self.seen(request, object_id)
-        refused = publication.state in (State.REFUSED, State.FAILED)
-        context = {
-            "publication": publication,
-            "variant": STATE_LABELS[State(publication.state)],
-            "percent": round(100 * publication.run.progress) if publication.run else 0,
-            "notes": [f for f in publication.findings if f not in publication.refusals],
-            "from_active": differences_from_active(publication.profile),
+    def panel(self, request: HttpRequest, row: Publication) -> dict[str, Any]:
+        refused = row.state in (State.REFUSED, State.FAILED)
+        return {
+            "publication": row,
+            "variant": STATE_LABELS[State(row.state)],
+            "percent": round(100 * row.run.progress) if row.run else 0,
+            "notes": [line for line in row.findings if line not in row.refusals],
+            "from_active": differences_from_active(row.profile),
             "may_override": refused
             and request.user.has_perms((measuring.PUBLISH, measuring.OVERRIDE)),
             "may_publish": request.user.has_perm(measuring.PUBLISH),
-            **targets_context(publication.profile, publication.run),
-            **_lost_and_won(publication, request),
+            **targets_context(row.profile, row.run),
+            **_lost_and_won(row, request),
         }
-        return super().change_view(  # type: ignore[no-any-return]
-            request, object_id, form_url, {**context, **(extra_context or {})}
-        )
 
+    @own_page("<int:pk>/override/")
     def override_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Publish a refused profile with the given reason."""
 
@@ -128,6 +110,7 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
 
         return self.acted(request, pk, act, permission=measuring.PUBLISH)
 
+    @own_page("<int:pk>/cancel/")
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Cancel the measurement; nothing is published."""
 

@@ -7,11 +7,10 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern
 from django.utils.translation import gettext
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
-from common.admin.pages import ActionPages, actor, whole_number
+from common.admin.pages import OwnPages, actor, own_page, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning.admin.forms import template_profile
@@ -38,16 +37,8 @@ class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
-class PublishingPages(ActionPages[SearchProfile]):
+class PublishingPages(OwnPages[SearchProfile]):
     """Confirmation pages of the profiles' ModelAdmin."""
-
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("<int:pk>/publish/", self.publish_view, "publish"),
-            self.own_page("<int:pk>/rollback/", self.rollback_view, "rollback"),
-            self.own_page("<int:pk>/targets/", self.targets_view, "targets"),
-            *super().get_urls(),
-        ]
 
     def has_publish_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(measuring.PUBLISH)
@@ -57,11 +48,10 @@ class PublishingPages(ActionPages[SearchProfile]):
             return False
         return request.user.has_perm(activation.ROLL_BACK) and activation.was_active(profile)
 
+    @own_page("<int:pk>/publish/")
     def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what publishing would change, or measure and publish."""
-        profile = self.seen(request, pk)
-        if not self.has_publish_permission(request):
-            raise PermissionDenied
+        profile = self.seen(request, pk, measuring.PUBLISH)
         if request.method == "POST":
             reason, seen = request.POST.get("reason", ""), request.POST.get("fingerprint", "")
             publication = self.publish(request, profile, reason, expected=seen)
@@ -85,11 +75,10 @@ class PublishingPages(ActionPages[SearchProfile]):
             context,
         )
 
+    @own_page("<int:pk>/rollback/")
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a rollback would change, or roll back."""
-        profile, active = self.seen(request, pk), template_profile()
-        if not request.user.has_perm(activation.ROLL_BACK):
-            raise PermissionDenied
+        profile, active = self.seen(request, pk, activation.ROLL_BACK), template_profile()
         if request.method == "POST":
             self._roll_back(request, profile)
             return redirect("admin:search_searchprofile_changelist")
@@ -107,6 +96,7 @@ class PublishingPages(ActionPages[SearchProfile]):
             context,
         )
 
+    @own_page("<int:pk>/targets/")
     def targets_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show the form of the profile's targets, or save them; published versions included."""
         profile = self.seen(request, pk)
@@ -149,21 +139,16 @@ class PublishingPages(ActionPages[SearchProfile]):
 
     def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
         leaving = SearchProfile.objects.filter(pk=whole_number(request.POST.get("leaving"))).first()
-        try:
+        reason = request.POST.get("reason", "")
+
+        def act() -> str:
             activation.roll_back(
-                profile,
-                acting_user=actor(request),
-                reason=request.POST.get("reason", ""),
-                leaving=leaving,
+                profile, acting_user=actor(request), reason=reason, leaving=leaving
             )
-        except (ProfileError, RunConflict) as error:
-            self.message_user(request, str(error), messages.WARNING)
-        else:
-            self.message_user(
-                request,
-                gettext("%(profile)s is active again from the next search.") % {"profile": profile},
-                messages.SUCCESS,
-            )
+            text = gettext("%(profile)s is active again from the next search.")
+            return text % {"profile": profile}
+
+        self.attempt(request, act, failure=messages.WARNING)
 
 
 def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.pages import ActionPages, ReadOnly, actor
+from common.admin.pages import PanelPages, ReadOnly, actor, own_page
 from common.jobs import JobState
 from search.domain import QueryClass, Signal
 from search.errors import SearchError
@@ -56,7 +56,7 @@ class StartForm(forms.Form):
     )
 
 
-class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
+class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
     """Jobs on a profile that a worker carries out: a list, and pages to start and to cancel one.
 
     `service` is the module with `start` and `cancel`; subclasses define who may, and the words.
@@ -75,22 +75,14 @@ class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
         percent = f" {row.progress:.0%}" if row.state == State.RUNNING else ""
         return row.state, f"{row.get_state_display()}{percent}"
 
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.own_page("start/", self.start_view, "start"),
-            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
-            *super().get_urls(),
-        ]
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        context = {
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {
             "may_start": request.user.has_perm(self.start_permission),
             "start_title": self.start_title,
             "is_moving": self.model.objects.filter(state__in=self.model.OPEN).exists(),
-            **(extra_context or {}),
         }
-        return super().changelist_view(request, context)  # type: ignore[no-any-return]
 
+    @own_page("start/")
     def start_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, or start a job on the chosen profile."""
         may = self.has_view_permission(request) and request.user.has_perm(self.start_permission)
@@ -107,6 +99,7 @@ class RunAdmin(ReadOnly, ActionPages[Run], ModelAdmin):  # type: ignore[misc]
         template, title = "tuning/evaluationrun/start.html", str(self.start_title)
         return self.shown(request, template, title, {"form": form, "note": self.start_note})
 
+    @own_page("<int:pk>/cancel/")
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(row: Run) -> str:
             self.service.cancel(row)
@@ -156,24 +149,18 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
         value = run.latency_ms.get("p95")
         return "-" if value is None else f"{value:.0f}"
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        run = self.seen(request, object_id)
-        is_golden = run.kind == EvaluationRun.Kind.GOLDEN
-        rows = query_rows(run, viewer=request.user) if is_golden and run.by_query else []
-        context = {
-            "run": run,
-            "variant": STATE_LABELS[State(run.state)],
-            "percent": round(100 * run.progress),
-            "figures": _figures(run),
+    def panel(self, request: HttpRequest, row: EvaluationRun) -> dict[str, Any]:
+        is_golden = row.kind == EvaluationRun.Kind.GOLDEN
+        rows = query_rows(row, viewer=request.user) if is_golden and row.by_query else []
+        return {
+            "run": row,
+            "variant": STATE_LABELS[State(row.state)],
+            "percent": round(100 * row.progress),
+            "figures": _figures(row),
             "measure": measures.LEADING,
             "may_control": request.user.has_perm(self.cancel_permission) and is_golden,
             **split(rows, measures.LEADING),
         }
-        return super().change_view(  # type: ignore[no-any-return]
-            request, object_id, form_url, {**context, **(extra_context or {})}
-        )
 
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
@@ -222,29 +209,18 @@ class OptimisationAdmin(RunAdmin[Optimisation]):
             '<a class="text-link" href="{}">{}</a>', _workbench(row.draft), row.draft
         )
 
-    def get_urls(self) -> list[URLPattern]:
-        draft = self.own_page("<int:pk>/draft/", self.draft_view, "draft")
-        return [draft, *super().get_urls()]
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        row = self.seen(request, object_id)
-        context = {
+    def panel(self, request: HttpRequest, row: Optimisation) -> dict[str, Any]:
+        return {
             "row": row,
             "percent": round(100 * row.progress),
             "may_change": request.user.has_perm(CHANGE),
             **_result(row),
         }
-        return super().change_view(  # type: ignore[no-any-return]
-            request, object_id, form_url, {**context, **(extra_context or {})}
-        )
 
+    @own_page("<int:pk>/draft/")
     def draft_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Create a draft from the result, and open it in the workbench."""
-        row = self.seen(request, pk)
-        if not request.user.has_perm(CHANGE):
-            raise PermissionDenied
+        row = self.seen(request, pk, CHANGE)
         if request.method != "POST":
             return self.back_to(pk)
         try:

@@ -26,9 +26,10 @@ from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 from search.query.expand import fold_query, query_key
+from search.tuning import golden
 from search.tuning.api.curated import DocumentIdField
 from search.tuning.api.profile_serializers import CLASSES
-from search.tuning.golden import exchange, judging, queries
+from search.tuning.golden import exchange, judging
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 
@@ -164,15 +165,15 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
     queryset = GoldenQuery.objects.none()
 
     def get_queryset(self) -> QuerySet[GoldenQuery]:
-        return queries.listed(self.request.user)
+        return golden.listed(self.request.user)
 
     def save(self, form: Any) -> Iterable[str]:
         fields, user = form.validated_data, actor(self.request)
         if form.instance is None:
             text, collections = fields.get("text", ""), fields.get("collections", [])
-            form.row = queries.create(text, collections, fields, acting_user=user)
+            form.row = golden.create(text, collections, fields, acting_user=user)
         else:
-            queries.edit(form.instance, fields, acting_user=user)
+            golden.edit(form.instance, fields, acting_user=user)
         return ()
 
     def remove(self, row: GoldenQuery) -> None:
@@ -182,7 +183,7 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
                     "It has judgements, which are never deleted. Set `enabled` to false instead."
                 )
             )
-        queries.delete(row)
+        golden.delete(row)
 
 
 class JudgementFilter(FilterSet):  # type: ignore[misc]
@@ -197,11 +198,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     serializer_class = JudgementSerializer
     error_statuses = (404,)
     filterset_class = JudgementFilter
-    queryset = Judgement.objects.none()
-
-    def get_queryset(self) -> QuerySet[Judgement]:
-        rows = Judgement.objects.visible_to(self.request.user).select_related("query")
-        return rows.order_by("-updated", "-pk")
+    queryset = Judgement.objects.select_related("query").order_by("-updated", "-pk")
 
     @extend_schema(request=NewJudgementSerializer, responses={200: JudgementSerializer})
     def create(self, request: Request) -> Response:

@@ -139,7 +139,7 @@ class RollbackViewSet(ApiViewSet[Any]):
             reason=given["reason"],
             leaving=published_profile(given["leaving"]) if "leaving" in given else None,
         )
-        return Response({"name": profile.name, "version": profile.version})
+        return self.shown(profile)
 
 
 def outcome(publication: Publication) -> Response:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common import jobs
+from common.accounts.models import User
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
 from ingestion.errors import IngestionError
 from ingestion.models import Document
@@ -34,10 +34,6 @@ from search.tuning.evaluation.golden import (
 )
 from search.tuning.evaluation.runner import figures
 from search.tuning.models import EvaluationRun, GoldenQuery, Publication
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 
 State = EvaluationRun.State
 

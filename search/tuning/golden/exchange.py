@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Document
@@ -25,9 +25,6 @@ from search.tuning.evaluation.measures import median_grade
 from search.tuning.golden import judging
 from search.tuning.golden.formats import FORMATS, Format, JudgementRow, Problem
 from search.tuning.models import GoldenQuery, Judgement
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 DEFAULT_JUDGE = "imported"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
@@ -23,9 +24,6 @@ from search.query import MAX_QUERY_CHARS
 from search.query.expand import fold_query, query_key
 from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}
 MAX_TEXT = MAX_QUERY_CHARS

@@ -15,20 +15,3 @@ from search.tuning.models.golden import (
     PoolBuild,
 )
 from search.tuning.models.publishing import ProfileChange, ProfileTargets, Publication, PublishGate
-
-__all__ = [
-    "Alert",
-    "CandidatePool",
-    "EvaluationRun",
-    "Experiment",
-    "GoldenQuery",
-    "Judgement",
-    "JudgementAction",
-    "Optimisation",
-    "PoolBuild",
-    "ProfileChange",
-    "ProfileTargets",
-    "Publication",
-    "PublishGate",
-    "QualityRun",
-]

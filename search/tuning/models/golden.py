@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
@@ -17,15 +16,10 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
+from ingestion.models.library import Viewer
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 from search.query.expand import MAX_KEY, query_key
-
-if TYPE_CHECKING:
-    from ingestion.models.library import Viewer
-else:
-    Viewer = Any
-
 
 ALREADY_THERE = _("This question is already a golden query.")
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Q
 from django.dispatch import Signal as Notice
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from search.domain import COLUMNS, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import ClassWeights, SearchProfile
 from search.tuning.evaluation import targets
 from search.tuning.models import EvaluationRun, ProfileChange
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 
 activated = Notice()
 """Sent with the new active `profile` and the `user`, in the transaction that activates it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import SearchProfile
@@ -17,10 +17,6 @@ from search.tuning.evaluation.targets import NAMES as TARGETS
 from search.tuning.evaluation.targets import held_by
 from search.tuning.models import ProfileChange, ProfileTargets
 from search.tuning.publishing import activation
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
-
 
 Action = ProfileChange.Action
 # Audit entries that do not change the profile.

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.utils import translation
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import User
 from common.jobs import Job, Lease, enqueue, revoke, work_on
 from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
@@ -26,9 +27,6 @@ from search.tuning.evaluation.golden import MeasuredProfile, compare, golden_set
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
 from search.tuning.publishing import gate
 from search.tuning.publishing.gate import Decision, First, Measured, Rules
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 # Retry delay while another process measures the same run (a guess).

@@ -8,21 +8,17 @@ Each end is an audit row. `override` publishes a refused profile, with a reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
 from search.tuning.publishing import activation, gate, measuring
-
-if TYPE_CHECKING:
-    from common.accounts.models import User
 
 State = Publication.State
 Action = ProfileChange.Action

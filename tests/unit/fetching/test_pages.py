@@ -12,14 +12,12 @@ from ingestion.intake.fetching import (
     FetchError,
     PauseWanted,
     Policy,
-    Robots,
     RobotsRefused,
     TooLong,
     file_name,
-    read_page,
-    read_sitemap,
     read_target,
 )
+from ingestion.intake.fetching.crawling import Robots, read_page, read_sitemap
 from tests.samples import builders
 from tests.support.local_site import Answer, Site
 

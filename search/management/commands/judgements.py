@@ -6,15 +6,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from common.accounts.models import User
-from search.errors import JudgementError
+from ingestion.management import PlainCommand
 from search.tuning.golden import exchange
 from search.tuning.golden.formats import FORMATS
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Import and export golden queries and their judgements."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -31,11 +31,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            if options["action"] == "import":
-                self._import(options)
-            else:
-                self._export(options)
-        except (JudgementError, OSError) as error:
+            self._import(options) if options["action"] == "import" else self._export(options)
+        except OSError as error:
             raise CommandError(str(error)) from error
 
     def _import(self, options: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,27 +11,54 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from ingestion.management import PlainCommand
 from search.engine import configuration
+from search.management import load, positive, progress, relevance_folder
 from search.presentation import measure_label
 from search.presets import BASELINES, DEFAULT
-from search.tuning.evaluation.collections import EvaluationError
+from search.tuning.evaluation.collections import (
+    Corpus,
+    DocumentCorpus,
+    EvaluationError,
+    JudgedCollection,
+    find,
+    find_all,
+)
+from search.tuning.evaluation.irds import PREFIX, load_dataset
 from search.tuning.evaluation.measures import LEADING, NAMES
 from search.tuning.evaluation.runner import MeasuredCollection, code_version, evaluate, record
-from search.tuning.evaluation.sections import source_of
-from search.tuning.management.judged import JudgedCommand, positive, progress
+from search.tuning.evaluation.sections import SectionCollection, resolve, shipped, source_of
 
 ALL = "all"
+SHIPPED = "demo"
+ELSEWHERE = (
+    "Others are read in BEIR's layout (corpus.jsonl, queries.jsonl, qrels.tsv), from RELEVANCE_DIR "
+    "or the path of --collection: for instance Cranfield, MED, NFCorpus, SciFact, SQuAD 2.0 and "
+    "XQuAD. Each has a licence of its own, some for research only: read it before you download one."
+)
 
 
-class Command(JudgedCommand):
+class Command(PlainCommand):
     help = (
         "Measure profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
         "corpus is loaded once, like any upload, and stays hidden from readers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        self.add_collections(
-            parser, " (default: all of RELEVANCE_DIR, or demo if that folder is missing)."
+        parser.add_argument(
+            "--collection",
+            nargs="+",
+            action="extend",
+            metavar="PATH",
+            help="A folder, its name under RELEVANCE_DIR, demo, the one that ships, or irds:NAME, "
+            "a dataset of ir_datasets (an extra); repeatable (default: all of RELEVANCE_DIR, or "
+            "demo if that folder is missing).",
+        )
+        parser.add_argument(
+            "--processes",
+            type=positive,
+            default=os.cpu_count() or 1,
+            help="Processes that load a corpus if no worker runs (default: one per processor).",
         )
         parser.add_argument(
             "--profile",
@@ -54,7 +82,7 @@ class Command(JudgedCommand):
             "first result, its grade, and the rank of the right document.",
         )
 
-    def carry_out(self, options: dict[str, Any]) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         self.outcomes: list[MeasuredCollection] = []
         # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
@@ -73,6 +101,36 @@ class Command(JudgedCommand):
         if options["json"]:
             text = json.dumps(as_json(self.outcomes), indent=1)
             options["json"].write_text(text + "\n", encoding="utf-8")
+
+    def collections(self, names: list[str] | None) -> list[JudgedCollection]:
+        """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
+        folder = relevance_folder()
+        if names:
+            return [_named(name, folder) for name in dict.fromkeys(names)]
+        own = shipped(SHIPPED)
+        if folder.is_dir() or own is None:
+            return find_all(folder)
+        self.stdout.write(f"{folder} is missing, so the judged collection that ships is used.")
+        self.stdout.write(ELSEWHERE)
+        return [own]
+
+    def corpus(self, judged: JudgedCollection, options: dict[str, Any]) -> Corpus:
+        """The documents of a judged collection, loaded if they are not yet."""
+        if not isinstance(judged, SectionCollection):
+            loaded = load(judged, write=self.stdout.write, processes=options["processes"])
+            return DocumentCorpus.of(judged, loaded)
+        sections = resolve(judged, *judged.load(self.stdout.write, options["processes"]))
+        if sections.missing:
+            self.stdout.write(
+                f"{judged.name}: {len(sections.missing)} judged sections are not in the documents, "
+                f"which have changed since, and are left out: {', '.join(sections.missing[:5])}"
+                + (", ..." if len(sections.missing) > 5 else "")
+            )
+        return sections
+
+
+def _named(name: str, folder: Path) -> JudgedCollection:
+    return load_dataset(name) if name.startswith(PREFIX) else shipped(name) or find(name, folder)
 
 
 def _profiles(names: list[str]) -> Iterator[str]:
