@@ -13,7 +13,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test attack clients check bench relevance format clean clean-data lock sbom audit
+.PHONY: help demo stop test attack clients check messages bench relevance format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -23,6 +23,7 @@ help:
 	@echo "make clients     clients that need Node: openai, the MCP inspector (installs them)"
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
+	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
@@ -93,6 +94,11 @@ audit: $(TOOLS)/.installed
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+# With GNU gettext. The compiled catalogues are committed, so that nothing else needs it.
+messages: $(VENV)/.installed-dev
+	@$(PY) manage.py makemessages --all --no-wrap --no-obsolete --add-location file
+	@$(PY) manage.py compilemessages --ignore .venv
 
 bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)

@@ -1,6 +1,9 @@
 """The apps of `common`: people with the custom user model, and the audit trail."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext
+
+from common import UserError
 
 
 class AccountsConfig(AppConfig):
@@ -10,6 +13,8 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from common.accounts import sign_on  # noqa: F401 -- registers the receivers
+
+        UserError.translate = gettext
 
 
 class AuditConfig(AppConfig):

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 class IngestionConfig(AppConfig):
     default = True
     name = "ingestion"
-    verbose_name = "Library"
+    verbose_name = _("Library")
 
     def ready(self) -> None:
         from ingestion.intake.importing import remove_with_row

@@ -224,7 +224,7 @@ class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
                 request.path_info,
                 status=429,
                 code=error.code,
-                heading=gettext("Enough for today"),
+                heading=gettext("Daily limit reached"),
                 sentence=str(error),
                 retry_after=error.retry_after,
             )

@@ -24,8 +24,8 @@ class NothingAsked(SearchError):
 
     code = "nothing_asked"
 
-    def __init__(self, message: str, filters: QueryFilters | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, filters: QueryFilters | None = None, **values: object) -> None:
+        super().__init__(message, **values)
         self.filters = filters
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
@@ -43,7 +43,7 @@ def make(
     collections: Iterable[int] | None = None,
     days: int | None = None,
 ) -> tuple[AuthToken, str]:
-    """Make a token; return its row and the token itself, which is shown only now.
+    """Create a token; return its row and the token itself, which is shown only now.
 
     `collections` are the ids that it is limited to, None for no limit. It expires after `days`,
     by default `default_days()`. Raises InvalidToken.
@@ -253,7 +253,7 @@ def _exceeded(kind: str, limit: int, *, is_token: bool) -> QuotaExceeded:
         else gettext("Your daily quota of %(limit)s %(what)s is used up. It resets on %(when)s.")
     )
     message = sentence % {
-        "limit": f"{limit:,}",
+        "limit": number_format(limit, force_grouping=True),
         "what": NAMES[kind],
         "when": date_format(timezone.localtime(midnight), "DATETIME_FORMAT"),
     }

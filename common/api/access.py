@@ -33,7 +33,7 @@ class MissingScope(PermissionDenied):
     def __init__(self, scope: str) -> None:
         super().__init__(
             gettext(
-                "This token lacks the scope “%(scope)s”, which this request needs. Make a token "
+                "This token lacks the scope “%(scope)s”, which this request needs. Create a token "
                 "with that scope on the page /me/tokens/."
             )
             % {"scope": scope}

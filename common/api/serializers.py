@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from django.core.exceptions import ValidationError as DjangoValidationError
-from django.utils.translation import get_language
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.parsers import JSONParser
@@ -59,12 +58,12 @@ class Parameters(Strict, serializers.Serializer[Any]):
         """
         if self.context or self.partial or self.root is not self:
             return super().fields
-        return _fields_of(type(self), get_language())
+        return _fields_of(type(self))
 
 
 @cache
-def _fields_of(kind: type[Parameters], language: str | None) -> BindingDict:
-    """The fields of an instance that reads nothing. Their messages keep the `language`."""
+def _fields_of(kind: type[Parameters]) -> BindingDict:
+    """The fields of an instance that reads nothing."""
     return super(Parameters, kind()).fields
 
 

@@ -61,7 +61,7 @@ class ListField(forms.CharField):
 class AnnotateForm(forms.Form):
     """Changes of tags and metadata, at least one."""
 
-    add_tags = ListField(label=_("Add tags"), help_text=_("Commas between them: pump, valve."))
+    add_tags = ListField(label=_("Add tags"), help_text=_("Separate them by commas: pump, valve."))
     remove_tags = ListField(label=_("Remove tags"))
     give = MetadataFormField()
     drop = ListField(
@@ -81,7 +81,7 @@ class AnnotateForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and not any(cleaned.values()):
-            raise ValidationError(_("Say what to change: a tag or a key."))
+            raise ValidationError(_("Choose what to change: a tag or a key."))
         return cleaned
 
 
@@ -177,5 +177,5 @@ class ArrangingPages(OwnPages[Document]):
         for reason in reasons[:SHOWN]:
             self.message_user(request, reason, messages.WARNING)
         if (more := len(reasons) - SHOWN) > 0:
-            sentence = gettext("%(more)d more documents were left alone.") % {"more": more}
+            sentence = gettext("%(more)d more documents were not changed.") % {"more": more}
             self.message_user(request, sentence, messages.WARNING)

@@ -180,7 +180,7 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
             return gettext("being deleted permanently")
         days = days_left(document)
         if not days:
-            return gettext("deleted within the hour")
+            return gettext("will be deleted within the hour")
         return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

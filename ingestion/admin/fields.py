@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from ingestion.chunking.options import LAYOUT
 from ingestion.errors import InvalidMetadata
-from ingestion.files.filetypes import SUPPORTED
+from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import TAGS, as_lines, from_lines
 from ingestion.models import Collection, SourceKind, State
 from ingestion.models.library import language_name, validate_metadata_key
@@ -34,6 +34,7 @@ class MetadataFormField(forms.CharField):
 
     def __init__(self) -> None:
         super().__init__(
+            label=_("Metadata"),
             required=False,
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "spellcheck": "false"}),
             help_text=_(
@@ -89,6 +90,7 @@ class IntakeForm(forms.Form):
 
     collection = forms.ModelChoiceField(
         Collection.objects.none(),
+        label=_("Collection"),
         widget=UnfoldAdminSelectWidget,
         empty_label=_("Choose a collection"),
     )
@@ -150,7 +152,6 @@ class MetadataKeysField(LinesField):
         self.widget.attrs["spellcheck"] = "false"
 
 
-TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 Choices = list[tuple[str, str]]
 
 

@@ -47,7 +47,7 @@ class ImportForm(IntakeForm):
 
     language = LanguageFormField(
         empty=_("Detected for each file"),
-        help_text=_("Set it only if detection fails; a manifest may state it on each line."),
+        help_text=_("Usually detected. Set it only if that fails; a manifest may set it per line."),
     )
     folder = forms.CharField(
         required=False,

@@ -43,8 +43,9 @@ class UploadForm(IntakeForm):
     """The destination of the files. They are not a field: each may fail separately."""
 
     language = LanguageFormField(
+        label=_("Language"),
         empty=_("Detected for each file"),
-        help_text=_("Set it only if detection fails: it applies to all files below."),
+        help_text=_("Usually detected. Set it only if that fails: it applies to all files."),
     )
 
 

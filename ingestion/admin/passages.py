@@ -43,7 +43,7 @@ class PassageForm(forms.Form):
         required=False,
         label=_("Hide from search"),
         widget=UnfoldBooleanSwitchWidget,
-        help_text=_("It is not found and not shown to readers; it can be restored here."),
+        help_text=_("It disappears from search and from readers; it can be restored here."),
     )
     questions = forms.CharField(
         required=False,

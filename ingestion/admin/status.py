@@ -14,9 +14,9 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
-from ingestion.admin.fields import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
 from ingestion.documents import searchable
+from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.library import language_name
 

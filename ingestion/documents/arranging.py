@@ -160,7 +160,7 @@ def _check(document: Document, to: Collection) -> None:
         )
     if versions.held(to.pk, document.content_hash) is not None:
         raise StateConflict(
-            gettext("“%(document)s”: “%(collection)s” holds the same file already.") % names
+            gettext("“%(document)s”: “%(collection)s” already contains the same file.") % names
         )
     same = Document.objects.kept().filter(collection=to, source=document.source)
     if document.source and same.exists():

@@ -196,7 +196,7 @@ def _lock(file: IO[bytes], until: float) -> None:
 
 
 def _busy() -> PicturesBusy:
-    return PicturesBusy(gettext("Many pages are being drawn. Try again in some seconds."))
+    return PicturesBusy(gettext("Many pages are being drawn. Try again in a few seconds."))
 
 
 def _limits(factor: int = 1) -> ParseLimits:

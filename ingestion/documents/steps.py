@@ -129,7 +129,9 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
     parsed = _parse(lease)
     text = extracted_text(parsed.blocks)
     if not text.strip():
-        raise NoText(gettext("The file holds no text. If it is a scan, run it through OCR first."))
+        raise NoText(
+            gettext("The file contains no text. If it is a scan, run it through OCR first.")
+        )
     document = version.document
     language = _language(version, parsed, text)
     title = document.title if document.title_given else (parsed.title.strip() or document.title)

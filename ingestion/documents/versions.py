@@ -53,7 +53,7 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
     holder = held(document.collection_id, older.sha256)
     if holder is not None and holder.pk != document.pk:
         raise StateConflict(
-            gettext("“%(title)s” in this collection holds the same file. Delete that one first.")
+            gettext("“%(title)s” in this collection is the same file. Delete that one first.")
             % {"title": holder.title}
         )
 

@@ -181,7 +181,7 @@ def _unavailable(error: Exception | None = None) -> StorageUnavailable:
         return StorageUnavailable(
             gettext(
                 "The storage of the files refuses access to this site. Nothing was changed. "
-                "Whoever runs the site finds the reason with manage.py doctor."
+                "An administrator finds the reason with manage.py doctor."
             )
         )
     return StorageUnavailable(

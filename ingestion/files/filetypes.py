@@ -92,6 +92,7 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
     | _SOURCE_CODE
 )
 """File name extension (lower case, with its dot) -> type."""
+TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 _TEXT_TYPES = SOURCE_TYPES | {
     *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)

@@ -230,7 +230,8 @@ class _Scan:
         message = (
             ""
             if own
-            else gettext("Its bytes are those of “%(title)s”.") % {"title": document.title}
+            else gettext("Its content is the same as that of “%(title)s”.")
+            % {"title": document.title}
         )
         self.rows().filter(pk=row.pk).update(
             sha256=receipt.version.sha256,

@@ -38,7 +38,7 @@ def validate_icon(value: str) -> None:
     if value in ICONS or _is_emoji(value):
         return
     raise ValidationError(
-        gettext("“%(icon)s” is no icon. Write one emoji, or one of: %(names)s.")
+        gettext("“%(icon)s” is not an icon. Write one emoji, or one of: %(names)s.")
         % {"icon": value[:20], "names": ", ".join(ICONS)}
     )
 
@@ -84,10 +84,10 @@ def validate_metadata_key(value: Any) -> None:
 
 
 def language_name(code: str) -> str:
-    """The English name of an ISO 639-1 code; the code itself if unknown."""
+    """The name of an ISO 639-1 code in the reader's language; the code itself if unknown."""
     if code == "zh":  # of which Django names the scripts alone
-        return "Chinese"
-    return str(LANG_INFO.get(code, {}).get("name", code))
+        return gettext("Chinese")
+    return gettext(str(LANG_INFO.get(code, {}).get("name", code)))
 
 
 # The beginning of the names of collections to measure with, which only superusers may read: they

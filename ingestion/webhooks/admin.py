@@ -67,7 +67,7 @@ class WebhookAdmin(ViewersForm, PanelPages[Webhook], ModelAdmin):  # type: ignor
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Queue a delivery that says nothing."""
         sending.send_test(self.changeable(request, pk))
-        self.message_user(request, gettext("A test is on its way."), messages.SUCCESS)
+        self.message_user(request, gettext("A test delivery is being sent."), messages.SUCCESS)
         return self.back_to(pk)
 
     @own_page("<int:pk>/secret/", posts=True)
@@ -84,7 +84,7 @@ class WebhookAdmin(ViewersForm, PanelPages[Webhook], ModelAdmin):  # type: ignor
     def again_view(self, request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
         webhook = self.changeable(request, pk)
         sending.send_again(get_object_or_404(Delivery, pk=delivery, webhook=webhook))
-        self.message_user(request, gettext("It is sent again, with the same id."), messages.SUCCESS)
+        self.message_user(request, gettext("It is being resent, with its id."), messages.SUCCESS)
         return self.back_to(pk)
 
     def _show_secret(self, request: HttpRequest, webhook: Webhook) -> None:

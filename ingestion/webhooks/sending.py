@@ -145,7 +145,11 @@ def _attempt(webhook: Webhook, delivery: Delivery) -> Reply | None:
     if reply.is_accepted:
         _end(delivery, State.DELIVERED)
     elif reply.status == GONE:
-        _end(delivery, State.FAILED, error=gettext("The receiver wants no more deliveries (410)."))
+        _end(
+            delivery,
+            State.FAILED,
+            error=gettext("The receiver no longer accepts deliveries (410)."),
+        )
         Webhook.objects.filter(pk=webhook.pk).update(active=False)
         logger.warning("The webhook %s was switched off: its receiver is gone", webhook)
     else:

@@ -1,7 +1,8 @@
-"""Middleware: the compression of responses, and their Content-Security-Policy."""
+"""Middleware: the language of a page, the compression of responses, their security policy."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from csp.constants import NONCE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
@@ -10,6 +11,8 @@ from csp.utils import build_policy
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.middleware.locale import LocaleMiddleware
+from django.utils import translation
 
 _PACKED = ("text/html", "text/plain", "application/json", "application/vnd.oai.openapi")
 # Pages whose templates come from packages: their script tags carry no nonce. The admin's theme
@@ -18,6 +21,25 @@ _PACKAGED = ("/admin/", "/accounts/")
 _THEMED = "/admin/"
 # A form there may lead on to an identity provider, which the policy of a form counts as its target.
 _SIGN_IN = ("/login/", "/admin/login/", "/accounts/")
+# What is in English for everybody: the APIs, and the administration but for its upload page.
+_ENGLISH = re.compile(r"/(api|v1)/|/admin/(?!ingestion/document/(add|progress)/)")
+
+
+class Language(LocaleMiddleware):
+    """The browser's language on readers' pages."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        if _ENGLISH.match(request.path_info):
+            translation.activate("en")
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        is_text = response.get("Content-Type", "").startswith("text/")
+        if _ENGLISH.match(request.path_info) or not is_text:
+            return response
+        return super().process_response(request, response)
 
 
 class Compressed(GZipMiddleware):

@@ -70,7 +70,7 @@ def too_large(path: str, most_bytes: int) -> HttpResponse:
         code="body_too_large",
         heading=_("Too large"),
         sentence=_(
-            "What was sent is larger than this address accepts (%(most)s MB), so none of it was "
+            "The request is larger than this address accepts (%(most)s MB), so none of it was "
             "stored. Send less, or sign in first to upload files."
         )
         % {"most": f"{most_bytes / 1e6:,.1f}".removesuffix(".0")},
@@ -196,7 +196,7 @@ def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
         request.path_info,
         status=503,
         code="unavailable",
-        heading=_("The site is interrupted for a moment"),
+        heading=_("The site is unavailable for a moment"),
         sentence=sentence or _of_database(request),
         retry_after=RETRY_AFTER,
     )
@@ -213,7 +213,7 @@ def _of_database(request: HttpRequest) -> str:
         )
     return _(
         "The site's database is unavailable; nothing is lost, and this works again as soon as "
-        "it is back, mostly within seconds."
+        "it is back, usually within seconds."
     )
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.functional import lazy
+from django.utils.translation import gettext_lazy as _
 
 from search.parts import is_installed
 
@@ -32,7 +33,7 @@ def _of_part(part: str, line: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
+def _item(title: object, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
     """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
     return {
         "title": title,
@@ -42,13 +43,13 @@ def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[
     }
 
 
-def _page(title: str, icon: str, name: str, app: str, model: str) -> dict[str, Any]:
+def _page(title: object, icon: str, name: str, app: str, model: str) -> dict[str, Any]:
     """A line for a page that belongs to no model, open to who may see the model's list."""
     address = reverse_lazy(f"admin:{name}")
     return {"title": title, "icon": icon, "link": address, "permission": _may_see(app, model)}
 
 
-def _for_superusers(title: str, icon: str, name: str) -> dict[str, Any]:
+def _for_superusers(title: object, icon: str, name: str) -> dict[str, Any]:
     """A line that only superusers see."""
     address = reverse_lazy(f"admin:{name}")
 
@@ -58,7 +59,7 @@ def _for_superusers(title: str, icon: str, name: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": address, "permission": permitted}
 
 
-def _folded(title: str, *items: dict[str, Any]) -> dict[str, Any]:
+def _folded(title: object, *items: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "collapsible": True, "items": list(items)}
 
 
@@ -76,7 +77,7 @@ def _shades(colours: str) -> dict[str, str]:
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steelyard",
     "SITE_HEADER": "Steelyard",
-    "SITE_SUBHEADER": "Library and search",
+    "SITE_SUBHEADER": _("Library and search"),
     "SITE_ICON": _asset("search/favicon.svg"),
     "SITE_URL": "/",
     "SITE_FAVICONS": [
@@ -109,65 +110,67 @@ UNFOLD: dict[str, Any] = {
         "navigation": [
             {
                 "items": [
-                    _item("Documents", "description", "ingestion", "document"),
-                    _item("Collections", "library_books", "ingestion", "collection"),
-                    _item("Imports", "drive_folder_upload", "ingestion", "import"),
-                    _item("Searches", "manage_search", "analytics", "searchevent"),
-                    _item("Search gaps", "troubleshoot", "analytics", "gap"),
-                    _item("Answers given", "forum", "answers", "answer"),
-                    _page("Workbench", "tune", "search_workbench", "search", "searchprofile"),
-                    _item("Golden queries", "star", "tuning", "goldenquery"),
+                    _item(_("Documents"), "description", "ingestion", "document"),
+                    _item(_("Collections"), "library_books", "ingestion", "collection"),
+                    _item(_("Imports"), "drive_folder_upload", "ingestion", "import"),
+                    _item(_("Searches"), "manage_search", "analytics", "searchevent"),
+                    _item(_("Search gaps"), "troubleshoot", "analytics", "gap"),
+                    _item(_("Answers given"), "forum", "answers", "answer"),
+                    _page(_("Workbench"), "tune", "search_workbench", "search", "searchprofile"),
+                    _item(_("Golden queries"), "star", "tuning", "goldenquery"),
                 ],
             },
             _folded(
-                "Library",
-                _item("Watched folders", "folder_eye", "ingestion", "watchedfolder"),
-                _item("Hand edits", "edit_note", "ingestion", "chunkedit", "document"),
-                _item("Bin", "delete", "ingestion", "deleteddocument", "document"),
-                _item("Identifier patterns", "tag", "ingestion", "identifierpattern"),
-                _item("Embedding spaces", "hub", "ingestion", "embeddingspace"),
+                _("Library"),
+                _item(_("Watched folders"), "folder_eye", "ingestion", "watchedfolder"),
+                _item(_("Hand edits"), "edit_note", "ingestion", "chunkedit", "document"),
+                _item(_("Bin"), "delete", "ingestion", "deleteddocument", "document"),
+                _item(_("Identifier patterns"), "tag", "ingestion", "identifierpattern"),
+                _item(_("Embedding spaces"), "hub", "ingestion", "embeddingspace"),
             ),
             _folded(
-                "Ranking",
-                _item("Search profiles", "balance", "search", "searchprofile"),
+                _("Ranking"),
+                _item(_("Search profiles"), "balance", "search", "searchprofile"),
                 _page(
-                    "Find better weights",
+                    _("Find better weights"),
                     "auto_awesome",
                     "tuning_optimisation_changelist",
                     "search",
                     "searchprofile",
                 ),
-                _item("Profiles by scope", "category", "search", "scopeprofile"),
-                _item("Synonyms", "swap_horiz", "search", "synonym"),
-                _item("Pins", "push_pin", "search", "pin"),
-                _item("Hides", "visibility_off", "search", "hide"),
-                _item("Classifier rules", "rule", "search", "classrule"),
+                _item(_("Profiles by scope"), "category", "search", "scopeprofile"),
+                _item(_("Synonyms"), "swap_horiz", "search", "synonym"),
+                _item(_("Pins"), "push_pin", "search", "pin"),
+                _item(_("Hides"), "visibility_off", "search", "hide"),
+                _item(_("Classifier rules"), "rule", "search", "classrule"),
             ),
             _folded(
-                "Quality",
-                _item("Measurements", "monitoring", "tuning", "evaluationrun"),
-                _of_part("experiments", _item("Experiments", "science", "tuning", "experiment")),
-                _item("Publish gate", "fence", "tuning", "publishgate"),
-                _item("Publications", "publish", "tuning", "publication"),
-                _item("Profile changes", "history", "tuning", "profilechange"),
+                _("Quality"),
+                _item(_("Measurements"), "monitoring", "tuning", "evaluationrun"),
+                _of_part("experiments", _item(_("Experiments"), "science", "tuning", "experiment")),
+                _item(_("Publish gate"), "fence", "tuning", "publishgate"),
+                _item(_("Publications"), "publish", "tuning", "publication"),
+                _item(_("Profile changes"), "history", "tuning", "profilechange"),
             ),
             _folded(
-                "Answers",
-                _item("Answer profiles", "edit_document", "answers", "answerprofile"),
-                _item("Model prices", "payments", "answers", "modelprice"),
-                _item("Budgets", "savings", "answers", "answerlimits"),
-                _item("Profile changes", "history", "answers", "answerprofilechange"),
+                _("Answers"),
+                _item(_("Answer profiles"), "edit_document", "answers", "answerprofile"),
+                _item(_("Model prices"), "payments", "answers", "modelprice"),
+                _item(_("Budgets"), "savings", "answers", "answerlimits"),
+                _item(_("Profile changes"), "history", "answers", "answerprofilechange"),
             ),
             _folded(
-                "People",
-                _item("Users", "person", "accounts", "user"),
-                _item("Groups", "group", "auth", "group"),
-                _item("API tokens", "key", "knox", "authtoken"),
-                _for_superusers("Who sees what", "visibility", "who_sees"),
-                _for_superusers("Second factors", "phonelink_lock", "mfa_authenticator_changelist"),
-                _for_superusers("Sign-ons", "login", "socialaccount_socialaccount_changelist"),
-                _for_superusers("Audit trail", "policy", "audit_event_changelist"),
-                _item("Webhooks", "webhook", "webhooks", "webhook"),
+                _("People"),
+                _item(_("Users"), "person", "accounts", "user"),
+                _item(_("Groups"), "group", "auth", "group"),
+                _item(_("API tokens"), "key", "knox", "authtoken"),
+                _for_superusers(_("Who sees what"), "visibility", "who_sees"),
+                _for_superusers(
+                    _("Second factors"), "phonelink_lock", "mfa_authenticator_changelist"
+                ),
+                _for_superusers(_("Sign-ons"), "login", "socialaccount_socialaccount_changelist"),
+                _for_superusers(_("Audit trail"), "policy", "audit_event_changelist"),
+                _item(_("Webhooks"), "webhook", "webhooks", "webhook"),
             ),
         ],
     },

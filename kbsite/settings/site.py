@@ -64,6 +64,7 @@ MIDDLEWARE = [
     "kbsite.serving.refusals.refuse_during_outage",
     "search.exporting.server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "kbsite.serving.middleware.Language",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -104,6 +105,8 @@ LOGIN_REDIRECT_URL = "search:page"
 LOGOUT_REDIRECT_URL = "search:page"
 
 LANGUAGE_CODE = "en"
+# Those of the readers' pages: docs/extending.md, "Another language is a file".
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("fr", "français")]
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 LOCALE_PATHS = [BASE_DIR / "locale"]

@@ -155,7 +155,9 @@ def _message(error: Exception) -> str:
     if isinstance(error, UserError):
         return str(error)
     logger.error("An answer failed", exc_info=error)
-    return gettext("The answer could not be completed. Ask again; if it fails again, tell us.")
+    return gettext(
+        "The answer could not be completed. Ask again; if it fails again, tell an administrator."
+    )
 
 
 def _recorded(work: Work, started: bool) -> Answered:
@@ -180,11 +182,9 @@ def _start(request: AnswerRequest) -> Work:
     if request.is_recorded:
         tokens.spend(viewer, tokens.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
-        raise NotPermitted(
-            gettext("Only the owner can add questions. Start your own conversation.")
-        )
+        raise NotPermitted(gettext("Only the owner can add questions. Start your own thread."))
     if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:
-        text = gettext("This conversation has %(count)d answers, the most that fit. Begin another.")
+        text = gettext("This thread has %(count)d answers, the most that fit. Begin another one.")
         raise ThreadFull(text % {"count": MOST_ANSWERS})
     parameters = request.parameters or active_parameters()
     mode = request.mode or parameters.default_mode

@@ -164,8 +164,8 @@ def _refuse(limits: AnswerLimits, payer: Payer, cost: Decimal) -> None:
     if limits.site_monthly is not None and not _fits(calls, cost, limits.site_monthly):
         raise BudgetExceeded(
             gettext(
-                "What is left of this site's monthly budget for answers written by a language "
-                "model does not suffice. It resets on %(date)s; until then answers consist of "
+                "This site's monthly budget for answers by a language model does not cover "
+                "another one. It resets on %(date)s; until then answers consist of "
                 "quotes."
             )
             % {"date": when}
@@ -175,8 +175,8 @@ def _refuse(limits: AnswerLimits, payer: Payer, cost: Decimal) -> None:
         if limits.user_monthly is not None and not _fits(own, cost, limits.user_monthly):
             raise BudgetExceeded(
                 gettext(
-                    "What is left of your monthly budget for answers written by a language model "
-                    "does not suffice. It resets on %(date)s; until then answers consist of quotes."
+                    "Your monthly budget for answers by a language model does not cover another "
+                    "one. It resets on %(date)s; until then answers consist of quotes."
                 )
                 % {"date": when}
             )

@@ -93,7 +93,7 @@ def take_back(answer: Answer, *, visitor: str) -> bool:
 
 def _check(answer: Answer, *, helpful: bool, reason: str, source: int | None, note: str) -> None:
     if answer.state == State.RUNNING:
-        raise FeedbackError(_("The answer is still being written. Wait for its end."))
+        raise FeedbackError(_("The answer is still being written. Wait until it is finished."))
     if reason and reason not in Reason.values:
         names = ", ".join(Reason.values)
         raise FeedbackError(_("There is no such reason. Use one of: %s.") % names)

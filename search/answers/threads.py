@@ -119,7 +119,7 @@ def _rows(thread: Thread, viewer: Viewer) -> list[Answer]:
 
 def _check_owner(thread: Thread, acting_user: Viewer) -> None:
     if acting_user is None or not acting_user.is_active or thread.user_id != acting_user.pk:
-        raise NotPermitted(gettext("Only its owner can change a conversation."))
+        raise NotPermitted(gettext("Only its owner can change a thread."))
 
 
 def _title(text: str) -> str:
@@ -127,7 +127,7 @@ def _title(text: str) -> str:
 
 
 def _as_markdown(answer: Answered, row: Answer, base: str) -> Iterator[str]:
-    yield f"## {plain_line(answer.question) or gettext('A withheld answer')}"
+    yield "## " + (plain_line(answer.question) or gettext("A withheld answer"))
     yield f"*{date_format(localtime(row.at), 'DATETIME_FORMAT')}*"
     if answer.withheld:
         yield gettext("This answer is withheld: you may not read all of its sources.")

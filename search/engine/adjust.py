@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from ingestion.models.library import language_name
 from search.domain import SIGNALS, QueryClass, Signal
@@ -99,13 +99,8 @@ def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
         return settled
     moved = weights.keyword * share
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
-    text = ngettext(
-        "%(known)d known word, and meaning tells the passages apart: it counts for %(share)d%%.",
-        "%(known)d known words, and meaning tells the passages apart: it counts for %(share)d%%.",
-        evidence.known,
-    )
-    share_of_meaning = round(100 * leant.vector)
-    return settled.weighed(leant, text % {"known": evidence.known, "share": share_of_meaning})
+    text = gettext("Short question: the weight of meaning is raised to %(share)d%%.")
+    return settled.weighed(leant, text % {"share": round(100 * leant.vector)})
 
 
 def mark_foreign(weighing: Weighing) -> Weighing:

@@ -15,6 +15,7 @@ from typing import Self
 from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.guarded import TimedOut, TimeLimited
 from ingestion import spaces
@@ -234,4 +235,5 @@ def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
         return ()
     rows = Document.objects.visible_to(viewer).filter(pk__in=hidden).order_by("title")
     titles = [f"“{title}”" for title in rows.values_list("title", flat=True)]
-    return (f"Hidden from this question: {', '.join(titles)}.",) if titles else ()
+    text = gettext("Hidden from this question: %(titles)s.")
+    return (text % {"titles": ", ".join(titles)},) if titles else ()

@@ -147,11 +147,10 @@ def _used(one: NamedProfile, configuration: Configuration) -> OfScope:
         profile = configuration.profile(one.profile)
     except UnknownProfile:
         text = gettext(
-            "%(scope)s names the profile “%(profile)s”, which is not published: ranked by the "
-            "site's."
+            "The profile of %(scope)s, “%(profile)s”, is not published: ranked by the site's."
         )
         return OfScope(notes=(text % {"scope": one.label, "profile": one.profile},))
-    text = gettext("Ranked by the profile that %(scope)s names: %(profile)s.")
+    text = gettext("Ranked by the profile of %(scope)s: %(profile)s.")
     version = f"{profile.name} v{profile.version}"
     return OfScope(profile, (text % {"scope": one.label, "profile": version},))
 
@@ -160,8 +159,8 @@ def _over_several(others: Sequence[NamedProfile]) -> str:
     """The sentence on the profiles that a search over several scopes does not use."""
     labels = [one.label for one in others[:MOST_NAMED]] + ["…"] * (len(others) > MOST_NAMED)
     text = gettext(
-        "Ranked by the site's profile, as a search over several; searched alone, these have "
-        "profiles of their own: %(scopes)s."
+        "Ranked by the site's profile because the search covers several collections or types. "
+        "These have profiles of their own: %(scopes)s."
     )
     return text % {"scopes": ", ".join(labels)}
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from django.utils.formats import number_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 
@@ -76,29 +77,25 @@ def left_out(candidates: Candidates) -> tuple[str, ...]:
         sentences.append(text % {"count": candidates.left_out})
     if candidates.unchecked:
         text = gettext(
-            "More than %(most)s passages hold all words of %(phrases)s: only so many were searched "
-            "for the phrase. Add a rarer word to it, or a filter."
+            "More than %(most)s passages contain all words of %(phrases)s; only that many were "
+            "searched for the phrase. Add a rarer word to it, or a filter."
         )
         phrases = (candidates.query.strict or candidates.query).phrases
-        sentences.append(text % {"most": f"{MOST_CHECKED:,}", "phrases": _quoted(phrases)})
+        most = number_format(MOST_CHECKED, force_grouping=True)
+        sentences.append(text % {"most": most, "phrases": _quoted(phrases)})
     return tuple(sentences)
 
 
 def _given_up(strict: Query) -> str:
     """The reason why the phrases and exclusions were relaxed."""
     if not strict.phrases:
-        text = gettext("Nothing is left without %(words)s; ranked without excluding.")
+        text = gettext("Every result contains %(words)s, so nothing was excluded.")
     elif strict.excluded:
-        text = gettext(
-            "No passage holds the exact words %(phrases)s without %(words)s; ranked without "
-            "insisting."
-        )
+        text = gettext("No passage contains %(phrases)s without %(words)s. Showing similar ones.")
     elif len(strict.phrases) == 1:
-        text = gettext("No passage holds the exact words %(phrases)s; ranked without insisting.")
+        text = gettext("No passage contains the exact words %(phrases)s. Showing similar ones.")
     else:
-        text = gettext(
-            "No passage holds all of the exact words %(phrases)s; ranked without insisting."
-        )
+        text = gettext("No passage contains all of %(phrases)s. Showing similar ones.")
     return text % {"phrases": _quoted(strict.phrases), "words": _quoted(strict.excluded)}
 
 

@@ -161,7 +161,7 @@ class PluggedIn:
         except ModelFailed:
             general = Classification(QueryClass.GENERAL, FALLBACK_RULE, FALLBACK_CONFIDENCE)
         # Without the reason, which is in the log: it may name the model's address.
-        text = gettext("The query classifier did not answer; the question was classified without.")
+        text = gettext("The query classifier did not answer: the question counts as general.")
         return replace(general, note=text)
 
     def _ask(self, query: Query) -> Classification | None:
@@ -178,7 +178,7 @@ class PluggedIn:
         if answer is None or _is_classification(answer):
             classification: Classification | None = answer
             return classification
-        raise self._failed(gettext("its answer is no classification"))
+        raise self._failed(gettext("its answer is not a classification"))
 
     def _classify(self, query: Query, _seconds: float) -> Any:
         with self._making:

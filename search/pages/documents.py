@@ -25,12 +25,13 @@ from ingestion.documents import pictures, searchable
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
+from ingestion.models.library import language_name
 from ingestion.parsing.page_marks import SCALE
 from ingestion.parsing.page_pictures import is_deck
 from search.analytics.models import Interaction
 from search.analytics.visitors import Said, record_interaction
 from search.errors import InteractionRefused, UnknownSearch
-from search.pages.facets import language_label, metadata_shown, type_label
+from search.pages.facets import metadata_shown, type_label
 from search.pages.forms import LONGEST_ADDRESS
 from search.pages.library import PageField
 from search.presentation.navigation import contents_of, hits_of, leaves_of
@@ -72,7 +73,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "metadata": metadata_shown(shown.metadata),
         "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],
         "type": type_label(version.media_type) if version else "",
-        "language": language_label(shown.language) if shown.language else "",
+        "language": language_name(shown.language) if shown.language else "",
     }
     return render(request, "search/document.html", context)
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 
-from django.conf.locale import LANG_INFO
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 
-from ingestion.files.filetypes import SUPPORTED
+from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.identifiers import find_identifiers
 from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Concept, Document
-from ingestion.models.library import Viewer
+from ingestion.models.library import Viewer, language_name
 from search.models import Hide
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
@@ -34,7 +33,6 @@ EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
 TITLES = 3
 CODES = 2
 MAX_CHARS = 48
-_TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents
         if language:
-            languages[language, language_label(language)] += documents
+            languages[language, language_name(language)] += documents
     return Facets(
         collections=tuple(
             replace(one, icon=shown[one.value][0], hint=shown[one.value][1])
@@ -185,13 +183,8 @@ def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
 
 def type_label(media_type: str) -> str:
     """The common name of a media type."""
-    label = _TYPE_LABELS.get(media_type, media_type)
+    label = gettext(TYPE_LABELS.get(media_type, media_type))
     return label[:1].upper() + label[1:]
-
-
-def language_label(code: str) -> str:
-    """The name of a language; its code if unknown."""
-    return gettext(str(LANG_INFO.get(code, {}).get("name", code)))
 
 
 def examples_for(viewer: Viewer) -> tuple[str, ...]:

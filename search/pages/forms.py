@@ -251,10 +251,10 @@ class SearchForm(forms.Form):
         return order if order in SORTS else NEWEST
 
     @property
-    def carried(self) -> list[tuple[str, Any]]:
+    def carried(self) -> list[tuple[str, str]]:
         """The fields that an answer to the query of a valid form needs besides the query."""
         left_out = ("q", "group", "sort")
-        return [(name, value) for name, value in self._parameters() if name not in left_out]
+        return [(name, str(value)) for name, value in self._parameters() if name not in left_out]
 
     def address(self, **changes: Any) -> str:
         """The address of this search with `changes`, without empty parameters and `page`."""

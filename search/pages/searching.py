@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
@@ -234,10 +235,9 @@ def _filters(
 
 def _plain(name: str, value: Any) -> str:
     """The name of a filter that is no value of a facet."""
-    if name == "after":
-        return gettext("from %(day)s") % {"day": value}
-    if name == "before":
-        return gettext("to %(day)s") % {"day": value}
+    if name in ("after", "before"):
+        text = gettext("from %(day)s") if name == "after" else gettext("to %(day)s")
+        return text % {"day": date_format(value, "SHORT_DATE_FORMAT")}
     if name == "document":
         return gettext("one document")
     key, _, content = str(value).partition(":")

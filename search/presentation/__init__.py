@@ -23,6 +23,18 @@ CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.COMPARISON: _("Comparison"),
     QueryClass.GENERAL: _("General question"),
 }
+# Texts of modules whose others are not for readers, or that are pure, as `search.ranking`.
+WRITTEN_ELSEWHERE = (
+    _("it is pinned to this question"), _("it defines %(name)s"), _("its title names %(name)s"),
+    _("its heading names %(name)s"), _("its text names %(name)s"),
+    _("its title names a part of %(name)s"), _("its heading names a part of %(name)s"),
+    _("its text names a part of %(name)s"), _("signals that found it"),
+    _("found by meaning and by keywords"), _("share beside the reranker"),
+    _("similarity to the first results"),
+    # Of documents and the upload page, whose modules are for staff; and a language.
+    _("Queued"), _("Parsing"), _("Chunking"), _("Embedding"), _("Ready"), _("Failed"), _("No file"),
+    _("Upload files"), _("Read it"), _("Search it"), _("Chinese"),
+)  # fmt: skip
 # The names that people see, of the measures that ir-measures names.
 MEASURE_LABELS = {
     "nDCG@10": "nDCG@10",
@@ -46,11 +58,10 @@ def tier_reason(hit: Hit, query: Query) -> str:
     reason = hit.explanation.tier.reason
     match = hit.candidate.identifier
     if not reason or match is None:
-        return reason
-    for identifier in query.identifiers:
-        if match.form in dict(identifier.forms):
-            return reason.replace(match.form, identifier.text)
-    return reason
+        return gettext(reason) if reason else ""
+    typed = (each.text for each in query.identifiers if match.form in dict(each.forms))
+    text = gettext(reason.replace(match.form, "%(name)s"))
+    return text.replace("%(name)s", next(typed, match.form))
 
 
 def measure_label(name: str) -> str:
@@ -70,7 +81,7 @@ def unavailable(step: Signal | Stage) -> str:
 
 def correction(query: str, typed: str) -> str:
     """A sentence on the search for a misspelt query's correction; empty if none was typed."""
-    text = gettext("Results for “%(query)s”; nothing is spelt like “%(typed)s”.")
+    text = gettext("Results for “%(query)s”, because nothing is spelt “%(typed)s”.")
     return text % {"query": query, "typed": typed} if typed else ""
 
 

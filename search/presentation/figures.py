@@ -15,6 +15,7 @@ from html import escape
 from itertools import groupby
 
 import numpy as np
+from django.utils.formats import get_format
 from django.utils.html import escape as escaped
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
@@ -85,7 +86,7 @@ def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     for signal, share in shares.items():
         # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
-        points = f"{share * 100:.4g}"
+        points = _local(f"{share * 100:.4g}")
         yield Segment(signal, labels[signal], share, points, percent(start), percent(width))
         start += width
 
@@ -123,8 +124,8 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
     rows = "".join(_row(part, profile, full, words) for part in explanation.contributions)
     rows += "".join(
         f'<tr><th scope="row" colspan="4">{_ADDED_DOT if operation is Operation.SUM else ""}'
-        f"{escape(part.label)}</th><td>{_SIGNS[operation]} {_amount(operation, part.value, full)}"
-        "</td></tr>"
+        f"{escape(gettext(part.label))}</th>"
+        f"<td>{_SIGNS[operation]} {_amount(operation, part.value, full)}</td></tr>"
         for operation, part in joined(explanation.adjustments)
     )
     head = words.head_by_rank if profile.fusion is Fusion.RRF else words.head
@@ -155,7 +156,12 @@ def _is_boost(adjustment: tuple[Operation, Node]) -> bool:
 
 def figure(number: float, full: float) -> str:
     """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
-    return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"
+    return _local(f"{number:.3f}" if full >= 0.1 else f"{number:.5f}")
+
+
+def _local(number: str) -> str:
+    """The number with the decimal separator of the page's language."""
+    return number.replace(".", get_format("DECIMAL_SEPARATOR"))
 
 
 def percent(share: float) -> str:
@@ -170,7 +176,7 @@ _GRADUATIONS = "".join(
 
 
 def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> str:
-    raw = "–" if part.raw is None else f"{part.raw:.3f}"
+    raw = "–" if part.raw is None else _local(f"{part.raw:.3f}")
     signal = part.signal
     installed = registry.part(signal)
     scorer = installed.scorer(profile) if installed else ""
@@ -178,13 +184,13 @@ def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> st
     return (
         f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
         f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.strength, full)}</td>"
-        f"<td>× {part.weight:.3g}</td><td>= {figure(part.value, full)}</td></tr>"
+        f"<td>× {_local(f'{part.weight:.3g}')}</td><td>= {figure(part.value, full)}</td></tr>"
     )
 
 
 def _amount(operation: Operation, value: float, full: float) -> str:
     """A factor unchanged; a term in the format of the scores."""
-    return f"{value:.4g}" if operation is Operation.PRODUCT else figure(value, full)
+    return _local(f"{value:.4g}") if operation is Operation.PRODUCT else figure(value, full)
 
 
 def _within(share: float) -> float:
@@ -233,7 +239,7 @@ _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 
 
 def reason(result: Result, candidates: Candidates) -> str:
-    """A sentence such as "Close in meaning; holds 5 of your 6 words; its heading names commits".
+    """A sentence such as "Close in meaning; contains 5 of your 6 words; its heading names commits".
 
     `candidates` are those of the question.
     """
@@ -243,7 +249,7 @@ def reason(result: Result, candidates: Candidates) -> str:
         *_by_heading(result),
         *_by_title(result.hit),
     ]
-    text = "; ".join(clauses) or gettext("the nearest that was found")
+    text = "; ".join(clauses) or gettext("the closest passage")
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -253,7 +259,7 @@ def _by_meaning(hit: Hit, candidates: Candidates) -> Iterator[str]:
         return
     rank = 1 + np.count_nonzero(candidates.rows["raw"][:, SIGNALS.index(Signal.VECTOR)] > raw)
     if rank == 1:
-        yield gettext("the nearest in meaning")
+        yield gettext("closest in meaning")
     elif rank <= NEAR:
         yield gettext("close in meaning")
     elif hit.candidate.raw.get(Signal.KEYWORD, 0) <= 0:
@@ -264,14 +270,12 @@ def _by_words(result: Result) -> Iterator[str]:
     if not result.held:
         return
     if result.asked == 1:
-        yield gettext("holds your word")
+        yield gettext("contains your word")
     elif result.held == result.asked:
-        yield gettext("holds all %(asked)d of your words") % {"asked": result.asked}
+        yield gettext("contains all %(asked)d of your words") % {"asked": result.asked}
     else:
-        yield gettext("holds %(held)d of your %(asked)d words") % {
-            "held": result.held,
-            "asked": result.asked,
-        }
+        text = gettext("contains %(held)d of your %(asked)d words")
+        yield text % {"held": result.held, "asked": result.asked}
 
 
 def _by_heading(result: Result) -> Iterator[str]:

@@ -20,7 +20,6 @@ METADATA = "meta"
 # In a query a colon may precede a comparison, as in some search engines.
 METADATA_FIELD = rf"(?a:{METADATA}\.(?P<key>{KEY})(?P<comparison>:?[<>]=?|:))"
 _CONDITION = re.compile(rf"(?a:(?P<key>{KEY})(?P<comparison>[<>]=?|:))(?P<value>.+)", re.IGNORECASE)
-_OR_QUOTE = "To search for the words themselves, put them in quotes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,9 @@ def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilter
     filters = _filters([one for one in fields if not one.negated])
     if filters.after and filters.before and filters.after > filters.before:
         raise InvalidFilter(
-            f"after:{filters.after} is later than before:{filters.before}. Swap the two dates."
+            "after:%(after)s is later than before:%(before)s. Swap the two dates.",
+            after=filters.after,
+            before=filters.before,
         )
     return filters, _filters([one for one in fields if one.negated])
 
@@ -71,8 +72,9 @@ def metadata_filter(text: str) -> MetadataFilter:
     match = _CONDITION.fullmatch(clean(text))
     if match is None:
         raise InvalidFilter(
-            f"“{text[:60]}” is not a condition on metadata. Write a key and a value, such as "
-            "department:Sales or year>=2024."
+            "“%(text)s” is not a condition on metadata. Write a key and a value, such as "
+            "department:Sales or year>=2024.",
+            text=text[:60],
         )
     key, comparison, value = match["key"], match["comparison"], match["value"].strip()
     return _condition(Operator(METADATA, value, False, match.group(), key, comparison))
@@ -86,8 +88,9 @@ def _condition(operator: Operator) -> MetadataFilter:
         return MetadataFilter(operator.key.lower(), operator.value, Comparison(comparison))
     except ValueError as error:
         raise InvalidFilter(
-            f"“{operator.written}” must compare with a number or a date. Write it like "
-            f"meta.year>=2024 or meta.due<2026-01-31. {_OR_QUOTE}"
+            "“%(written)s” must compare with a number or a date. Write it like meta.year>=2024 or "
+            "meta.due<2026-01-31. To search for the words themselves, put them in quotes.",
+            written=operator.written,
         ) from error
 
 
@@ -102,10 +105,11 @@ def _media_types(operator: Operator) -> tuple[str, ...]:
         if value == kind.media_type or f"{kind.label.casefold()} ".startswith(f"{value} ")
     }
     if not media_types:
-        names = ", ".join(main_extensions())
         raise InvalidFilter(
-            f"“{operator.written}”: unknown type. Use one of: {names}, "
-            f"or one of source code (py, js). {_OR_QUOTE}"
+            "“%(written)s”: unknown type. Use one of: %(names)s, or one of source code (py, js). "
+            "To search for the words themselves, put them in quotes.",
+            written=operator.written,
+            names=", ".join(main_extensions()),
         )
     return tuple(media_types)
 
@@ -114,8 +118,9 @@ def _language(operator: Operator) -> str:
     code = primary_code(operator.value)
     if not (code.isascii() and code.isalpha()):
         raise InvalidFilter(
-            f"“{operator.written}” is not a language. Write its two-letter code, as in lang:en or "
-            f"lang:de. {_OR_QUOTE}"
+            "“%(written)s” is not a language. Write its two-letter code, as in lang:en or lang:de. "
+            "To search for the words themselves, put them in quotes.",
+            written=operator.written,
         )
     return code
 
@@ -125,13 +130,18 @@ def _day(operator: Operator) -> date:
     if operator.negated:
         other = {"before": "after", "after": "before"}[name]
         raise InvalidFilter(
-            f"“{operator.written}”: a date cannot be left out. Use {other}: with a date instead."
+            "“%(written)s”: a date cannot be excluded. Use %(other)s: with a date instead.",
+            written=operator.written,
+            other=other,
         )
     try:
         return date.fromisoformat(operator.value)
     except ValueError as error:
         raise InvalidFilter(
-            f"“{operator.written}” is not a date. Write it like {name}:2026-01-31. {_OR_QUOTE}"
+            "“%(written)s” is not a date. Write it like %(name)s:2026-01-31. "
+            "To search for the words themselves, put them in quotes.",
+            written=operator.written,
+            name=name,
         ) from error
 
 

@@ -72,8 +72,10 @@ def parse(
     clean = clean_text(text)
     if len(clean) > most:
         raise QueryTooLong(
-            f"The query has {len(clean)} characters; the limit is {most}. "
-            "Ask in fewer words, or paste only the telling part."
+            "The query has %(length)s characters; the limit is %(most)s. Ask in fewer words, or "
+            "paste only the essential part.",
+            length=len(clean),
+            most=most,
         )
     operators, words = _split(clean, insist=insist)
     filters, unwanted = filters_of(operators)
@@ -82,9 +84,10 @@ def parse(
         words = " ".join(filters.titles)
         if not words:
             raise NothingAsked(
-                f"“{clean}” only says where to look or what to leave out. Add the words to "
-                "search for; or put all of it in quotes to search for it as it stands.",
+                "“%(query)s” has only filters or exclusions. Add the words to search for, or put "
+                "all of it in quotes to search for exactly this text.",
                 None if any(one.negated for one in operators) else filters,
+                query=clean,
             )
     query = Query(
         text=words,

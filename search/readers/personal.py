@@ -224,7 +224,7 @@ def star(user: User, document: Document, *, on: bool) -> None:
         return
     if Favourite.objects.owned_by(user).count() >= MOST_FAVOURITES:
         raise NotSaved(
-            gettext("You have %(most)d favourites. Take one off first.") % {"most": MOST_FAVOURITES}
+            gettext("You have %(most)d favourites. Remove one first.") % {"most": MOST_FAVOURITES}
         )
     Favourite.objects.get_or_create(user=user, document=document)
 

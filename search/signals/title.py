@@ -111,4 +111,4 @@ class TitleSignal(SignalPart):
         return profile.title_scorer.value
 
     def measure(self, scorer: str) -> Any:
-        return scorer.replace("_", " ")
+        return _("coverage") if scorer == TitleScorer.COVERAGE else scorer.replace("_", " ")

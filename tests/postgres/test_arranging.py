@@ -132,7 +132,7 @@ def test_names_and_single_emoji_are_icons(icon: str) -> None:
 
 @pytest.mark.parametrize("icon", ["nothing", "📚📚", "a", "<b>", "📚x", " "])
 def test_other_texts_are_none(icon: str) -> None:
-    with pytest.raises(ValidationError, match="is no icon"):
+    with pytest.raises(ValidationError, match="is not an icon"):
         validate_icon(icon)
 
 

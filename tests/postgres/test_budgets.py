@@ -131,7 +131,7 @@ class TestTheSite:
 
     def test_a_refusal_says_which_budget_and_when_it_resets(self) -> None:
         limit(site_monthly=Decimal(0))
-        with pytest.raises(BudgetExceeded, match=r"this site.*resets on") as refused:
+        with pytest.raises(BudgetExceeded, match=r"This site.*resets on") as refused:
             budgets.check(Payer())
         first = (timezone.localtime().replace(day=1) + timedelta(days=32)).replace(day=1)
         assert str(first.year) in str(refused.value)
@@ -150,7 +150,7 @@ class TestAUser:
     def test_each_has_their_own_budget(self, reader: User, member: User) -> None:
         limit(user_monthly=Decimal("0.3"))
         reserve(Payer(reader))
-        with pytest.raises(BudgetExceeded, match="left of your"):
+        with pytest.raises(BudgetExceeded, match="Your monthly budget"):
             reserve(Payer(reader))
         reserve(Payer(member))
         budgets.check(Payer(reader))  # .1 is left for a shorter call

@@ -70,7 +70,7 @@ class Unmakeable:
 
 
 HERE = "tests.postgres.test_query_classifier"
-NOTE = "The query classifier did not answer; the question was classified without."
+NOTE = "The query classifier did not answer: the question counts as general."
 
 
 class TestOnesOwn:

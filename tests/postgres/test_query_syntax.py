@@ -128,7 +128,7 @@ class TestOperators:
         response = search('"the pump" river', viewer=None)
         # Which one was read is the index's order.
         assert response.total == 1 or response.loosened
-        assert "passages hold all words of “the pump”" in response.notes[0]
+        assert "passages contain all words of “the pump”" in response.notes[0]
         monkeypatch.undo()
         assert search('"the pump" river', viewer=None).notes == ()
 
@@ -219,10 +219,13 @@ class TestRelaxed:
     @pytest.mark.parametrize(
         ("text", "note"),
         [
-            ('"pump river station"', "holds the exact words “pump river station”; ranked without"),
-            ('"pump river" "grey cat"', "holds all of the exact words “pump river”, “grey cat”;"),
-            ('"heat pump" -warms', "exact words “heat pump” without “warms”; ranked"),
-            ("D40 title:region -gallery", "Nothing is left without “gallery”; ranked"),
+            (
+                '"pump river station"',
+                "contains the exact words “pump river station”. Showing similar",
+            ),
+            ('"pump river" "grey cat"', "contains all of “pump river”, “grey cat”."),
+            ('"heat pump" -warms', "contains “heat pump” without “warms”. Showing"),
+            ("D40 title:region -gallery", "Every result contains “gallery”, so nothing"),
         ],
     )
     def test_finds_without_what_leaves_nothing(self, text: str, note: str) -> None:

@@ -60,7 +60,7 @@ class TestOneCollection:
         found = asked("recipes")
         assert found.profile.name == OWN
         assert found.weights == found.profile.weights[found.classification.query_class]
-        assert f"Ranked by the profile that Recipes names: {OWN} v1." in found.notes
+        assert f"Ranked by the profile of Recipes: {OWN} v1." in found.notes
         assert found.forced == ()
 
     def test_by_the_operator_too(self) -> None:
@@ -121,7 +121,7 @@ class TestVersions:
         names_own("Recipes", "no-such")
         found = asked("recipes")
         assert found.profile.name == "default"
-        assert "Recipes names the profile “no-such”, which is not published" in told(found)
+        assert "The profile of Recipes, “no-such”, is not published" in told(found)
         assert "no-such" not in told(asked())
 
     def test_a_draft_is_not_published(self) -> None:

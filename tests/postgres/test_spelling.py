@@ -153,7 +153,7 @@ class TestCorrection:
             assert answer.corrected_from == "gripper kynematics Kafka"
             assert (answer.total, answer.unknown) == (1, ("Kafka",))
         assert answer.sentences[0] == (
-            "Results for “gripper kinematics Kafka”; nothing is spelt like "
+            "Results for “gripper kinematics Kafka”, because nothing is spelt "
             "“gripper kynematics Kafka”."
         )
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
-from django.utils import translation
 from rest_framework import serializers
 
 from common.api.serializers import Parameters
@@ -43,13 +42,3 @@ def test_an_error_is_that_of_its_own_request() -> None:
     assert set(errors(wrong)) == {"name", "places"}
     assert Given(data={"name": "sea"}).is_valid()
     assert set(errors(Given(data={"name": "sea", "nme": ""}))) == {"nme"}
-
-
-def test_messages_are_in_the_language_of_the_request() -> None:
-    def found(language: str) -> list[str]:
-        with translation.override(language):
-            texts: list[str] = errors(Given(data={"name": "tides"}))["name"]
-            return texts
-
-    english, german, again = found("en"), found("de"), found("en")
-    assert english == again != german

@@ -169,10 +169,10 @@ HITS = [hit(n, {Signal.VECTOR: 1 - n / 100, Signal.KEYWORD: 1.0}) for n in range
 @pytest.mark.parametrize(
     ("place", "fields", "sentence"),
     [
-        (0, {}, "The nearest in meaning."),
-        (3, {"held": 5, "asked": 6}, "Close in meaning; holds 5 of your 6 words."),
-        (20, {"held": 2, "asked": 2}, "Holds all 2 of your words."),
-        (20, {"held": 1, "asked": 1}, "Holds your word."),
+        (0, {}, "Closest in meaning."),
+        (3, {"held": 5, "asked": 6}, "Close in meaning; contains 5 of your 6 words."),
+        (20, {"held": 2, "asked": 2}, "Contains all 2 of your words."),
+        (20, {"held": 1, "asked": 1}, "Contains your word."),
         (
             4,
             {"marked": marked("[Commits] and [hooks]"), "heading_path": ("Guide", "After commits")},
@@ -181,7 +181,7 @@ HITS = [hit(n, {Signal.VECTOR: 1 - n / 100, Signal.KEYWORD: 1.0}) for n in range
         (
             20,
             {"marked": marked("[CSRF_TRUSTED]"), "heading_path": ("CSRF_TRUSTED_ORIGINS",)},
-            "The nearest that was found.",
+            "The closest passage.",
         ),
     ],
 )

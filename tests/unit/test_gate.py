@@ -109,4 +109,4 @@ class TestLatency:
         # Allowed: the larger of before * 1.3 and before + 50.
         verdict = decide(RULES, measured([0.0] * 4, p95=now, p95_before=before))
         assert verdict.passed is passes
-        assert f"is {now} ms, before {before} ms" in verdict.findings[-1].text
+        assert f"take over {now} ms (was {before} ms)" in verdict.findings[-1].text

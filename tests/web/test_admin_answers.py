@@ -150,7 +150,7 @@ class TestTrying:
         }  # fmt: skip
         page = client.post("/admin/answers/answerprofile/try/", posted).content.decode()
 
-        assert "As filled in" in page
+        assert "As in the form" in page
         assert ">default v1<" in page
         assert "1 sentence, checked" in page
         assert "five seconds" in page

@@ -72,7 +72,7 @@ class TestDeletion:
         chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in both]}
         asked = desk.post(DOCUMENTS, chosen).content.decode()
         assert "Move to the bin?" in asked
-        assert "restores it as it was" in asked
+        assert "You can restore it" in asked
         done = desk.post(DOCUMENTS, chosen | {"post": "yes"}, follow=True).content.decode()
         assert "2 documents moved to the bin" in done
         desk.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})

@@ -505,7 +505,7 @@ def test_tags_and_metadata_of_many_are_changed_at_once_and_found(
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
-    [({}, "Say what to change"), ({"drop": "Not A Key"}, "not a valid key")],
+    [({}, "Choose what to change"), ({"drop": "Not A Key"}, "not a valid key")],
     ids=str,
 )
 def test_nothing_and_nonsense_are_refused(

@@ -280,7 +280,7 @@ class TestApi:
 
         name, notes = ranked_by(publisher, collection="recipes")
         assert name == OWN
-        assert notes[0] == f"Ranked by the profile that Recipes names: {OWN} v1."
+        assert notes[0] == f"Ranked by the profile of Recipes: {OWN} v1."
         name, notes = ranked_by(publisher)
         assert name == "default"
         assert "have profiles of their own: Recipes." in notes[0]

@@ -168,7 +168,7 @@ def test_a_reader_does_not_wait_long_for_what_another_process_draws_of_the_file(
         # What is kept already needs no turn.
         assert client.get(pictured(handbook, 1)).status_code == 200
     assert (response.status_code, response["Retry-After"]) == (503, "3")
-    assert "Try again in some seconds" in response.content.decode()
+    assert "Try again in a few seconds" in response.content.decode()
     assert client.get(pictured(handbook, 2)).status_code == 200
 
 

@@ -255,7 +255,7 @@ class TestNews:
         assert "1 new document" in own.get("/me/").content.decode()
         pumps.collection = library.secret.collection
         pumps.save()
-        assert "new document" not in own.get("/me/").content.decode()
+        assert "1 new document" not in own.get("/me/").content.decode()
 
     def test_what_became_hidden_before_the_mail_is_not_mailed(
         self, library: SimpleNamespace, settings: Any, pumps: Document

@@ -149,7 +149,7 @@ class TestWhoGetsAnAccount:
 
         assert access.SSO_SIGN_UP == "closed"
         page = Client().post("/accounts/sign-up/", {"username": "me", "password1": "long-enough-7"})
-        assert "accounts are not made here" in page.content.decode()
+        assert "accounts are not created here" in page.content.decode()
         assert not User.objects.exists()
 
     @pytest.mark.parametrize("is_trusted", [False, True])

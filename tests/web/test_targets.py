@@ -1,4 +1,4 @@
-"""D18: targets of profiles, held against the last measurement; for information only."""
+"""D18: targets of profiles, compared with the last measurement; for information only."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def _item(of: Import, source_item: FoundItem, position: int) -> ImportItem:
 def _said(receipt: Receipt) -> str:
     if receipt.unchanged or not receipt.duplicate:
         return ""
-    return gettext("The collection holds these bytes already, as “%(title)s”.") % {
+    return gettext("The collection already contains this file, as “%(title)s”.") % {
         "title": receipt.document.title
     }
 

@@ -37,7 +37,7 @@ STATE_LABELS = {
     State.STOPPED.value: "",
     State.FAILED.value: "danger",
 }
-PRIVATE = _("(a private conversation, or sources that you may not read)")
+PRIVATE = _("(a private thread, or sources that you may not read)")
 
 
 @admin.register(ModelPrice)
@@ -114,7 +114,7 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         if left:
             text = gettext(
                 "%(count)d answers were left out: only answers that every reader found helpful, "
-                "that cite a source, and that are outside of private conversations can be taken."
+                "that cite a source, and that are outside of private threads can be taken."
             )
             self.message_user(request, text % {"count": left}, messages.INFO)
 
@@ -157,7 +157,7 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         said = [each.helpful for each in answer.feedback.all()]
         return f"{sum(said)} / {len(said)}" if said else "-"
 
-    @admin.display(description=_("took"), ordering="milliseconds")
+    @admin.display(description=_("duration"), ordering="milliseconds")
     def took(self, answer: Answer) -> str:
         return f"{answer.milliseconds:,.0f} ms"
 

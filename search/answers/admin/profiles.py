@@ -142,7 +142,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
             mode = request.POST.get("mode", "")
             chosen = Mode(mode) if mode in set(Mode) else None
             other = AnswerProfile.objects.filter(pk=whole_number(request.POST.get("with"))).first()
-            pairs = [(gettext("As filled in"), profile)]
+            pairs = [(gettext("As in the form"), profile)]
             if other is not None:
                 pairs.append((str(other), other))
             context["tried"] = [

@@ -195,14 +195,14 @@ def _first_model(server: Server) -> str:
 
 # The message of each code.
 MESSAGES = {
-    "not_reached": _("The language model cannot be reached. Try again in some minutes."),
+    "not_reached": _("The language model cannot be reached. Try again in a few minutes."),
     "not_recorded": _(
         "The language model was not asked: its costs cannot be recorded. Try again later."
     ),
     "first_token_timeout": _(
         "The language model did not begin to answer within %(duration)s. Try again."
     ),
-    "token_timeout": _("The language model fell silent for %(duration)s in mid-answer. Ask again."),
+    "token_timeout": _("The language model stopped for %(duration)s in mid-answer. Ask again."),
     "total_timeout": _("The language model was still writing after %(duration)s, and was stopped."),
     "cut": _("The connection to the language model broke off in mid-answer. Ask again."),
     "malformed": _(
@@ -215,8 +215,8 @@ MESSAGES = {
     "declined": _("The language model declined to answer. Word the question differently."),
     "empty": _("The language model's answer was empty. Ask again."),
     "only_thoughts": _(
-        "The language model used its longest answer for reasoning alone. An administrator may "
-        "raise that limit in the answer profile, or choose a model that reasons less."
+        "The language model used up the length of its answer for reasoning. An administrator may "
+        "raise the limit in the answer profile, or choose a model that reasons less."
     ),
     "no_model": _(
         "The language model's server names no model that writes text. An administrator must "
@@ -226,7 +226,7 @@ MESSAGES = {
         "The account at the language model's provider has no quota left. An administrator "
         "must check its plan."
     ),
-    "rate_limited": _("The language model is overloaded. Try again in some minutes."),
+    "rate_limited": _("The language model is overloaded. Try again in a few minutes."),
     "unauthorized": _(
         "The language model's server refused access. An administrator must check its key."
     ),
@@ -238,7 +238,7 @@ MESSAGES = {
         "The passages are too long for the language model. An administrator must lower "
         "the context budget of the answer profile."
     ),
-    "server_error": _("The language model's server failed. Try again in some minutes."),
+    "server_error": _("The language model's server failed. Try again in a few minutes."),
     "refused": _("The language model's server refused the request (error %(status)d)."),
     "model_error": _("The language model's server broke off with an error. Ask again."),
 }

@@ -211,7 +211,7 @@ async def _quote_instead(work: Work) -> AsyncIterator[Event]:
         return
     for event in await write_quotes(work):
         yield event
-    work.note(gettext("The sources bear out too little of what the model wrote."))
+    work.note(gettext("The sources support too little of what the model wrote."))
     if work.now.state is State.DONE:
         work.note(gettext("The sentences below are quoted from them instead."))
 

@@ -159,7 +159,7 @@ def _mark_cut(work: Work, draft: Draft) -> None:
     work.now = replace(work.now, is_cut=True)
     if draft.cut():
         _with_draft(work, draft, ())
-        work.note(gettext("The answer was cut at the longest that the answer profile allows."))
+        work.note(gettext("The answer was cut at the length that the answer profile allows."))
 
 
 def _pieces(model: Model, now: Answered, parameters: AnswerParameters) -> AsyncGenerator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -159,6 +159,8 @@ def answer_card(
     carried: Iterable[tuple[str, Any]] = (),
 ) -> AnswerCard:
     prefix = prefix_of(answered.id)
+    if answered.state is State.REFUSED and answered.text:
+        answered = replace(answered, text=gettext(answered.text))  # the profile's, if it ships
     citations = [each for sentence in answered.sentences for each in sentence.citations]
     return AnswerCard(
         answered=answered,

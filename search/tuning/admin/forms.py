@@ -48,9 +48,9 @@ COSTS: dict[str, Promise] = {
         "missed a signal's list is scored as if it did not match at all."
     ),
     "short_lean": _(
-        "Share of the keywords' weight that moves to meaning for questions of one or two known "
-        "words whose nearest passages are much nearer than the rest; none from six words on. "
-        "Raising it finds answers in other words, and demotes passages that contain the exact ones."
+        "Short, vague questions rely more on meaning; this sets how much more. From six words on "
+        "nothing changes. Raising it finds answers in other words, and demotes passages that "
+        "contain the exact ones."
     ),
     "wordnet_cap": _(
         "The most that WordNet may weigh where its weight depends on the question; 0: it is fixed. "

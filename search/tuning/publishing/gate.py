@@ -196,7 +196,7 @@ def _of_latency(rules: Rules, measured: Measured, words: Words) -> list[Finding]
     is_checked = len(measured.names) >= rules.min_queries
     refuses = is_checked and now > allowed
     sentences = [
-        words.gettext("The 95th percentile of search time is %(now).0f ms, before %(before).0f ms.")
+        words.gettext("The slowest 5%% of searches take over %(now).0f ms (was %(before).0f ms).")
         % {"now": now, "before": before}
     ]
     if not is_checked:

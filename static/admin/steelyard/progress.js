@@ -40,7 +40,7 @@
     }
     try {
       const query = new URLSearchParams(ids.map((id) => ["id", id]));
-      const response = await fetch(`${list[0]}progress/?${query}`, { headers: { Accept: "application/json" } });
+      const response = await fetch(`${list[0]}progress/?${query}`, { headers: { Accept: "application/json", "Accept-Language": document.documentElement.lang } });
       if (!response.ok) throw new Error(response.statusText);
       const { rows } = await response.json();
       rows.forEach(show);

@@ -6,11 +6,15 @@
   const drop = form.querySelector(".sy-drop");
   const chosen = form.querySelector("#chosen");
   const button = form.querySelector("button[type=submit]");
+  const words = form.dataset;
+  const upload = button.lastChild.textContent;
   const maxFiles = Number(form.dataset.maxFiles);
   const maxBytes = Number(form.dataset.maxMegabytes) * 1024 * 1024;
 
-  const size = (bytes) =>
-    bytes < 1024 ? `${bytes} bytes` : bytes < 1048576 ? `${(bytes / 1024).toFixed(0)} KB` : `${(bytes / 1048576).toFixed(1)} MB`;
+  const size = (bytes) => {
+    const [number, unit] = bytes < 1048576 ? [Math.ceil(bytes / 1024), "kilobyte"] : [bytes / 1048576, "megabyte"];
+    return number.toLocaleString(document.documentElement.lang, { style: "unit", unit, maximumFractionDigits: 1 });
+  };
 
   function line(text, problem) {
     const item = document.createElement("li");
@@ -28,13 +32,13 @@
     const files = [...input.files];
     chosen.replaceChildren(
       ...files.slice(0, 50).map((file) => {
-        const problem = file.size === 0 ? "is empty" : file.size > maxBytes ? "is too large" : "";
+        const problem = file.size === 0 ? words.empty : file.size > maxBytes ? words.tooLarge : "";
         return line(`${file.name}, ${size(file.size)}`, problem);
       }),
     );
-    if (files.length > 50) chosen.append(line(`and ${files.length - 50} more`));
+    if (files.length > 50) chosen.append(line(words.more.replace("{n}", files.length - 50)));
     const tooMany = files.length > maxFiles;
-    if (tooMany) chosen.prepend(line("", `These are ${files.length} files: choose up to ${maxFiles} at a time.`));
+    if (tooMany) chosen.prepend(line("", words.tooMany.replace("{n}", files.length)));
     button.disabled = tooMany;
   }
 
@@ -58,8 +62,8 @@
   });
   form.addEventListener("submit", () => {
     button.disabled = true;
-    button.lastChild.textContent = " Uploading…";
+    button.lastChild.textContent = ` ${words.uploading}`;
   });
   // Back from the next page, the browser shows this one as it was left.
-  window.addEventListener("pageshow", () => { button.disabled = false; button.lastChild.textContent = " Upload"; });
+  window.addEventListener("pageshow", () => { button.disabled = false; button.lastChild.textContent = upload; });
 })();

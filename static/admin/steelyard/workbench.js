@@ -74,7 +74,7 @@
       const note = form.querySelector(`[data-field="${CSS.escape(name)}"] .wb-problem`);
       if (note) { note.textContent = texts.join(" "); note.hidden = false; note.closest("details").open = true; } else rest = rest.concat(texts);
     });
-    tell(rest.join(" ") || "One of the settings cannot be so: see beside it.", true);
+    tell(rest.join(" ") || "One of the settings is not valid: see beside it.", true);
     return null;
   }
 

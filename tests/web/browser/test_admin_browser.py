@@ -88,7 +88,7 @@ class TestUpload:
         page.get_by_role("link", name="Upload files").first.click()
         page.get_by_label("Collection").select_option(label="Handbook")
         page.locator("#id_files").set_input_files([good, empty])
-        expect(page.locator("#chosen")).to_contain_text("empty.txt, 0 bytes is empty")
+        expect(page.locator("#chosen")).to_contain_text("empty.txt, 0 kB is empty")
         page.get_by_role("button", name="Upload").click()
 
         expect(page.locator(".sy-outcome-queued")).to_contain_text("quorums.md")

@@ -167,7 +167,7 @@ def test_only_a_submitted_question_is_answered(open_page: OpenPage) -> None:
 
 def test_a_follow_up_and_its_thread(open_page: OpenPage, reader: User) -> None:
     page = open_page(QUESTION, user=reader)
-    further = page.get_by_role("textbox", name="Ask further")
+    further = page.get_by_role("textbox", name="Ask a follow-up question")
     further.fill("And how large is the pool?")
     further.press("Enter")
     expect(page.locator("article.answer:not(.running)")).to_have_count(2)

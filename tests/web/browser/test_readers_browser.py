@@ -57,13 +57,15 @@ def test_a_mail_leads_to_the_document_and_the_pages_fit(
 
     page = open_page(document.get_absolute_url(), **shown)
     page.get_by_role("button", name="Add to favourites").click()
-    expect(page.get_by_role("button", name="A favourite")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="In your favourites")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     page.locator(".account summary").click()
     assert overflow(page) <= 0
     page.get_by_role("link", name="Your page").click()
     expect(page.get_by_role("link", name="1 new document")).to_be_visible()
     page.locator(".saved summary").click()
-    page.get_by_role("button", name="Make a feed").click()
+    page.get_by_role("button", name="Create a feed").click()
     page.locator(".saved summary").click()
     expect(page.get_by_label("Feed (Atom)")).to_have_value(
         re.compile(f"/me/searches/{saved.public_id}/feed/.")
@@ -95,7 +97,7 @@ def test_a_token_is_made_by_keyboard_and_shown_once(
     expect(page.locator("main")).to_contain_text("Robot")
     expect(page.locator("main")).not_to_contain_text(token)
     page.get_by_role("button", name="Revoke Robot").click()
-    expect(page.locator("main")).to_contain_text("You have none")
+    expect(page.locator("main")).to_contain_text("You have no tokens")
 
 
 # --- Signing in with a real browser --------------------------------------------------------------

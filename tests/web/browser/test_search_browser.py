@@ -231,9 +231,9 @@ def test_the_link_to_insisting_is_reached_by_keys_and_readable(
 ) -> None:
     page = open_page("/?q=%22pool of sharks%22 connection", color_scheme=scheme)
     note = page.locator(".spelling")
-    expect(note).to_contain_text("No passage holds the exact words “pool of sharks”")
+    expect(note).to_contain_text("No passage contains the exact words “pool of sharks”")
     assert page.evaluate(FAINT_TEXTS) == []
-    link = page.get_by_role("link", name="Insist on quotes and hyphens")
+    link = page.get_by_role("link", name="Apply quotes and hyphens strictly")
     for _ in range(40):
         page.keyboard.press("Tab")
         if link.evaluate("link => link === document.activeElement"):
@@ -241,7 +241,7 @@ def test_the_link_to_insisting_is_reached_by_keys_and_readable(
     expect(link).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="No results for")).to_be_visible()
-    page.get_by_role("link", name="Search without insisting").click()
+    page.get_by_role("link", name="Treat them as preferences").click()
     expect(page.locator(".result-link").first).to_be_visible()
 
 
@@ -250,10 +250,10 @@ def test_a_question_too_long_for_an_address_is_answered(open_page: OpenPage) -> 
     page.fill("#q", "connection “水泵站 水泵” " + "水泵站 " * 800)
     expect(page.locator(".result-link").first).to_be_visible()
     assert page.url.endswith("/")
-    page.get_by_role("link", name="Insist on quotes and hyphens").click()
+    page.get_by_role("link", name="Apply quotes and hyphens strictly").click()
     expect(page.get_by_role("heading", name="No results for")).to_be_visible()
     assert page.url.endswith("/")
-    page.get_by_role("link", name="Search without insisting").click()
+    page.get_by_role("link", name="Treat them as preferences").click()
     expect(page.locator(".result-link").first).to_be_visible()
 
 
