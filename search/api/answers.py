@@ -31,6 +31,7 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
+from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
@@ -141,7 +142,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
         texts = parameters.validated_data["texts"]
         if wants_stream(request, parameters):
             return sse(answering.events(question), texts=texts)
-        return Response(answer_data(answering.answer(question), texts=texts))
+        answered = answering.answer(question)
+        further = {}
+        if parameters.validated_data["follow_ups"]:
+            further = {"follow_ups": list(follow_ups(answered, question))}
+        return Response(answer_data(answered, texts=texts) | further)
 
     @extend_schema(responses=AnswerSummarySerializer(many=True))
     def list(self, request: Request) -> Response:

@@ -37,6 +37,7 @@
   // --- a running answer ----------------------------------------------------------------------
   const begin = (question, isNamed) => {
     const article = template.content.firstElementChild.cloneNode(true);
+    article.question = isNamed && question;
     if (isNamed) article.querySelector("h2").textContent = question;
     article.querySelector(".doing").textContent = words.searching;
     return article;
@@ -229,6 +230,7 @@
     const holder = document.createElement("template");
     holder.innerHTML = data.html; // rendered and sanitised by the server
     const ready = holder.content.querySelector("article");
+    if (article.question && !ready.classList.contains("refused")) ready.querySelector("h2").textContent = article.question;
     const hasForm = article.parentElement.querySelector(":scope > .follow-up");
     if (hasForm) for (const each of ready.querySelectorAll(".follow-up, .in-thread")) each.remove();
     ready.classList.toggle("folded", article.classList.contains("folded"));
@@ -237,6 +239,7 @@
     if (ready.classList.contains("folded")) fold(ready);
     if (isHeld) ready.focus({ preventScroll: true });
     say(words.ready);
+    return ready;
   };
 
   async function run(article, body) {
@@ -246,6 +249,7 @@
     const doing = article.querySelector(".doing");
     const known = new Set();
     let append = writer(place, known);
+    let ready = null;
     say(words.searching);
     try {
       const response = await fetch(words.stream, { method: "POST", body, signal: controller.signal });
@@ -266,15 +270,17 @@
           doing.textContent = words.writing;
           append(data.text);
         } else if (name === "done") {
-          finish(article, data);
-          return;
+          ready = finish(article, data);
+        } else if (name === "follow_ups") {
+          ready?.insertAdjacentHTML("beforeend", data.html);
         } else if (name === "error") {
-          end(article, data.message, true);
+          if (!ready) end(article, data.message, true);
           return;
         }
       }
-      end(article, words.failed, true);
+      if (!ready) end(article, words.failed, true);
     } catch (error) {
+      if (ready) return; // without what to ask next
       if (error.name === "AbortError") {
         if (article.isConnected) end(article, words.stopped, false);
       } else end(article, words.unreachable, true);
@@ -295,7 +301,7 @@
     article.classList.toggle("folded", Boolean(form.closest("#found")) && !old);
     if (isAfter && old) {
       old.after(article);
-      form.remove();
+      for (const each of old.querySelectorAll("form[data-ask=after]")) each.remove();
       old.querySelector(".in-thread")?.remove();
     } else if (isAfter) {
       form.before(article);

@@ -40,12 +40,12 @@ def events(response: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def stream(client: Client, question: str = QUESTION, **fields: Any) -> dict[str, Any]:
-    """The last event of an answer's stream, which is `done`."""
+    """The event `done` of an answer's stream, which only `follow_ups` may follow."""
     response = client.post("/answers/stream/", {"q": question, **fields})
     assert response.status_code == 200, response.content
-    name, data = events(response)[-1]
-    assert name == "done"
-    return data
+    done, *others = [(n, data) for n, data in events(response) if n in ("done", "follow_ups")]
+    assert [done[0], *(name for name, _ in others)] in (["done"], ["done", "follow_ups"])
+    return done[1] | {"next": others[0][1]["html"] if others else ""}
 
 
 def hide(library: SimpleNamespace) -> None:
@@ -274,7 +274,7 @@ def test_a_signed_in_user_needs_a_token(reader: User, address: str) -> None:
     response = client.post(address, {"q": QUESTION, "csrfmiddlewaretoken": token[1]})
     assert response.status_code in (200, 302)
     if response.streaming:
-        assert events(response)[-1][0] == "done"
+        assert "done" in dict(events(response))
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_the_stream_ends_with_the_html_of_the_page(client: Client) -> None:
     assert response.headers["X-Accel-Buffering"] == "no"
     seen = events(response)
     names = [name for name, _ in seen]
-    assert names[-1] == "done"
+    assert names[-2:] == ["done", "follow_ups"]
     assert {"step", "sources", "token"} <= set(names)
     # The passages come once, with the page's HTML.
     assert all(
@@ -435,9 +435,23 @@ def test_the_stream_ends_with_the_html_of_the_page(client: Client) -> None:
         if name == "sources"
         for source in data["sources"]
     )
-    html = seen[-1][1]["html"]
+    html = seen[-2][1]["html"]
     assert '<article class="answer' in html
     assert "five seconds" in html
+
+
+def test_what_to_ask_next_is_below_the_answer(client: Client, reader: User) -> None:
+    """By whoever asks, in a conversation of who has signed in; also on the page of the answer."""
+    client.force_login(reader)
+    done = stream(client, collection="handbook")
+    pattern = r'<button name="q" value="([^"]+)" class="quiet">'
+    suggested = re.findall(pattern, done["next"])
+    assert "Database connections: Connection pool" in suggested
+    assert f'name="follows" value="{done["id"]}"' in done["next"]
+    assert 'name="collection" value="handbook"' in done["next"]
+    assert not re.findall(pattern, client.get(f"/answers/{done['id']}/").content.decode())
+    answer = stream(client)["id"]  # without filters, which are not asked again there
+    assert suggested[0] in re.findall(pattern, client.get(f"/answers/{answer}/").content.decode())
 
 
 def test_the_stream_is_no_page(client: Client) -> None:

@@ -51,6 +51,11 @@ def ask(client: APIClient, question: str = QUESTION, **fields: Any) -> dict[str,
     return answer
 
 
+def test_what_to_ask_next_comes_when_asked_for(client: APIClient) -> None:
+    assert "follow_ups" not in ask(client)
+    assert "Database connections: Connection pool" in ask(client, follow_ups=True)["follow_ups"]
+
+
 def events(response: Any) -> list[tuple[str, Any]]:
     assert response["Content-Type"] == "text/event-stream"
     text = b"".join(response.streaming_content).decode()

@@ -15,8 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from search.answers import recording
 from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, Step, Verdict
+from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.rendering import answer_html, linked_markdown, passage_html
+from search.answers.request import AnswerRequest
 from search.answers.wire import passage_url
 
 NEAREST = 3  # passages below a refusal
@@ -198,6 +200,12 @@ def prefix_of(answer_id: str) -> str:
 def answer_fragment(shown: AnswerCard, request: HttpRequest) -> str:
     """The HTML of one answer."""
     return render_to_string("search/answers/answer.html", context_of(shown), request)
+
+
+def follow_ups_fragment(shown: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
+    """The HTML of what to ask next; empty if there is nothing."""
+    context = {"shown": shown, "follow_ups": follow_ups(shown.answered, question)}
+    return render_to_string("search/answers/follow_ups.html", context, request).strip()
 
 
 def context_of(shown: AnswerCard | WithheldCard) -> dict[str, Any]:

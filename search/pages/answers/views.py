@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -32,15 +33,18 @@ from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
+from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile
 from search.pages.answers import (
+    AnswerCard,
     answer_card,
     answer_fragment,
     context_of,
+    follow_ups_fragment,
     step_label,
     stored_card,
 )
@@ -118,7 +122,12 @@ def whole(request: HttpRequest) -> HttpResponse:
 def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     """One answer, for its asker and the readers of its thread; withheld if a source is hidden."""
     row = _own(request, answer_id)
-    return render(request, "search/answers/page.html", context_of(stored_card(row, request)))
+    shown = stored_card(row, request)
+    context = context_of(shown)
+    if isinstance(shown, AnswerCard) and shown.is_own and not row.filters:
+        question = AnswerRequest(row.searched_for, viewer=cast("Viewer", request.user))
+        context["follow_ups"] = follow_ups(shown.answered, question)
+    return render(request, "search/answers/page.html", context)
 
 
 class FeedbackForm(forms.Form):
@@ -193,31 +202,31 @@ def _refusal(error: UserError) -> AskProblem:
 async def _frames(
     request: HttpRequest, form: AskForm, answer_request: AnswerRequest
 ) -> AsyncGenerator[str]:
-    before = await in_thread(lambda: same_answer(answer_request, form))
-    if before is not None:
-        yield frame("sources", event_data(Sources(before.context), texts=False))
-        yield await _done(request, form, before, is_stored=True)
+    ended = await in_thread(lambda: same_answer(answer_request, form))
+    is_stored = ended is not None
+    if ended is not None:
+        yield frame("sources", event_data(Sources(ended.context), texts=False))
+    else:
+        making = cast("AsyncGenerator[Event]", answering.events(answer_request))
+        async with aclosing(making):
+            async for event in making:
+                ended = event.answer if isinstance(event, Done | Failed) else None
+                if ended is not None and ended.text:
+                    break
+                data = event_data(event, texts=False)
+                if NAMES[type(event)] == "step":
+                    data["label"] = step_label(data["name"])
+                yield frame(NAMES[type(event)], data)
+    if ended is None or not ended.text:
         return
-    async with aclosing(cast("AsyncGenerator[Event]", answering.events(answer_request))) as each:
-        async for event in each:
-            ended = event.answer if isinstance(event, Done | Failed) else None
-            if ended is not None and ended.text:
-                is_stored = answer_request.is_recorded and _is_stored(ended)
-                yield await _done(request, form, ended, is_stored=is_stored)
-                continue
-            data = event_data(event, texts=False)
-            if NAMES[type(event)] == "step":
-                data["label"] = step_label(data["name"])
-            yield frame(NAMES[type(event)], data)
-
-
-async def _done(request: HttpRequest, form: AskForm, answered: Answered, *, is_stored: bool) -> str:
-    def rendered() -> str:
-        shown = answer_card(answered, request, is_stored=is_stored, carried=form.carried)
-        return answer_fragment(shown, request)
-
-    html = await in_thread(rendered)
-    return frame("done", {"id": answered.id, "thread": answered.thread or None, "html": html})
+    is_stored = is_stored or (answer_request.is_recorded and _is_stored(ended))
+    shown = partial(answer_card, ended, request, is_stored=is_stored, carried=form.carried)
+    html = await in_thread(lambda: answer_fragment(shown(), request))
+    yield frame("done", {"id": ended.id, "thread": ended.thread or None, "html": html})
+    # After the answer: it takes searches.
+    html = await in_thread(lambda: follow_ups_fragment(shown(), answer_request, request))
+    if html:
+        yield frame("follow_ups", {"html": html})
 
 
 def _failed(error: Exception) -> str:
