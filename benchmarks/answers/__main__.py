@@ -1,12 +1,16 @@
 """Measure answers on judged collections whose questions have gold answers.
 
+    python -m benchmarks.answers --write
     python -m benchmarks.answers --collection squad20_dev --limit 800 --json figures.json
     python -m benchmarks.answers --collection celery fastapi xquad_en --foreign wikiqa_test
 
+Without --collection: those of SETS, and a table of what readers see; --write puts it into
+benchmarks/results.
+
 A collection is a manual of benchmarks.manuals, a folder in BEIR's layout, or its name under
-RELEVANCE_DIR: gold answers are the
-texts of `metadata.answers` in queries.jsonl, questions without an answer are in unanswerable.jsonl.
-With a model (ANSWER_BASE_URL, ANSWER_API_KEY), each question costs calls in each mode.
+RELEVANCE_DIR: gold answers are the texts of `metadata.answers` in queries.jsonl, questions without
+an answer are in unanswerable.jsonl. With a model (ANSWER_BASE_URL, ANSWER_API_KEY), each question
+costs calls in each mode.
 """
 
 from __future__ import annotations
@@ -18,14 +22,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.site import CORES, site
+from benchmarks.site import CORES, ROOT, site
+
+# The sets of the table, and how they are asked.
+SETS: dict[str, dict[str, Any]] = {
+    "celery": {},
+    "fastapi": {},
+    "squad20_dev": {"limit": 240, "foreign": ["wikiqa_test"]},
+    "xquad_en": {"limit": 240},
+    "xquad_de": {"limit": 110},
+    "covidqa_long": {"limit": 110},
+}
+RESULTS = ROOT / "benchmarks" / "results" / "answers.md"
+BEGIN, END = "<!-- answers: begin -->", "<!-- answers: end -->"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--collection", nargs="+", action="extend", required=True)
+    parser.add_argument("--collection", nargs="+", action="extend", default=[])
     parser.add_argument("--mode", nargs="+", action="extend", default=[], help="default: instant")
     parser.add_argument(
         "--foreign",
@@ -40,16 +56,38 @@ def main() -> None:
         help="at most so many questions with an answer, without, and of each --foreign",
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument(
+        "--write", action="store_true", help="without --collection: write the table"
+    )
     arguments = parser.parse_args()
     with site("answers"):
-        runs = measured(
-            arguments.collection,
-            foreign=arguments.foreign,
-            modes=arguments.mode,
-            limit=arguments.limit,
-        )
+        if arguments.collection:
+            runs = measured(
+                arguments.collection,
+                foreign=arguments.foreign,
+                modes=arguments.mode,
+                limit=arguments.limit,
+            )
+        else:
+            runs = [run for name, options in SETS.items() for run in measured([name], **options)]
+            tabulate(runs, RESULTS if arguments.write else None)
     if arguments.json:
         arguments.json.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+
+
+def tabulate(runs: Sequence[dict[str, Any]], page: Path | None) -> None:
+    """Print the table of what readers see, and replace that of the page, if there is one."""
+    from django.utils import timezone
+
+    from benchmarks.answers import printing
+
+    table = printing.as_table(runs)
+    print(table)
+    if page is not None:
+        before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+        measured = f"Measured at {runs[0]['code_version']}, on {timezone.localdate()}."
+        text = f"{before}{BEGIN}\n\n{measured}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
+        page.write_text(text, encoding="utf-8")
 
 
 def measured(

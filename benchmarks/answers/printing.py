@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Figures = dict[str, Any]
@@ -26,6 +26,33 @@ def _lines(found: Figures) -> Iterator[str]:
             yield from _refusal(name, refusal)
     for mode, values in found["modes"].items():
         yield from _mode(mode, values)
+
+
+COLUMNS = (
+    "", "questions", "at a glance", "contained", "refused", "called *Answer*", "of these wrong",
+    "without an answer", "called *Answer*", "of others", "quotes, p50 ms",
+)  # fmt: skip
+
+
+def as_table(runs: Sequence[Figures]) -> str:
+    """A row for each half of each collection, as Markdown: what readers see of instant answers."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
+    for run in runs:
+        for half, seen in run["modes"]["instant"]["halves"].items():
+            if seen["questions"]:
+                lines.append(f"| {run['collection']}, {half} | {' | '.join(_seen(run, seen))} |")
+    return "\n".join(lines)
+
+
+def _seen(run: Figures, seen: Figures) -> Iterator[str]:
+    yield str(seen["questions"])
+    for name in ("at_a_glance", "contained", "refused", "called_an_answer"):
+        yield f"{seen[name]:.3f}"
+    yield f"{seen['wrong']} of {seen['called']}"
+    yield str(seen["without"])
+    for name in ("without_called_an_answer", "foreign_called_an_answer"):
+        yield "" if seen[name] is None else f"{seen[name]:.3f}"
+    yield f"{run['extract_ms']['p50']:.0f}"
 
 
 def _context(recall: Figures) -> Iterator[str]:

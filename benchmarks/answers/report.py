@@ -103,6 +103,8 @@ def _half(
         "contained": _rounded(share(row.is_right for row in right)),
         "refused": _rounded(_refused(right)),
         "called_an_answer": _rounded(share(row.is_sure for row in right)),
+        "called": len(sure),
+        "wrong": sum(not row.at_a_glance for row in sure),
         "wrong_answers": _rounded(share(not row.at_a_glance for row in sure)),
         "without": len(without),
         "without_called_an_answer": _rounded(share(row.is_sure for row in without)),
