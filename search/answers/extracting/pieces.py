@@ -131,11 +131,13 @@ def stands_alone(passage: Passage, part: TextPart) -> bool:
     return not (_ELSEWHERE.match(text) or _SIGNATURE.match(text) or _PROMPT.match(text))
 
 
-def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[int, ...]:
+def piece_around(
+    passage: Passage, parts: Sequence[TextPart], at: int, *, steps: bool = False
+) -> tuple[int, ...]:
     """The places of the parts that make up the piece around part `at`, ascending.
 
     All of its section if that is short; else what part `at` belongs to, and the sentences around
-    it while they fit in MOST characters.
+    it while they fit in MOST characters; for who wants `steps` with the nearest code.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
     if all(parts[place].kind is Kind.ITEM for place in own):  # it defines a term: its list, too
@@ -146,6 +148,8 @@ def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[
     if section.length(own) <= MOST:
         return section.trimmed(own, at)
     places = section.trimmed(section.grown(section.core(at)), at)
+    if steps:
+        places = section.with_code(places, at)
     is_label = _LABEL.match(section.words(section.first)) is not None
     return tuple(sorted({section.first, *places})) if is_label else places
 
@@ -238,6 +242,17 @@ class _Section:
                 else:
                     places = sorted({*places, *unit})
         return self.finished(places)
+
+    def with_code(self, places: tuple[int, ...], at: int) -> tuple[int, ...]:
+        """The places and, if they have none, the next code of the section, else the last before
+        them, with what announces it, unless that is too long.
+        """
+        codes = [p for p in range(self.first, self.last + 1) if self.parts[p].kind is Kind.CODE]
+        if not codes or not set(codes).isdisjoint(places):
+            return places
+        nearest = min(codes, key=lambda place: (place < at, abs(place - at)))
+        whole = tuple(sorted({*places, *self.core(nearest)}))
+        return whole if self.length(whole) <= WHOLE else places
 
     def finished(self, places: list[int]) -> list[int]:
         """The places to the end of the list that they end in, if that is not too long."""

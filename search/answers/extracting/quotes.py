@@ -26,6 +26,7 @@ from search.answers.extracting.scoring import (
     offers_of,
     question_weights,
     scores,
+    wanted,
 )
 from search.answers.words import STOP, words
 from search.domain import Query, TermStatistic
@@ -35,6 +36,9 @@ logger = logging.getLogger(__name__)
 # A further piece is shown if its sentence's score is at most this much below the best one's. A
 # guess: it is folded.
 GAP = 3.0
+# Of steps a sentence is as good as another one with a score at most this much above. Chosen on
+# forty questions about Celery's manual.
+NEAR = 1.3
 # Pieces repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
 
@@ -66,7 +70,8 @@ def extract(
     `terms` and `confidence` are those of the search; without terms all words weigh the same.
     Without an embedder, or if it fails, words alone decide.
     """
-    offers = offers_of(QuestionWords(question_weights(query.text, terms)), context)
+    question = QuestionWords(question_weights(query.text, terms), wanted(query.text))
+    offers = offers_of(question, context)
     if not offers:
         return Extract()
     compared = sorted(offers, key=lambda offer: -offer.by_words)[:EMBEDDED]
@@ -74,13 +79,25 @@ def extract(
     points = scores(compared, cosines)
     order = np.argsort(-points, kind="stable")
     ranked = [(compared[place], float(points[place])) for place in order]
-    best, quotes = ranked[0][0], _best(ranked, most)
+    ranked = _from_the_first(ranked) if question.wanted.steps else ranked
+    plain = [(offer, score - offer.fit) for offer, score in ranked]
+    best, quotes = ranked[0][0], _best(ranked, most, steps=question.wanted.steps)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
     return Extract(
         tuple(quotes),
-        answerability(query.text, ranked, context, confidence),
+        answerability(query.text, plain, context, confidence),
         short_answer(query.text, best.text, piece),
     )
+
+
+def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
+    """The ranking with, as its first, the earliest of nearly as good sentences of one section:
+    steps are read in order.
+    """
+    best, top = ranked[0]
+    near = [pair for pair in ranked if pair[0].section == best.section and pair[1] > top - NEAR]
+    first = min(near, key=lambda pair: pair[0].at)
+    return [(first[0], top), *(pair for pair in ranked if pair is not first)]
 
 
 def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:
@@ -95,7 +112,7 @@ def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) 
     return rows
 
 
-def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[Quote]:
+def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> list[Quote]:
     """The first pieces of a ranking, of other passages and words, until one is much weaker."""
     best: list[Quote] = []
     said: list[frozenset[str]] = []
@@ -104,7 +121,7 @@ def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[Quote]:
             break
         if any(quote.passage == offer.passage.number for quote in best):
             continue
-        places = piece_around(offer.passage, offer.parts, offer.at)
+        places = piece_around(offer.passage, offer.parts, offer.at, steps=steps)
         parts = tuple(offer.parts[place] for place in places)
         own = frozenset(words(" ".join(offer.passage.text[p.start : p.end] for p in parts)))
         if not any(len(own & other) >= REPEATS * min(len(own), len(other)) for other in said):

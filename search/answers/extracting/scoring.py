@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.embedding import Vectors
+from ingestion.lexical.sentences import Kind
 from search.answers.domain import Context, Passage
 from search.answers.extracting.pieces import TextPart, parts_of, stands_alone
 from search.answers.words import STOP, words
@@ -26,6 +27,10 @@ SAID_IN_PASSAGE = 2.2  # ... that the whole passage says
 RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
 LEAD_IN = -3.0  # it ends with a colon: what it introduces would answer. A guess; SQuAD has none
 MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
+# By what the question wants, chosen on forty questions about Celery's manual:
+SHOWS = 1.0  # of steps: it is code, or stands before code
+DEFINES = 6.0  # of a term: it is the first of its section to say what the term is
+NAMED = 2.0  # it is of the section that an identifier of the question names
 
 # Only so many sentences are embedded, of which the first characters: 12 to all made no difference
 # of .005 on half of squad20_dev.
@@ -42,11 +47,51 @@ IDENTIFIER = re.compile(
 )
 
 
+_STEPS = re.compile(
+    r"(?i)\bhow (?:to|(?:do|can|could|should|must) (?:i|you|we))\b|\bwie \w+ (?:ich|man|wir)\b"
+)
+_TERM = re.compile(
+    r"""\s*what\ (?:(?:is|are)\ (?:an?\ |the\ )?(?P<one>[^?]+?)
+    |(?:does|do)\ (?:an?\ |the\ )?(?P<other>[^?]+?)\ (?:do|mean))\s*\??\s*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|specifies)\b(?! not\b)"
+LONGEST_TERM = 3  # words
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question asks for, by its words: steps, or what the subject of `defined` is, and the
+    identifiers that it `names`.
+    """
+
+    steps: bool = False
+    defined: re.Pattern[str] | None = None
+    names: frozenset[str] = frozenset()
+
+    def is_named(self, section: Passage) -> bool:
+        """Whether the name of a section is one of the identifiers, maybe with its arguments."""
+        heading = "".join(section.heading_path[-1:]).strip("`").partition("(")[0]
+        return heading.casefold() in self.names
+
+
+def wanted(question: str) -> Wanted:
+    """What a question in English, or for steps in German, asks for."""
+    term, defined = _TERM.fullmatch(question), None
+    if term and len(name := (term["one"] or term["other"]).split()) <= LONGEST_TERM:
+        form = r"\s+".join(map(re.escape, name))
+        defined = re.compile(rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}")
+    names = frozenset(name.casefold() for name in IDENTIFIER.findall(question))
+    return Wanted(_STEPS.search(question) is not None, defined, names)
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A sentence of a passage, with what its words say for it, each in [0, 1].
 
-    `at` is its place among the passage's `parts`; `section` is the passage under its headings.
+    `at` is its place among the passage's `parts`; `section` is the passage under its headings;
+    `is_lead_in`: it ends with a colon, and what it announces is not what the question wants; `fit`
+    is what speaks for it by that.
     """
 
     passage: Passage
@@ -57,6 +102,8 @@ class Offer:
     said: float
     said_around: float
     said_in_passage: float
+    is_lead_in: bool
+    fit: float
 
     @property
     def text(self) -> str:
@@ -78,7 +125,8 @@ class Offer:
             SAID * self.said
             + SAID_AROUND * self.said_around
             + SAID_IN_PASSAGE * self.said_in_passage
-            + LEAD_IN * self.text.endswith((":", "："))
+            + LEAD_IN * self.is_lead_in
+            + self.fit
             + RECIPROCAL_RANK / max(self.passage.rank, 1)
         )
 
@@ -93,14 +141,20 @@ def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
     in_passage = question.share(names | set(words(passage.text)))
     parts = parts_of(passage)
     before: set[str] = set()
-    section, around, number = passage, names, -1
+    want = question.wanted
+    section, around, number, is_defined = passage, names, -1, False
     for at, part in enumerate(parts):
         if part.section != number:
-            section, number = passage.named_at(part.start), part.section
+            section, number, is_defined = passage.named_at(part.start), part.section, False
             around = set(words(" ".join((section.title, *section.heading_path))))
             before = set()
-        own = set(words(passage.text[part.start : part.end]))
+        text = passage.text[part.start : part.end]
+        own = set(words(text))
         if own and stands_alone(passage, part):
+            defines = not is_defined and bool(want.defined and want.defined.match(text))
+            is_defined = is_defined or defines
+            near = [each.kind for each in parts[at : at + 2] if each.section == number]
+            shows = want.steps and Kind.CODE in near  # it is code, or stands before code
             yield Offer(
                 passage,
                 parts,
@@ -110,6 +164,8 @@ def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
                 question.share(own),
                 question.share(own | before | around),
                 in_passage,
+                text.endswith((":", "：")) and not shows,
+                SHOWS * shows + DEFINES * defines + NAMED * want.is_named(section),
             )
         before = own
 
@@ -145,6 +201,7 @@ class QuestionWords:
     """The lexemes of a question with their weights; remembers which of them a word says."""
 
     weights: Mapping[str, float]
+    wanted: Wanted = Wanted()
     _said: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def share(self, said_words: Iterable[str]) -> float:

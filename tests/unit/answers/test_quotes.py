@@ -240,6 +240,36 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_who_wants_steps_is_shown_the_code_of_the_section() -> None:
+    code = "load = weigh(\n    beam=1,\n)"
+    assert code not in shown("In how many ways is a weight measured?")
+    text = shown("How do I measure a weight in two ways?")
+    assert code in text
+    assert len(text) < 1600
+
+
+def test_of_steps_the_first_of_nearly_as_good_sentences_is_marked() -> None:
+    steps = "Fill the brown pen with ink. Then fill the brown pen with blue ink."
+    assert quoted("How do I fill the brown pen with blue ink?", context(steps))[0].startswith(
+        "Fill"
+    )
+    assert quoted("Why fill the brown pen with blue ink?", context(steps))[0].startswith("Then")
+
+
+def test_a_term_is_defined_by_the_first_sentence_that_says_what_it_is() -> None:
+    held = context(
+        "Beams carry a beam and a beam. A beam is not glass. A beam is a bar. A beam is."
+    )
+    assert quoted("What is a beam?", held)[0] == "A beam is a bar."
+    assert quoted("What do beams mean?", held)[0] != "A beam is a bar."  # another form of it
+
+
+def test_the_section_that_an_identifier_names_comes_first() -> None:
+    texts = ("The default of MAX_LOAD is given below.", "Default: 5.")
+    held = Context((passage(1, texts[0]), passage(2, texts[1], heading_path=("MAX_LOAD",), rank=1)))
+    assert quoted("What is the default value of MAX_LOAD?", held)[0] == "Default: 5."
+
+
 def test_a_table_is_its_header_and_the_row() -> None:
     text = shown("heavy kg limit")
     assert "| Beam | Limit |\n| --- | --- |\n| **heavy** | **500 kg** |" in text
