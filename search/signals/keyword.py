@@ -45,7 +45,7 @@ SELECT string_agg(
                 ) || ')'
            END, ' | ')::tsquery AS terms
 FROM common, bar
-WHERE rest > score AND chunks_before < %(budget)s
+WHERE rest > score AND chunks_before < %(budget)s AND seeks
 """
 
 # A seed that uses half of the budget is truncated. Then all terms count as common, each with its
@@ -58,7 +58,7 @@ bar AS MATERIALIZED (
                      OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score
 ),
 common AS MATERIALIZED (
-    SELECT quoted, chunks_before, weight * factor AS most,
+    SELECT quoted, chunks_before, seeks, weight * factor AS most,
            sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
     FROM term,
          (SELECT count(*) >= {half} AS cut,
@@ -73,9 +73,12 @@ other(id, score) AS MATERIALIZED (
 ),
 """
 
+# The parts of names that the texts hold seek together: most passages with one of them alone have
+# nothing to do with the name, and are many.
 _SEED_TERMS = """
-(SELECT string_agg(quoted, ' | ')::tsquery FROM term
- WHERE chunks_before < {seed_chunks})
+(SELECT concat_ws(' | ', string_agg(quoted, ' | ') FILTER (WHERE seeks),
+                  string_agg(quoted, ' & ') FILTER (WHERE NOT seeks))::tsquery
+ FROM term WHERE chunks_before < {seed_chunks})
 """
 
 # Placeholder for the terms in the statement of either part.

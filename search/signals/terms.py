@@ -9,11 +9,9 @@ The query is read under each text configuration of the searched chunks. A word's
 of the configurations that read it; stop words of the query's language, and of the language of most
 chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 1).
 
-A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks with the compound
-hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
-not be looked up.
-
-Parts of a name are terms of BM25, too, without an idf of their own (ADR 44).
+A compound is also read as one word, "half-life" as "halflife", which chunks with the compound hold
+as well: it finds both spellings, and the compound's own lexeme need not be looked up. Parts of a
+name are terms of BM25, too, without an idf of their own (ADR 44).
 """
 
 from __future__ import annotations
@@ -137,7 +135,9 @@ _TERMS = """
 {prefix}term AS MATERIALIZED (
     SELECT lexeme, chunks, times, idf, weight,
            sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
-           {quoted} AS quoted
+           {quoted} AS quoted,
+           times >= 1 OR EXISTS (SELECT lexeme FROM {prefix}lexeme WHERE times >= 1
+                                 EXCEPT SELECT lexeme FROM {prefix}counted) AS seeks
     FROM (
         SELECT lexeme, chunks, times, CASE WHEN times < 1 THEN 0 ELSE idf END AS idf,
                idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight

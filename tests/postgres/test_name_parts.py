@@ -100,9 +100,12 @@ class TestSearch:
         assert max(scores("rename field", Signal.TITLE, profile=profile).values()) == approx(1)
 
     def test_a_name_in_a_question_is_found_before_its_parts(self) -> None:
-        named, said, *_ = shelf("a RenameField of the schema", "rename a field", "valve valve")
+        texts = "a RenameField of the schema", "rename a field", "a field of rye", "valve valve"
+        named, said, rye, *_ = shelf(*texts)
         assert next(iter(scores("how to valve RenameField"))) == named
+        # Of a name that is known all parts are sought together, of another one any.
         assert list(scores("renameField")) == [named, said]
+        assert set(scores("mowField")) == {named, said, rye}
         # Title, confidence and marks know the question's own words alone.
         assert [term.lexeme for term in ask("renameField field").terms] == ["renamefield", "field"]
 
