@@ -87,10 +87,10 @@ def _rank(candidates: Candidates, settled: Settled, question: Question) -> Ranki
     """The ranking under one profile, with the reranker's share if the profile has one."""
     request, configuration = question.request, question.configuration
     ranking = ranking_of(candidates, settled, configuration, group=request.group)
-    if not settled.profile.rerank or not ranking.groups:
+    if not settled.profile.rerank or not ranking.hits:
         return ranking
     started = time.perf_counter()
-    first = {each.best.chunk_id: each.best.score for each in ranking.groups[:FIRST]}
+    first = {hit.chunk_id: hit.score for hit in ranking.hits[:FIRST]}
     try:
         strengths = _strengths(_available(), candidates.query.text, first, request)
     except RerankerUnavailable as error:
@@ -117,8 +117,8 @@ def with_strengths(
     for profile in profiles:
         for weights in (None, *USUAL):
             settled = settle(candidates.query, configuration, profile, Choices(weights=weights))
-            groups = ranking_of(candidates, settled, configuration).groups[:FIRST]
-            likely |= {each.best.chunk_id: each.best.score for each in groups}
+            hits = ranking_of(candidates, settled, configuration).hits[:FIRST]
+            likely |= {hit.chunk_id: hit.score for hit in hits}
     chunks = list(likely)
     strengths: dict[int, float] = {}
     for start in range(0, len(chunks), FIRST):

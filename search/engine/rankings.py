@@ -71,15 +71,15 @@ def rankings(
     ranked = rank(batch, weights, classes, profile)
     unknown = np.full(len(settled), np.nan)
     sure = _sureness(ranked, configuration, means, group) if confident else unknown
-    return Rankings(final, _reranked(ranked, group), sure)
+    return Rankings(final, _reranked(ranked), sure)
 
 
-def _reranked(ranked: Ranked, group: bool) -> Ranked:
-    """The ranking with the reranker's share of the first results' scores."""
+def _reranked(ranked: Ranked) -> Ranked:
+    """The ranking with the reranker's share of the first passages' scores."""
     if not ranked.profile.rerank:
         return ranked
     heads = {
-        place: shown_columns(prepared, ranked.columns(place), group=group)[:FIRST]
+        place: ranked.columns(place)[:FIRST].tolist()
         for place, prepared in enumerate(ranked.batch.prepared)
         if prepared.candidates.reranked
     }

@@ -41,14 +41,12 @@ def ranked(
     candidates: Candidates | Sequence[Candidate],
     strengths: Mapping[int, float],
     share: float,
-    *,
-    group: bool = True,
 ) -> Ranking:
     held = candidates if isinstance(candidates, Candidates) else columns(candidates)
     profile = Profile("made", 1, {}, rerank=share)
     general = Classification(QueryClass.GENERAL, "", 1.0)
     settled = Settled(held.query, profile, general, MEANING, EVERY_SIGNAL)
-    return ranking_of(replace(held, reranked=strengths), settled, NOTHING, group=group)
+    return ranking_of(replace(held, reranked=strengths), settled, NOTHING)
 
 
 def chunks(hits: Sequence[Hit]) -> list[int]:
@@ -83,20 +81,12 @@ class TestShare:
         (_, part) = adjustments(hits[1])[1]
         assert [leaf.label for leaf in part.parts][1] == "not read: as its score"
 
-    def test_one_passage_a_document_is_read_when_documents_are_grouped(self) -> None:
-        found = [
-            *(scored(pk, 0.9 - pk / 1000, document=7) for pk in range(1, 31)),
-            scored(50, 0.5),
-            scored(51, 0.4),
-        ]
-        strengths = {1: 0.0, 2: 1.0, 51: 1.0}
-        grouped = ranked(found, strengths, 0.5)
-        # RerankerInput 2 is folded under 1, so its strength does not count; 51 is the third result.
-        assert [group.best.chunk_id for group in grouped.groups] == [51, 50, 1]
-        each = ranked(found, strengths, 0.5, group=False)
-        # 51 is the 32nd passage: not read.
-        assert [group.best.chunk_id for group in each.groups][:1] == [2]
-        assert chunks(each.hits)[-1] == 51
+    def test_several_passages_of_a_document_are_read(self) -> None:
+        found = [*(scored(pk, 0.9 - pk / 1000, document=7) for pk in range(1, 31)), scored(51, 0.4)]
+        ranking = ranked(found, {1: 0.0, 2: 1.0, 51: 1.0}, 0.5)
+        # 51 is the 31st passage: not read, though of the second document.
+        assert [group.best.chunk_id for group in ranking.groups] == [2, 51]
+        assert chunks(ranking.hits)[-1] == 51
 
 
 def adjustments(hit: Hit) -> Sequence[tuple[object, object]]:
@@ -126,11 +116,10 @@ def sets(draw: st.DrawFn) -> tuple[list[Candidate], dict[int, float]]:
     return found, strengths
 
 
-@given(sets(), st.floats(0, 1), st.booleans())
-def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float, group: bool) -> None:
+@given(sets(), st.floats(0, 1))
+def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float) -> None:
     found, strengths = made
-    before = ranked(found, strengths, 0.0, group=group)
-    after = ranked(found, strengths, share, group=group)
+    before, after = ranked(found, strengths, 0.0), ranked(found, strengths, share)
     # Every score is the sum of its parts, and what the kernel ranked by.
     for hit in after.hits:
         assert hit.score == approx(recomputed(hit), abs=1e-9)
@@ -139,9 +128,9 @@ def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float, grou
     keys = [(hit.explanation.tier.order, -round(hit.score, 9)) for hit in after.hits]
     assert keys == sorted(keys)
     # The first results change places among themselves, and no tier is crossed.
-    first = {group.best.chunk_id for group in before.groups[:FIRST]}
+    first = set(chunks(before.hits[:FIRST]))
     tiers = {hit.chunk_id: hit.explanation.tier.order for hit in before.hits}
-    assert {group.best.chunk_id for group in after.groups[:FIRST]} == first
+    assert set(chunks(after.hits[:FIRST])) == first
     assert [tiers[pk] for pk in chunks(after.hits)] == [tiers[pk] for pk in chunks(before.hits)]
     # The others keep their order.
     rest = [pk for pk in chunks(before.hits) if pk not in first]
@@ -155,5 +144,5 @@ def test_a_higher_strength_never_lowers_a_rank(
     found, strengths = made
     chunk = min(strengths)
     higher = {**strengths, chunk: max(strengths[chunk], more)}
-    one, other = (ranked(found, each, share, group=False).hits for each in (strengths, higher))
+    one, other = (ranked(found, each, share).hits for each in (strengths, higher))
     assert chunks(other).index(chunk) <= chunks(one).index(chunk)
