@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db.models.signals import post_delete, post_migrate, post_save, pre_delete
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -75,6 +76,20 @@ class TuningConfig(AppConfig):
         pre_delete.connect(_forget_title, sender="ingestion.Document")
 
 
+class AnswersConfig(AppConfig):
+    name = "search.answers"
+    label = "answers"
+    verbose_name = _("Answers")
+
+    def ready(self) -> None:
+        from common.audit import trail
+        from search.answers.models import AnswerProfileChange
+
+        trail.register(AnswerProfileChange, _answers_entry, "profile")
+        post_migrate.connect(_install_answers, sender=self)
+        pre_delete.connect(_forget_text, sender="ingestion.Document")
+
+
 def _gap_entry(step: Any) -> dict[str, Any]:
     """A step of a search gap as an entry of the audit trail: without the question of a reader."""
     return {"kind": f"gap_{step.kind}", "subject": f"gap {step.gap_id}", "details": {}}
@@ -101,3 +116,32 @@ def _forget_title(instance: Any, **_signal: Any) -> None:
     from search.tuning.models import Judgement
 
     Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")
+
+
+def _answers_entry(change: Any) -> dict[str, Any]:
+    """A change of an answer profile as an entry of the audit trail."""
+    details = {"reason": change.reason, "changes": change.changes}
+    return {"kind": f"answers_{change.action}", "subject": change.profile, "details": details}
+
+
+def _install_answers(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
+    """Install the default answer profile and the limits, if missing."""
+    undone = any(backwards for _, backwards in plan or ())
+    if using == "default" and not undone:  # it needs the newest tables
+        from search.answers.models import AnswerLimits, AnswerProfile
+
+        AnswerLimits.objects.get_or_create(pk=1)
+        if not AnswerProfile.objects.exists():
+            AnswerProfile.objects.create(
+                name="default",
+                state=AnswerProfile.State.ACTIVE,
+                published=timezone.now(),
+                description="Shipped with Steelyard.",
+            )
+
+
+def _forget_text(instance: Any, **_signal: Any) -> None:
+    """Clear the texts of answers that stand on a permanently deleted document."""
+    from search.answers.models import Answer
+
+    Answer.objects.filter(sources__document=instance).update(text="", sentences=[])

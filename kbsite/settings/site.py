@@ -49,7 +49,7 @@ INSTALLED_APPS = [
     "ingestion.apps.WebhooksConfig",
     "search",
     "search.apps.TuningConfig",
-    "search.answers",
+    "search.apps.AnswersConfig",
     "search.apps.AnalyticsConfig",
     "search.apps.ReadersConfig",
     "search.apps.QdrantConfig",

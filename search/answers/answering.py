@@ -30,8 +30,7 @@ from common.accounts import tokens
 from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
-from search.answers.generating import server
-from search.answers.generating.client import Model, Payer, model_for
+from search.answers.generating import Model, Payer, model_for, server
 from search.answers.generating.server import configured
 from search.answers.making import modes
 from search.answers.making.work import Work

@@ -4,14 +4,3 @@ from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.boosts import applicable
 from search.ranking.fusion import identifiers_lead
 from search.ranking.rank import Ranked, rank, reranked
-
-__all__ = [
-    "Batch",
-    "Prepared",
-    "Ranked",
-    "applicable",
-    "identifiers_lead",
-    "prepare",
-    "rank",
-    "reranked",
-]

@@ -21,15 +21,6 @@ from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.errors import SearchError
 
-__all__ = [
-    "AnswerAdmin",
-    "AnswerLimitsAdmin",
-    "AnswerProfileAdmin",
-    "AnswerProfileChangeAdmin",
-    "ModelPriceAdmin",
-]
-
-
 STATE_LABELS = {
     State.RUNNING.value: "info",
     State.DONE.value: "success",

@@ -15,8 +15,8 @@ from textwrap import dedent
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding.protocol import encodable
 from ingestion.lexical.sentences import Kind
+from search.answers.checking import check
 from search.answers.checking.splitting import MARKER, completed, split
-from search.answers.checking.verdicts import check
 from search.answers.domain import (
     NOT_SUPPORTED,
     Answered,

@@ -28,7 +28,7 @@ from search.answers.domain import (
     Verdict,
 )
 from search.answers.extracting.quotes import Extract, extract, sentence_embedder
-from search.answers.generating.client import Model
+from search.answers.generating import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
 from search.answers.making.drafting import Draft, quoted, replay
 from search.answers.making.work import Work, milliseconds_since

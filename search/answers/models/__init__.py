@@ -13,15 +13,3 @@ from search.answers.models.records import (
     ModelCall,
     Thread,
 )
-
-__all__ = [
-    "Answer",
-    "AnswerFeedback",
-    "AnswerLimits",
-    "AnswerProfile",
-    "AnswerProfileChange",
-    "AnswerSource",
-    "ModelCall",
-    "ModelPrice",
-    "Thread",
-]

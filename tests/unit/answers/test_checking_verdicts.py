@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.answers.checking.figures import Figure, same
-from search.answers.checking.spellings import figures
-from search.answers.checking.splitting import completed, split
-from search.answers.checking.verdicts import (
+from search.answers.checking import (
     FEW_WORDS,
     check,
     product_confidence,
     snippet_found,
     source_credit,
 )
+from search.answers.checking.figures import Figure, same
+from search.answers.checking.spellings import figures
+from search.answers.checking.splitting import completed, split
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
 from tests.support.claims import (
