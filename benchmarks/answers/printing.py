@@ -29,8 +29,8 @@ def _lines(found: Figures) -> Iterator[str]:
 
 
 COLUMNS = (
-    "", "questions", "at a glance", "contained", "refused", "called *Answer*", "of these wrong",
-    "without an answer", "called *Answer*", "of others", "quotes, p50 ms",
+    "", "n", "glance", "contained", "refused", "*Answer*", "wrong", "without", "*Answer*", "others",
+    "p50 ms",
 )  # fmt: skip
 
 
