@@ -9,11 +9,11 @@ WORKERS ?= 3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
-# Of `make lock`, `make sbom` and `make audit`.
+# Of `make docs`, `make lock`, `make sbom` and `make audit`.
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test attack clients check messages bench relevance format clean clean-data lock sbom audit
+.PHONY: help demo stop test attack clients check messages bench relevance docs format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -26,6 +26,7 @@ help:
 	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
+	@echo "make docs        the pages of docs/ as a site, in build/docs"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
 	@echo "make sbom        bills of materials and licences, in build/"
 	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"
@@ -106,6 +107,10 @@ bench: $(VENV)/.installed-dev
 relevance: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks.relevance $(ARGS) --profile all
 
+# No part of `make check`: the tests follow the links. The variable silences an advertisement.
+docs: $(TOOLS)/.installed
+	@NO_MKDOCS_2_WARNING=1 $(TOOLS)/bin/mkdocs build --quiet --strict $(ARGS)
+
 clean: stop
 	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path "./var/*" -prune -exec rm -rf {} +
@@ -138,7 +143,7 @@ $(VENV)/.installed-dev: requirements-dev.txt | $(PY)
 	@touch $(VENV)/.installed $@
 
 $(TOOLS)/.installed: requirements/tools.txt
-	@echo "Installing what make lock, sbom and audit need into $(TOOLS) (once, about 20 seconds)"
+	@echo "Installing what make docs, lock, sbom and audit need into $(TOOLS) (once, about 20 seconds)"
 	@$(PYTHON) -m venv --clear $(TOOLS)
 	@$(TOOLS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	@touch $@

@@ -115,10 +115,10 @@ def test_the_openai_package_of_node_works_unmodified(site: tuple[str, str]) -> N
 
 
 def test_the_example_of_the_manual_streams(site: tuple[str, str]) -> None:
-    """The block of docs/api.md, with the address, the token and the question of this test."""
+    """The block of the page, with the address, the token and the question of this test."""
     address, key = site
     (block,) = re.findall(
-        r"```js\n(.*?)```", (settings.BASE_DIR / "docs/api.md").read_text(), re.DOTALL
+        r"```js\n(.*?)```", (settings.BASE_DIR / "docs/api-openai.md").read_text(), re.DOTALL
     )
     for example, ours in (
         ("http://127.0.0.1:8000", address),

@@ -404,7 +404,7 @@ def test_every_series_that_is_asked_for_exists_with_its_labels() -> None:
 
 @pytest.mark.django_db
 def test_the_page_lists_every_metric_with_its_labels() -> None:
-    page = (ROOT / "docs/monitoring.md").read_text()
+    page = (ROOT / "docs/metrics.md").read_text()
     listed = {
         name: set(re.findall(r"`(\w+)`", labels))
         for names, labels in re.findall(r"\n- (`steelyard_[^(:]*)(?: \(([^)]*)\))?:", page)

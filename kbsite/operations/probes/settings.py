@@ -164,7 +164,7 @@ def query_classifier() -> Iterator[Finding]:
     path = settings.QUERY_CLASSIFIER
     if not path:
         return
-    advice = "docs/tuning.md describes a classifier of your own; leave it empty for none."
+    advice = "docs/profiles.md describes a classifier of your own; leave it empty for none."
     try:
         classifier = import_string(path)
     except ImportError as error:
