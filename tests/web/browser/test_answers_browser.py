@@ -179,13 +179,3 @@ def test_a_follow_up_and_its_thread(open_page: OpenPage, reader: User) -> None:
     expect(page.locator("article.answer:not(.running)")).to_have_count(3)
     expect(further).to_have_count(1)
     assert Thread.objects.get().answers.count() == Answer.objects.count() == 3
-
-
-def test_without_scripts_a_button_gives_the_answer(open_page: OpenPage) -> None:
-    page = open_page(QUESTION, java_script_enabled=False, width=390)
-    page.get_by_role("button", name="Answer this").click()
-    expect(page.locator("article.answer .answer-text")).to_contain_text("timeout")
-    page.locator("a.cite").first.click()
-    expect(page.locator("mark.quoted").first).to_be_visible()  # its details open by the address
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= 390

@@ -20,7 +20,8 @@ from tests.web.test_page_pictures import PAGES
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
 
 READERS = (
-    "/", "/?q=connection", "/?q=recipe+for+sourdough", "/library/",
+    "/", "/?q=connection", "/?q=recipe+for+sourdough", "/?q=connection&before=2001-01-01",
+    "/?q=%22pool+of+sharks%22+connection", "/library/",
     "/library/?collection=handbook&meta=tags%3Apool", "/concepts/", "/me/", "/me/favourites/",
     "/me/tokens/", "/threads/", "/api/docs/",
 )  # fmt: skip
@@ -44,6 +45,8 @@ def document(transactional_db: None) -> Document:
 def violations(page: Page) -> list[str]:
     """What axe-core finds on the page, a line for each element; in the dark, of its colours."""
     page.emulate_media(color_scheme="light")
+    if "/admin/" not in page.url:
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     found = Axe().run(page).response["violations"]
     page.emulate_media(color_scheme="dark")
     if "/admin/" in page.url:
@@ -71,7 +74,13 @@ def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
 
     page = open_page("/", user=admin, bypass_csp=True)
     own = document.get_absolute_url()
-    addresses = [*READERS, own, f"{own}?view=original&q=hook", "/nothing/here/"]
+    addresses = [
+        *READERS,
+        own,
+        f"{own}?q=hook&chunk=1",
+        f"{own}?view=original&q=hook",
+        "/nothing/here/",
+    ]
     for address in [*addresses, *(f"/admin/{path.format(**named)}" for path in ADMIN)]:
         response = page.goto(address)
         assert response is not None

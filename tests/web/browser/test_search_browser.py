@@ -23,45 +23,6 @@ pytestmark = [
 
 LONG_WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung" * 3
 
-# Every visible text whose colour stands too little out from what lies under it (WCAG 2.2, 1.4.3).
-FAINT_TEXTS = """() => {
-  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const rgba = (color) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = color;
-    canvas.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
-  };
-  const over = (top, under) => [0, 1, 2].map((i) => top[i] * top[3] + under[i] * (1 - top[3]));
-  const luminance = (color) => {
-    const [r, g, b] = color.map((v) => v / 255)
-      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (element) => {
-    const layers = [];
-    for (let e = element; e; e = e.parentElement) layers.unshift(getComputedStyle(e));
-    return layers.map((style) => rgba(style.backgroundColor))
-      .reduce((under, layer) => over(layer, under), [255, 255, 255]);
-  };
-  const faint = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.parentElement;
-    if (!node.data.trim() || !element.checkVisibility({visibilityProperty: true})) continue;
-    const style = getComputedStyle(element);
-    const under = ground(element);
-    const text = over(rgba(style.color), under);
-    const [high, low] = [luminance(text), luminance(under)].sort((a, b) => b - a);
-    const size = parseFloat(style.fontSize);
-    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-    const ratio = (high + 0.05) / (low + 0.05);
-    if (ratio < (isLarge ? 3 : 4.5)) faint.push(`${ratio.toFixed(2)} ${node.data.trim()}`);
-  }
-  return faint;
-}"""
-
 
 def search_for(page: Page, query: str) -> None:
     page.fill("#q", query)
@@ -83,20 +44,6 @@ def test_typing_searches_by_itself_and_says_what_it_found(open_page: OpenPage) -
     page.reload()
     expect(page.locator("#q")).to_have_value("connection timeouts")
     expect(page.locator(".result-link").first).to_have_text("Connection timeouts")
-
-
-def test_a_filter_narrows_at_once_and_back_undoes_it(open_page: OpenPage) -> None:
-    make_document(make_collection("Ship"), "# Log\n\nThe connection to the harbour was lost.\n")
-    page = open_page("/?q=connection")
-    expect(page.locator(".shelf", has_text="Ship")).not_to_have_count(0)
-
-    page.get_by_label("Handbook").check()
-    expect(page.locator(".shelf", has_text="Ship")).to_have_count(0)
-    expect(page).to_have_url(re.compile(r"collection=handbook"))
-    expect(page.get_by_role("link", name="Clear filters")).to_be_visible()
-
-    page.go_back()
-    expect(page.locator(".shelf", has_text="Ship")).not_to_have_count(0)
 
 
 def test_the_keyboard_is_enough(open_page: OpenPage) -> None:
@@ -162,22 +109,20 @@ def test_a_document_opens_at_its_passage(open_page: OpenPage) -> None:
     expect(page.locator("#q")).to_have_value("barometer 955")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_every_page_can_be_read(open_page: OpenPage, width: int) -> None:
+def test_no_page_is_wider_than_the_screen(open_page: OpenPage) -> None:
     shelf = make_collection(f"A shelf of {LONG_WORD}"[:110])
     text = f"# Title {LONG_WORD}\n\nA connection {LONG_WORD}.\n\n```\n{'x = 1; ' * 60}\n```\n"
     make_document(shelf, text, file_name="long.md")
-    page = open_page("/?q=connection+D40", width=width)
+    page = open_page("/?q=connection+D40")
     places = page.locator(".result-link").evaluate_all("all => all.map(a => a.href)")
     long_query = f"/?q={'x' * 501}"
     searches = ["/", "/?q=connection+D40", "/?q=connection&before=2001-01-01", long_query]
     for address in [*searches, "/login/", "/nothing/", *places]:
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            assert page.evaluate(FAINT_TEXTS) == [], f"{address} {scheme}"
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
 def test_the_filters_fold_away_on_a_small_screen(open_page: OpenPage) -> None:
@@ -225,14 +170,10 @@ def test_the_history_keeps_nothing_after_signing_out(open_page: OpenPage, member
     assert "lighthouse keeper" not in stored
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_link_to_insisting_is_reached_by_keys_and_readable(
-    open_page: OpenPage, scheme: str
-) -> None:
-    page = open_page("/?q=%22pool of sharks%22 connection", color_scheme=scheme)
+def test_the_link_to_insisting_is_reached_by_keys(open_page: OpenPage) -> None:
+    page = open_page("/?q=%22pool of sharks%22 connection")
     note = page.locator(".spelling")
     expect(note).to_contain_text("No passage contains the exact words “pool of sharks”")
-    assert page.evaluate(FAINT_TEXTS) == []
     link = page.get_by_role("link", name="Apply quotes and hyphens strictly")
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -253,8 +194,6 @@ def test_a_question_too_long_for_an_address_is_answered(open_page: OpenPage) -> 
     page.get_by_role("link", name="Apply quotes and hyphens strictly").click()
     expect(page.get_by_role("heading", name="No results for")).to_be_visible()
     assert page.url.endswith("/")
-    page.get_by_role("link", name="Treat them as preferences").click()
-    expect(page.locator(".result-link").first).to_be_visible()
 
 
 # --- What only a browser reports: a beacon for a click, reading time, thumbs by keyboard ---------
@@ -306,17 +245,6 @@ def test_a_thumb_and_an_answer_by_keyboard(open_page: OpenPage) -> None:
     assert kinds() == ["solved"]
 
 
-def test_without_scripts_the_thumbs_are_forms(open_page: OpenPage) -> None:
-    page = open_page("/?q=connection+pool", java_script_enabled=False)
-    page.get_by_role("button", name="Helpful: Database connections", exact=True).click()
-    expect(page.locator("h1")).to_have_text("Thank you")
-    assert kinds() == ["up"]
-    page.get_by_role("button", name="Withdraw").click()
-    assert kinds() == []
-    page.get_by_role("link", name="Back to the results").click()
-    expect(page.locator(".result-link").first).to_have_text("Connection pool")
-
-
 def test_results_that_htmx_brought_report_as_well(open_page: OpenPage) -> None:
     page: Page = open_page("/")
     page.locator("#q").press_sequentially("region d40", delay=20)
@@ -357,22 +285,10 @@ def test_a_script_that_the_page_does_not_name_is_not_run(
 # --- The API's documentation in a browser: the list of operations ---------------------------------
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_it_opens_with_search_in_the_readers_colours(
-    open_page: OpenPage, scheme: str, width: int
-) -> None:
-    page = open_page("/api/docs/", width=width, color_scheme=scheme)
+def test_it_opens_with_search_in_the_readers_colours(open_page: OpenPage) -> None:
+    page = open_page("/api/docs/", width=390, color_scheme="dark")
 
     expect(page.locator(".opblock-tag").first).to_contain_text("search")
     expect(page.locator(".opblock-summary").first).to_contain_text("/api/v1/search/")
-    expect(page.locator("html.dark-mode")).to_have_count(int(scheme == "dark"))
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_without_javascript_the_schema_remains(open_page: OpenPage) -> None:
-    page = open_page("/api/docs/", java_script_enabled=False)
-
-    expect(page.locator(".notice")).to_contain_text("needs JavaScript")
-    expect(page.get_by_role("link", name="OpenAPI schema")).to_have_attribute(
-        "href", "/api/schema/"
-    )
+    expect(page.locator("html.dark-mode")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
