@@ -135,12 +135,8 @@ def test_a_server_that_counts_no_tokens_is_estimated(chat: FakeChat) -> None:
 
 FAILURES: list[tuple[str, Behaviour, Outcome]] = [
     ("cut", cuts("Half an ans"), Outcome("Half an ans", "cut")),
-    ("ends early", says("Half", finish=None, done=False, usage=None), Outcome("Half", "cut")),
     ("malformed", sends(chunk({"content": "A"}), event("{broken")), Outcome("A", "malformed")),
     ("other shape", sends(event({"choices": "none"})), Outcome("", "malformed")),
-    ("a list", sends(event([1, 2])), Outcome("", "malformed")),
-    ("number", sends(chunk({"content": 7}), chunk({}, "stop")), Outcome("", "malformed")),
-    ("html", sends(b"<html>502 Bad Gateway</html>"), Outcome("", "cut")),
     ("error", sends(chunk({"content": "A"}), event({"error": {"message": "oops"}})),
      Outcome("A", "model_error")),
     ("filter", says("Some", finish="content_filter"), Outcome("Some", "content_filter")),
@@ -151,8 +147,6 @@ FAILURES: list[tuple[str, Behaviour, Outcome]] = [
     ("no quota", status(429, "insufficient_quota"), Outcome("", "quota")),
     ("too long", status(400, "context_length_exceeded"), Outcome("", "too_long")),
     ("stalls at once", stalls(), Outcome("", "first_token_timeout")),
-    ("stalls before", sends(chunk({"role": "assistant"}), Pause()),
-     Outcome("", "first_token_timeout")),
     ("only thinks", reasons(thoughts=["Hm", Pause()]), Outcome("", "first_token_timeout")),
     ("stalls in the middle", stalls("The pool"), Outcome("The pool", "token_timeout")),
 ]  # fmt: skip
@@ -439,11 +433,3 @@ def test_neither_prompts_nor_answers_nor_keys_are_logged(
     logged = caplog.text
     for secret in ("sk-secret", "When does the pool", "confidential"):
         assert secret not in logged
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(1.0, "for 1 second in"), (0.5, "for 0.5 seconds in"), (15, "15 seconds")],
-)
-def test_durations_are_counted(seconds: float, words: str) -> None:
-    assert words in str(servers.timed_out("token_timeout", seconds))

@@ -22,7 +22,6 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings as site_settings
-from django.core.signals import request_finished, request_started
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client as Browser
 from django.urls import path
@@ -30,7 +29,7 @@ from mcp import Client
 
 from common.accounts.models import User
 from kbsite.serving.admission import RESERVED
-from kbsite.serving.dispatch import Pages, Site, Threads
+from kbsite.serving.dispatch import Pages, Site
 from tests.faults.asgi import PROJECT, gunicorn, response, scope
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
@@ -94,18 +93,6 @@ def _stream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(frames(), content_type="text/event-stream")
 
 
-_during: list[tuple[str, str]] = []
-
-
-def _note(what: str) -> None:
-    _during.append((what, threading.current_thread().name))
-
-
-def _page(request: HttpRequest) -> HttpResponse:
-    _note("view")
-    return HttpResponse("page")
-
-
 def _file(request: HttpRequest) -> FileResponse:
     return FileResponse(Path(os.environ["BIG_FILE"]).open("rb"), as_attachment=True)
 
@@ -142,7 +129,6 @@ def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 urlpatterns = [
-    path("page/", _page),
     path("stream/", _stream),
     path("file/", _file),
     path("body/", _body),
@@ -155,36 +141,6 @@ def plain(settings: Any, tmp_path: Path) -> None:
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = ["whitenoise.middleware.WhiteNoiseMiddleware"]
     settings.STATIC_ROOT = str(tmp_path)
-
-
-@pytest.mark.usefixtures("plain")
-def test_a_page_takes_one_piece_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Django's signals around it: each change of threads costs as much as a middleware."""
-    submit, taken = Threads.submit, []
-
-    def counted(self: Threads, *given: Any, **named: Any) -> Any:
-        taken.append(given)
-        return submit(self, *given, **named)
-
-    def started(sender: Any, **given: Any) -> None:
-        _note("started")
-
-    def finished(sender: Any, **given: Any) -> None:
-        _note("finished")
-
-    monkeypatch.setattr(Threads, "submit", counted)
-    _during.clear()
-    request_started.connect(started)
-    request_finished.connect(finished)
-    try:
-        answered = asyncio.run(response(site(Pages()), scope("/page/")))
-    finally:
-        request_started.disconnect(started)
-        request_finished.disconnect(finished)
-    assert (answered[0], b"".join(answered[1])) == (200, b"page")
-    assert [what for what, _ in _during] == ["started", "view", "finished"]
-    assert len({thread for _, thread in _during}) == 1
-    assert len(taken) == 1
 
 
 @pytest.mark.usefixtures("plain")

@@ -24,10 +24,7 @@ import psutil
 import psycopg
 import pytest
 
-from ingestion.files.filetypes import sniff
-from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.protocol import title_from_file_name
-from kbsite.demo.documents import DocsUnavailable, SourceFile, django_docs, samples
+from kbsite.demo.documents import DocsUnavailable, django_docs
 from kbsite.demo.stop import running
 from kbsite.embedded import EmbeddedServers, Server
 
@@ -274,27 +271,6 @@ def archive(folder: Path, *paths: str) -> Path:
             member.size = len(name.encode())
             members.addfile(member, io.BytesIO(name.encode()))
     return path
-
-
-@pytest.mark.parametrize("file", samples(), ids=lambda file: file.file_name)
-def test_sample_is_read_without_warnings(tmp_path: Path, file: SourceFile) -> None:
-    path = tmp_path / file.file_name
-    path.write_bytes(file.content)
-    parsed = parse_file(path, file.file_name)
-
-    assert sniff(file.content, file.file_name).extension == path.suffix
-    assert {block.kind.value for block in parsed.blocks} >= {"heading", "paragraph"}
-    assert parsed.warnings == ()
-
-
-def test_each_format_and_each_case_is_there() -> None:
-    files = {file.file_name: file for file in samples()}
-    texts = b"\n".join(file.content for file in files.values() if file.file_name[-2:] in "md html")
-
-    assert {Path(name).suffix for name in files} == {".md", ".html", ".docx", ".pdf"}
-    for case in (b"Aboleth", b"PII-2024-0042", b"SLAM", b"EKF", b"FK", b"VectorStore"):
-        assert case in texts
-    assert "Distributed Systems for practitioners" in map(title_from_file_name, files)
 
 
 def test_manual_without_release_notes_and_layout(tmp_path: Path) -> None:

@@ -88,15 +88,6 @@ def another_supervisor(run_dir: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_output_carries_the_name_of_its_program(tmp_path: Path) -> None:
-    lines: list[str] = []
-    programs = (Program("web", FOR_EVER), Program("worker", FOR_EVER))
-    with supervise(tmp_path, *programs, lines=lines):
-        until(lambda: len(lines) == 2)
-    assert sorted(lines) == ["web    | up", "worker | up"]
-    assert children() == []
-
-
 def test_program_that_is_killed_runs_again(tmp_path: Path) -> None:
     lines: list[str] = []
     with supervise(tmp_path, Program("web", FOR_EVER), lines=lines) as programs:
@@ -120,15 +111,6 @@ def test_program_that_cannot_stay_up_is_given_up(
     ):
         programs.wait()
     assert lines.count("beat | no broker") == 3
-
-
-def test_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    missing = Program("web", (str(tmp_path / "missing"),))
-    with (
-        supervise(tmp_path, missing, lines=[]) as programs,
-        pytest.raises(SupervisorError, match="web cannot be started"),
-    ):
-        programs.wait()
 
 
 class Server:
@@ -169,17 +151,6 @@ def test_server_that_died_is_started_again_until_it_runs(
         "postgres | cannot be started; next attempt in 0 s. The disk is full.",
         "postgres | does not answer; starting it again. Its log: var/log/postgres.log",
     ]
-
-
-def test_what_programs_print_while_they_stop_is_shown_on_request_only(tmp_path: Path) -> None:
-    polite = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit('warm shutdown'));"
-    program = Program("worker", (sys.executable, "-c", f"{polite} print('up'); time.sleep(300)"))
-    shown: dict[bool, list[str]] = {}
-    for verbose in (False, True):
-        lines = shown[verbose] = []
-        with Supervisor((program,), run_dir=tmp_path, url="", write=lines.append, verbose=verbose):
-            until(lambda: lines == ["worker | up"])  # noqa: B023
-    assert shown == {False: ["worker | up"], True: ["worker | up", "worker | warm shutdown"]}
 
 
 def test_stubborn_program_and_its_child_are_killed(

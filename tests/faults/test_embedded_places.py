@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from kbsite.embedded import EmbeddedServers, EmbeddedServersError
 from kbsite.embedded.system import memory
-from kbsite.embedded.wheels import shared_buffers
 
 PROJECT = Path(__file__).resolve().parents[2]
 IS_ROOT = os.geteuid() == 0
@@ -244,13 +242,6 @@ def make_illegal(library: Path) -> None:
     library.write_bytes(content)
 
 
-@pytest.mark.parametrize(("gigabytes", "megabytes"), [(1, 256), (8, 1024), (24, 3072), (512, 4096)])
-def test_shared_buffers_are_an_eighth_of_the_memory_within_bounds(
-    gigabytes: int, megabytes: int
-) -> None:
-    assert shared_buffers(gigabytes * 1024**3) == megabytes
-
-
 def test_memory_is_that_of_the_container(tmp_path: Path) -> None:
     limit, none, missing = tmp_path / "max", tmp_path / "none", tmp_path / "missing"
     limit.write_text(f"{64 * 1024**2}\n")
@@ -258,22 +249,6 @@ def test_memory_is_that_of_the_container(tmp_path: Path) -> None:
 
     assert memory([none, missing]) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert memory([none, missing, limit]) == 64 * 1024**2
-
-
-def test_a_server_that_keeps_its_data_uses_the_machines_memory(tmp_path: Path) -> None:
-    servers = EmbeddedServers(tmp_path / "var", durable=True)
-    servers.start()
-    try:
-        settings = servers.database_settings()
-        host, user, name = (settings[key] for key in ("HOST", "USER", "NAME"))
-        with psycopg.connect(host=host, user=user, dbname=name) as database:
-            found = database.execute(
-                "SELECT setting::bigint * 8192 FROM pg_settings WHERE name = 'shared_buffers'"
-            ).fetchone()
-    finally:
-        servers.stop()
-
-    assert found == (shared_buffers(memory()) * 1024**2,)
 
 
 # --- `manage.py services`, which needs no database connection ------------------------------------
@@ -354,14 +329,3 @@ def test_external_servers_are_named_and_left_alone(driven: EmbeddedServers) -> N
     assert status.returncode == 0
     assert states(status.stdout)[-1] == ("Valkey", "up")
     assert [server.up for server in driven.status()] == [False, True]
-
-
-def test_failure_is_a_message_without_a_traceback(driven: EmbeddedServers) -> None:
-    driven.socket_dir.mkdir(mode=0o755)
-    driven.socket_dir.chmod(0o755)
-    done = services(driven, "start")
-    driven.socket_dir.rmdir()
-
-    assert done.returncode == 1
-    assert done.stderr.startswith("CommandError: ")
-    assert "has the mode 0755" in done.stderr

@@ -51,8 +51,6 @@ from tests.support.fake_openai import (
     Behaviour,
     FakeOpenAI,
     dropped,
-    filled_with,
-    garbage,
     half,
     hang,
     status,
@@ -177,12 +175,9 @@ def provider(settings: object) -> Iterator[FakeOpenAI]:
     "behaviour",
     [
         pytest.param(status(429, retry_after="2"), id="429 with Retry-After"),
-        pytest.param(status(500), id="500"),
         pytest.param(dropped(), id="connection dropped"),
         pytest.param(hang(30), id="nothing for half a minute"),
-        pytest.param(garbage(), id="an HTML page"),
         pytest.param(wrong_dimension(5), id="wrong dimension"),
-        pytest.param(filled_with(math.nan), id="NaN"),
         pytest.param(half(), id="half a batch"),
     ],
 )

@@ -73,11 +73,6 @@ def test_numbers_short_words_and_scripts_without_breaks_are_left_out() -> None:
     assert labels("12 of 3.5, x in ab, 北京大学, EKF") == ["EKF"]
 
 
-def test_nothing_has_no_phrases() -> None:
-    assert found() == []
-    assert found("", "the of a") == []
-
-
 words = st.sampled_from(["pump", "pumps", "valve", "door", "the", "of", "EKF", "42", ".", "\n\n"])
 
 

@@ -77,13 +77,6 @@ def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
     assert "| default | 1.000 | 1.000 |" in text
 
 
-def test_a_page_without_markers_is_left_alone(document: Path) -> None:
-    document.write_text("Nothing to fill in\n")
-    with pytest.raises(ValueError, match="has no place for the tables"):
-        relevance.rewrite(document, "figures")
-    assert document.read_text() == "Nothing to fill in\n"
-
-
 def test_the_overview_has_means_and_intervals_over_the_collections() -> None:
     """Of halves .03, .03 and .03 the mean's is .03 / sqrt(3); of the two English ones / sqrt(2)."""
     places = {"ferries": -0.1, "rivers": 0.04, "xquad_de": -0.02}
@@ -100,17 +93,6 @@ def test_the_overview_has_means_and_intervals_over_the_collections() -> None:
     ]
     # A profile that was not measured on all of them has no mean to compare.
     assert lines[5:] == ["Collections, and the queries of each: ferries 1, rivers 1, xquad_de 1."]
-
-
-def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:
-    base, same = outcome("textbook", ["d1", "d2"]), outcome("textbook:same", ["d1", "d2"])
-    other, alone = outcome("textbook:other", ["d2", "d1"]), outcome("mind", ["d2"])
-    last = [
-        line.split("|")[-2].strip()
-        for line in relevance.as_markdown([base, same, other, alone]).splitlines()
-        if (line.startswith(("| textbook", "| mind")) and "+.000 (" in line) or "textbook |" in line
-    ]
-    assert last[-3:] == ["0", "1", ""]
 
 
 @pytest.mark.parametrize("name", manuals.MANUALS)

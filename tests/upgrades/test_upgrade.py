@@ -319,8 +319,6 @@ def test_no_migration_holds_a_large_table_for_long_unless_named() -> None:
     ("statement", "expected"),
     [
         ('CREATE INDEX "i" ON "ingestion_chunk" ("x");', "builds an index"),
-        ("CREATE INDEX i ON ingestion_chunk USING gin (x)", "builds an index"),
-        ('CREATE UNIQUE INDEX "i" ON "ingestion_chunk" ("x");', "builds an index"),
         ('CREATE INDEX CONCURRENTLY "i" ON "ingestion_chunk" ("x");', None),
         ('ALTER TABLE "ingestion_chunk" ADD CONSTRAINT "c" CHECK ("x" > 0);', "checks every row"),
         ('ALTER TABLE "ingestion_chunk" ADD CONSTRAINT "c" CHECK ("x" > 0) NOT VALID;', None),
@@ -328,7 +326,6 @@ def test_no_migration_holds_a_large_table_for_long_unless_named() -> None:
         ('ALTER TABLE "ingestion_chunk" ALTER COLUMN "x" TYPE bigint USING "x"::bigint;',
          "rewrites the table"),
         ('ALTER TABLE "ingestion_chunk" ADD COLUMN "x" integer DEFAULT 7 NOT NULL;', None),
-        ('ALTER TABLE "ingestion_chunk" ADD COLUMN "x" varchar(9) DEFAULT \'\' NOT NULL;', None),
         ('ALTER TABLE "ingestion_chunk" ADD COLUMN "x" uuid DEFAULT gen_random_uuid() NOT NULL;',
          "rewrites the table"),
         ('ALTER TABLE "ingestion_chunk" ADD COLUMN "x" text GENERATED ALWAYS AS ("y") STORED;',

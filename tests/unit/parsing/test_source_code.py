@@ -6,9 +6,8 @@ import pytest
 
 from ingestion.domain import BlockKind
 from ingestion.errors import TypeMismatch
-from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED, sniff
-from ingestion.files.text_types import FAMILIES, LANGUAGES
-from ingestion.parsing.formats.source_code import _PATTERNS, source_blocks
+from ingestion.files.filetypes import sniff
+from ingestion.parsing.formats.source_code import source_blocks
 
 from .conftest import Parse
 from .shorthand import code, h
@@ -190,15 +189,6 @@ def test_a_line_of_two_megabytes_is_one_block(parse: Parse) -> None:
     line = "function a(){return 1};" * 90_000
     document = parse(line, "bundle.min.js")
     assert list(document.blocks) == [code(line)]
-
-
-def test_each_language_has_a_type_and_patterns() -> None:
-    assert set(FAMILIES.values()) == set(_PATTERNS)
-    assert {file_type.media_type for file_type in SOURCE_TYPES} == set(FAMILIES)
-    for language in LANGUAGES:
-        for extension in language.extensions:
-            assert SUPPORTED[extension].media_type == language.media_type
-            assert sniff(b"x = 1\n", f"A{extension.upper()}").label == language.label
 
 
 @pytest.mark.parametrize("stuffing", [b"\xff", b"\x00", b"\xe4"])
