@@ -9,7 +9,6 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
-from search import tasks
 from search.answers import answering, publishing, threads
 from search.answers.models import (
     Answer,
@@ -20,9 +19,8 @@ from search.answers.models import (
     ModelPrice,
 )
 from search.answers.request import AnswerRequest
-from search.errors import NotPermitted, ProfileError
+from search.errors import NotPermitted
 from tests.support.admin_client import form_data, said, signed_in, staff
-from tests.support.database import statements
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 
@@ -51,10 +49,6 @@ def client(administrator: User) -> Client:
 
 
 class TestProfiles:
-    def test_one_is_installed_and_active(self) -> None:
-        assert shipped().state == AnswerProfile.State.ACTIVE
-        assert answering.active_parameters() == shipped().as_parameters()
-
     def test_an_edit_of_a_published_version_is_a_new_draft(self, client: Client) -> None:
         form = form_data(client.get(change(shipped())), FORM)
         response = client.post(
@@ -131,13 +125,6 @@ class TestProfiles:
             publishing.activate(draft, acting_user=editor)
         assert signed_in(editor).get(change(draft, "activate")).status_code == 403
 
-    def test_the_active_one_is_not_activated_and_settings_are_known(self) -> None:
-        draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=None).profile
-        with pytest.raises(ProfileError, match="active already"):
-            publishing.activate(shipped(), acting_user=None)
-        with pytest.raises(ProfileError, match="Unknown settings"):
-            publishing.edit(draft, {"colour": "red"}, acting_user=None)
-
 
 class TestTrying:
     def test_shows_two_answers_side_by_side_and_saves_nothing(
@@ -156,12 +143,6 @@ class TestTrying:
         assert "five seconds" in page
         assert Answer.objects.count() == 0
         assert AnswerProfile.objects.count() == 1
-
-    def test_says_what_must_be_corrected(self, client: Client) -> None:
-        form = form_data(client.get(change(shipped())), FORM)
-        posted = {**form, "system_prompt": "No block.", "question": QUESTION}
-        page = client.post("/admin/answers/answerprofile/try/", posted).content.decode()
-        assert "cannot be tried" in page
 
     def test_is_for_editors_only(self) -> None:
         viewer = signed_in(staff("viewer", "view_answerprofile"))
@@ -209,17 +190,6 @@ class TestRecords:
         for page in ("/admin/answers/answer/", f"/admin/answers/answer/{row.pk}/change/"):
             assert "timeout" not in client.get(page).content.decode()
 
-    def test_the_list_asks_as_many_queries_for_many_answers(
-        self, client: Client, library: Document
-    ) -> None:
-        address = "/admin/answers/answer/"
-        answering.answer(AnswerRequest(QUESTION, viewer=None))
-        assert client.get(address).status_code == 200
-        few = statements(lambda: client.get(address))
-        for _ in range(3):
-            answering.answer(AnswerRequest(QUESTION, viewer=None))
-        assert statements(lambda: client.get(address)) == few
-
     def test_the_budgets_page_shows_what_was_spent(self, client: Client) -> None:
         ModelPrice.objects.create(
             model="small", input_per_million=Decimal(1), output_per_million=Decimal(2)
@@ -236,12 +206,3 @@ class TestRecords:
         )
         assert "changed successfully" in said(response)
         assert AnswerLimits.objects.get().site_monthly == 10
-
-    def test_the_task_forgets_old_answers(self, library: Document) -> None:
-        from datetime import timedelta
-
-        answering.answer(AnswerRequest(QUESTION, viewer=None))
-        assert tasks.forget_answers() == 0
-        Answer.objects.update(at=Answer.objects.get().at - timedelta(days=400))
-        assert tasks.forget_answers() == 1
-        assert Answer.objects.count() == 0

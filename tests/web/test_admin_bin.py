@@ -306,7 +306,7 @@ class TestEditsWithoutPlace:
 
 LEDGER = "# Ledger\n\nThe harbour master enters every ship by name and tonnage."
 TIDES_TWICE = "# Tides\n\nHigh water comes twice a day."
-PASSAGES = 2_500
+PASSAGES, AT_ONCE = 250, 100
 
 
 class Died(BaseException):
@@ -314,8 +314,10 @@ class Died(BaseException):
 
 
 @pytest.fixture
-def archive() -> Collection:
-    """A collection of a long and a short document."""
+def archive(monkeypatch: pytest.MonkeyPatch) -> Collection:
+    """A collection of a short document, and of one that is long for the batches of here."""
+    monkeypatch.setattr(purging, "AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(purging, "MOST_WAITED_FOR", 2 * AT_ONCE)
     collection = make_collection("Archive")
     make_document(collection, "# Crew\n\nThe crew of the harbour office.", file_name="crew.md")
     make_long_document(collection, LEDGER, PASSAGES)
@@ -334,7 +336,7 @@ def test_a_long_document_goes_in_batches_and_a_death_costs_one(archive: Collecti
     seen: list[tuple[list[str], list[str]]] = []
 
     def look(passages: int) -> None:
-        assert passages <= purging.AT_ONCE
+        assert passages <= AT_ONCE
         seen.append((titles("harbour master ship tonnage"), titles("high water")))
         if len(seen) == 2:
             raise Died
@@ -342,7 +344,7 @@ def test_a_long_document_goes_in_batches_and_a_death_costs_one(archive: Collecti
     with pytest.raises(Died):
         purging.purge([ledger], acting_user=None, erased=look)
     assert all("Ledger" not in found and water[:1] == ["Tides"] for found, water in seen)
-    assert Chunk.objects.filter(document=ledger).count() == PASSAGES - purging.AT_ONCE
+    assert Chunk.objects.filter(document=ledger).count() == PASSAGES - AT_ONCE
     assert_counted()
     with pytest.raises(StateConflict, match="being deleted permanently"):
         services.restore([ledger], acting_user=None)
@@ -364,8 +366,8 @@ def test_a_collection_goes_in_slices_that_the_bin_shows(
     while not purging.advance(purge.pk, seconds=0):
         slices += 1
         page = " ".join(desk.get(BIN).content.decode().split())
-        shown.append(next((n for n in (1, 1001, 2001, 2501) if f"({n} of 2501" in page), None))
-    assert shown == [1, 1001, 2001, 2501]
+        shown.append(next((n for n in (1, 101, 201, 251) if f"({n} of 251" in page), None))
+    assert shown == [1, 101, 201, 251]
     assert not Purge.objects.exists()
     assert not Collection.objects.exists()
     assert not Chunk.objects.exists()
@@ -377,7 +379,7 @@ def test_a_collection_restored_meanwhile_keeps_what_is_left(archive: Collection)
     services.purge_collection_later(archive, acting_user=None)
     purging.advance(Purge.objects.get().pk, seconds=0)
     purging.advance(Purge.objects.get().pk, seconds=0)
-    assert Chunk.objects.count() == PASSAGES - purging.AT_ONCE
+    assert Chunk.objects.count() == PASSAGES - AT_ONCE
 
     services.restore_collection(archive, acting_user=None)
     assert titles("harbour") == []

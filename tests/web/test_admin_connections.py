@@ -20,7 +20,6 @@ from ingestion import spaces
 from ingestion.models import ChunkEmbedding, EmbeddingSpace, Visibility
 from ingestion.webhooks.models import Delivery, Webhook
 from tests.support.admin_client import form_data, said, signed_in, staff
-from tests.support.database import statements
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_openai import FakeOpenAI, status
 from tests.support.local_site import Site
@@ -71,28 +70,6 @@ def page(client: Any, address: str) -> str:
 
 
 class TestAdmin:
-    def test_the_list_says_how_each_stands_in_the_same_queries(
-        self, desk: Client, second: EmbeddingSpace
-    ) -> None:
-        shown = page(desk, SPACES)
-        assert "Not started" in shown
-        assert "384" in shown
-        two = statements(lambda: page(desk, SPACES))
-        EmbeddingSpace.objects.create(name="x", fingerprint="x", dimensions=3, max_tokens=9)
-        assert statements(lambda: page(desk, SPACES)) == two
-
-    def test_the_cells_that_change_are_asked_for(
-        self, desk: Client, second: EmbeddingSpace, django_assert_num_queries: Any
-    ) -> None:
-        EmbeddingSpace.objects.filter(pk=second.pk).update(
-            paused=False, chunks_total=200, chunks_filled=50
-        )
-        with django_assert_num_queries(4):  # the session, the user, rows, indexes
-            rows = desk.get(f"{SPACES}progress/?id={second.pk}").json()["rows"]
-        cells = {row["id"]: row["cells"] for row in rows}
-        assert "25%" in cells[second.pk]["state"]
-        assert "data-unfinished" in cells[second.pk]["state"]
-
     def test_a_model_for_the_librarys_languages_is_offered_with_its_cost(
         self, desk: Client, first: EmbeddingSpace
     ) -> None:
@@ -114,14 +91,6 @@ class TestAdmin:
         assert re.search(r'<option value="fastembed" selected', form)
         keeper = signed_in(staff("keeper", "view_embeddingspace"))
         assert "does not know" not in page(keeper, SPACES)
-
-    def test_fastembeds_models_are_listed(self, desk: Client, first: EmbeddingSpace) -> None:
-        """With languages, licence and size; a click on one for embedding fills the form."""
-        rows = re.findall(r"<tr><td>(.*?)</tr>", page(desk, SPACES))
-        cells = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)).strip() for row in rows]
-        assert "BAAI/bge-small-zh-v1.5 Chinese MIT 90 MB Add it" in cells
-        assert "BAAI/bge-reranker-v2-m3-int8 many Apache-2.0 570 MB" in cells
-        assert "?kind=fastembed&amp;model=BAAI/bge-small-en-v1.5" in rows[0]
 
     def test_a_multilingual_model_needs_no_other(self, desk: Client, first: EmbeddingSpace) -> None:
         make_document(make_collection("Werk", language="de"), "# Zwei\n\nDie Pumpe läuft.\n")
@@ -240,14 +209,6 @@ def test_the_secret_is_shown_once(site: Site, keeper: User) -> None:
     fresh = Webhook.objects.get()
     assert fresh.secret != made.secret
     assert fresh.secret in said(replaced)
-
-
-def test_an_internal_address_is_refused_with_the_setting_that_allows_it(keeper: User) -> None:
-    form = {"name": "Chat", "url": "http://10.0.0.5/", "events": ["document.ready"]}
-    page = signed_in(keeper).post(reverse("admin:webhooks_webhook_add"), form)
-
-    assert "WEBHOOK_ALLOW" in page.content.decode()
-    assert not Webhook.objects.exists()
 
 
 def test_deliveries_are_listed_tested_and_sent_again(

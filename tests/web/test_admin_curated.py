@@ -53,44 +53,10 @@ class TestSynonyms:
         assert "this weight is 0" not in desk.get(SYNONYMS).content.decode()
 
 
-class TestHides:
-    def test_hiding_everywhere_warns(self, desk: Client, rules: Document) -> None:
-        response = desk.post(f"{HIDES}add/", {"query": "", "document": rules.pk, "enabled": "on"})
-        assert "No search will find" in said(response)
-        assert "Every question" in desk.get(HIDES).content.decode()
-        again = desk.post(f"{HIDES}add/", {"query": "", "document": rules.pk})
-        refused = str(again.context["adminform"].form.errors)
-        assert "This document is already hidden from that question." in refused
-
-
 class TestConflicts:
     def errors(self, user: User, address: str, **data: object) -> str:
         response = signed_in(user).post(f"{address}add/", {"enabled": "on", **data})
         return str(response.context["adminform"].form.errors) if response.context else ""
-
-    def test_between_pins_and_hides(self, administrator: User, rules: Document) -> None:
-        pin = {"query": "leave", "document": rules.pk, "position": 1}
-        Hide.objects.create(query="Leave", document=rules)
-        assert "is hidden from that question" in self.errors(administrator, PINS, **pin)
-        Hide.objects.update(query="", folded="")
-        assert "hidden from every question" in self.errors(administrator, PINS, **pin)
-        Hide.objects.update(enabled=False)
-        assert self.errors(administrator, PINS, **pin) == ""
-        hide = {"query": "LEAVE", "document": rules.pk}
-        assert "is pinned to “leave”" in self.errors(administrator, HIDES, **hide)
-
-    def test_two_pins_at_one_position(self, administrator: User, rules: Document) -> None:
-        other = Document.objects.exclude(pk=rules.pk).get()
-        Pin.objects.create(query="leave", document=other)
-        pin = {"query": "leave", "document": rules.pk, "position": 1}
-        assert "“Leave” is already pinned to that question at position 1" in self.errors(
-            administrator, PINS, **pin
-        )
-        curator = staff("curator", "add_pin")
-        other.collection = make_collection("Board", visibility="private")
-        other.save()
-        assert "Another document is already pinned" in self.errors(curator, PINS, **pin)
-        assert self.errors(administrator, PINS, **{**pin, "position": 2}) == ""
 
     @pytest.mark.parametrize(
         "query", ["leave collection:elsewhere", "leave -writing", 'leave "for a year"', "-leave"]

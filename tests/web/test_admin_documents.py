@@ -9,20 +9,15 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
-from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
+from django.test import Client
 
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.intake.importing import runner
 from ingestion.lexical import terms
-from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, State
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
-from tests.samples.builders import make_zip
 from tests.support.admin_client import form_data, said, signed_in, staff
-from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -61,26 +56,6 @@ class TestList:
         assert "Failed" in text
         assert "This PDF is damaged and cannot be opened." in text
 
-    def test_asks_as_many_queries_for_many_documents_as_for_few(
-        self, handbook: Collection, desk: Client
-    ) -> None:
-        for number in range(2):
-            upload(handbook, f"# One of few {number}\n", file_name=f"few{number}.md")
-        desk.get(LIST)  # what a process asks only once
-        few = statements(lambda: desk.get(LIST))
-        for number in range(10):
-            upload(handbook, f"# One of many {number}\n", file_name=f"many{number}.md")
-        assert statements(lambda: desk.get(LIST)) == few
-
-    def test_reads_no_text_of_any_version(self, handbook: Collection, desk: Client) -> None:
-        make_document(handbook, "# Long\n\nA very long text.\n")
-        for address in (LIST, page(Document.objects.get()), f"{LIST}progress/?id=1"):
-            with CaptureQueriesContext(connection) as captured:
-                desk.get(address)
-            asked = "\n".join(query["sql"] for query in captured.captured_queries)
-            assert 'ingestion_documentversion"."text"' not in asked
-            assert '."text",' not in asked
-
     @pytest.mark.parametrize(
         ("query", "expected"),
         [
@@ -116,16 +91,6 @@ class TestPage:
         for what in ("retry", "reprocess"):  # a link alone does nothing
             assert desk.get(page(broken, what)).status_code == 405
 
-    def test_lists_the_versions_and_links_to_the_text(
-        self, handbook: Collection, desk: Client
-    ) -> None:
-        document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
-        desk.post(page(document, "reprocess"))
-        response = desk.get(page(document))
-        assert [row.version.number for row in response.context["status"].versions] == [2, 1]
-        assert [row.is_current for row in response.context["status"].versions] == [False, True]
-        assert document.get_absolute_url() in response.content.decode()
-
     def test_a_version_that_failed_is_not_offered_as_the_current_one(
         self, handbook: Collection, desk: Client
     ) -> None:
@@ -152,23 +117,6 @@ class TestPage:
 
 
 class TestProgress:
-    def test_tells_how_far_each_visible_document_is(
-        self, handbook: Collection, desk: Client
-    ) -> None:
-        document = upload(handbook, "# Half\n", file_name="half.md").document
-        set_state(document, State.EMBEDDING, progress=0.42)
-        address = f"{LIST}progress/?id={document.pk}&id=nonsense&id=-3"
-        (row,) = desk.get(address).json()["rows"]
-        assert "data-unfinished" in row["cells"]["state"]
-        assert "42%" in row["cells"]["state"]
-        assert "Embedding" in row["cells"]["state"]
-        set_state(document, State.QUEUED)
-        steps.advance(document.latest_id)  # type: ignore[arg-type]
-        (row,) = desk.get(address).json()["rows"]
-        assert "data-unfinished" not in row["cells"]["state"]
-        assert "Ready" in row["cells"]["state"]
-        assert "Half" in row["cells"]["title"]
-
     def test_is_refused_without_the_right_to_see_documents(self) -> None:
         assert signed_in(staff("nobody")).get(f"{LIST}progress/").status_code == 403
 
@@ -187,18 +135,6 @@ class TestActions:
 
         assert "nothing to retry" in said(desk.post(page(ready, "retry")))
 
-    def test_reprocess_keeps_the_present_chunks_until_the_new_are_ready(
-        self, handbook: Collection, desk: Client
-    ) -> None:
-        document = make_document(handbook, "# Fine\n\nAll is well.\n")
-        response = desk.post(
-            LIST, {"action": "reprocess_selected", "_selected_action": [document.pk]}
-        )
-        assert "until then, search uses its current passages" in said(response)
-        document.refresh_from_db()
-        assert document.latest_id != document.current_id
-        assert Chunk.objects.visible_to(None).filter(version=document.current_id).exists()
-
     def test_delete_asks_with_the_counts_and_removes_everything(
         self, handbook: Collection, administrator: User, desk: Client
     ) -> None:
@@ -216,26 +152,6 @@ class TestActions:
         entries = LogEntry.objects.filter(object_repr="Gone", user=administrator)
         assert [entry.change_message for entry in entries] == ["Put in the bin"]
         assert default_storage.exists(stored)  # until the transaction of this test would end
-
-    @pytest.mark.django_db(transaction=True)
-    def test_delete_of_a_selection_removes_the_stored_files(
-        self, handbook: Collection, desk: Client
-    ) -> None:
-        documents = [upload(handbook, f"# {n}\n", file_name=f"{n}.md").document for n in range(2)]
-        names = [document.latest.file.name for document in documents if document.latest]
-        desk.post(
-            LIST,
-            {
-                "action": "delete_selected",
-                "_selected_action": [document.pk for document in documents],
-                "post": "yes",
-            },
-        )
-        assert not Document.objects.kept().exists()
-        with override_settings(DELETION_GRACE_DAYS=0):
-            services.purge_bin()
-        assert not Document.objects.exists()
-        assert [name for name in names if default_storage.exists(name)] == []
 
     def test_delete_needs_the_right(self, broken: Document) -> None:
         client = signed_in(staff("editor", "view_document", "change_document"))
@@ -362,12 +278,6 @@ class TestDocumentForm:
         document.refresh_from_db()
         assert (document.title, document.metadata["year"]) == ("Notes", "2024")
 
-    def test_needs_the_right_to_change_documents(self, document: Document) -> None:
-        reader = signed_in(staff("reader2", "view_document"))
-        page = f"{DOCUMENTS}{document.pk}/change/"
-        assert "2024" in reader.get(page).content.decode()
-        assert reader.post(page, {"title": "x", "metadata": "a: 1"}).status_code == 403
-
 
 class TestCollectionForm:
     def test_keeps_the_keys_that_it_offers(self, desk: Client) -> None:
@@ -381,17 +291,6 @@ class TestCollectionForm:
             "department",
             "part_number",
         ]
-
-    @pytest.mark.parametrize(
-        ("keys", "message"),
-        [("part number", "is not a valid key"), ("\n".join("abcdefghijk"), "no more than 10")],
-    )
-    def test_refuses_keys_that_cannot_be(self, desk: Client, keys: str, message: str) -> None:
-        collection = make_collection()
-        client, page = desk, f"{COLLECTIONS}{collection.pk}/change/"
-        data = form_data(client.get(page), "collection_form")
-        response = client.post(page, {**data, "metadata_keys": keys})
-        assert message in str(response.context["adminform"].form.errors["metadata_keys"])
 
 
 class TestIntake:
@@ -415,17 +314,6 @@ class TestIntake:
         response = desk.post(f"{DOCUMENTS}add/", data)
         assert [one.metadata for one in Document.objects.all()] == [{"year": 2024}] * 2
         assert "year: 2024</textarea>" in response.content.decode()
-
-    def test_an_import_has_it_for_all_its_documents(self, desk: Client) -> None:
-        data = {
-            "collection": make_collection().pk,
-            "file": self.file("a.zip", make_zip({"in.md": "# In"})),
-            "metadata": "client: ACME",
-        }
-        response = desk.post("/admin/ingestion/import/add/", data)
-        assert response.status_code == 302
-        runner.run(Import.objects.get().pk)
-        assert Document.objects.get().metadata == {"client": "ACME"}
 
 
 # --- Documents moved and tagged in bulk in the admin, and the icons of collections ---------------
@@ -501,18 +389,6 @@ def test_tags_and_metadata_of_many_are_changed_at_once_and_found(
     assert 'value="tags:wet"' in html  # offered as a filter from now on
     listed = desk.get(DOCUMENTS, {"tag": "wet"}).context["cl"].result_count
     assert listed == 2
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({}, "Choose what to change"), ({"drop": "Not A Key"}, "not a valid key")],
-    ids=str,
-)
-def test_nothing_and_nonsense_are_refused(
-    document: Document, administrator: User, fields: dict[str, str], reason: str
-) -> None:
-    page = act(administrator, "annotate_selected", document, apply="1", **fields)
-    assert reason in page.content.decode()
 
 
 def test_a_collection_gets_an_icon_that_the_filters_show(document: Document, desk: Client) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from common.accounts.models import User
@@ -25,7 +23,6 @@ from search.tuning.models import (
 )
 from search.tuning.publishing import drafts, measuring, publications
 from tests.support.admin_client import form_data, signed_in, staff
-from tests.support.database import statements
 from tests.support.golden_library import (
     QUESTIONS,
     TITLE_ONLY,
@@ -243,41 +240,6 @@ class TestGoldenQueries:
         client.post(f"{ADMIN}/goldenquery/{query.pk}/change/", changed)
         query.refresh_from_db()
         assert (query.must_be_first, query.note) == (documents["bread"], "Hidden.")
-
-    def test_a_file_comes_in_with_every_line_accounted_for(
-        self, client: Client, documents: dict[str, Document]
-    ) -> None:
-        exported = client.get(f"{ADMIN}/goldenquery/export/", {"to": "csv"})
-        assert exported.headers["Content-Disposition"].endswith('"judgements.csv"')
-        GoldenQuery.objects.all().delete()
-        data = exported.content + b"ferry,,nowhere,,1\n"
-        page = text_of(
-            client.post(
-                f"{ADMIN}/goldenquery/import/",
-                {"file": SimpleUploadedFile("q.csv", data), "file_format": "csv"},
-            )
-        )
-        assert "3 judgements imported, 3 new golden queries" in page
-        assert "Line 5: no document has the id" in page
-        broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "csv"}
-        assert "query, document, grade is missing" in text_of(
-            client.post(f"{ADMIN}/goldenquery/import/", broken)
-        )
-
-    def test_more_rows_cost_no_more_queries(
-        self, client: Client, documents: dict[str, Document], administrator: User
-    ) -> None:
-        lists = [f"{ADMIN}/{name}/" for name in ("goldenquery", "profilechange")]
-
-        def costs() -> list[int]:
-            return [statements(partial(client.get, address)) for address in lists]
-
-        costs()
-        few = costs()
-        for number in range(5):
-            judging.judge(f"q {number}", [], documents["inn"], 1, acting_user=administrator)
-            draft_with(depth=50 + number, user=administrator)
-        assert costs() == few
 
 
 def test_a_note_alone_reaches_the_audit_and_is_offered_for_the_publication(

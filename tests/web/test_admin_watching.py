@@ -12,7 +12,7 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.analytics import gathering
-from search.analytics.models import Gap, GapStep, SearchEvent
+from search.analytics.models import Gap, SearchEvent
 from search.models import Pin, SearchProfile
 from search.tuning.models import EvaluationRun, QualityRun
 from tests.support import url_walker
@@ -117,15 +117,6 @@ class TestSearches:
         assert html.count(">pumps</a>") == 1
         assert "+1" in html
 
-    @pytest.mark.parametrize("narrowed", ["?q=pumps", "?channel__exact=page", "?unsure__exact=1"])
-    def test_the_heading_counts_only_what_was_narrowed(self, desk: Client, narrowed: str) -> None:
-        make_event("pumps", unsure=True)
-        make_event("anchors")
-        address = "/admin/analytics/searchevent/"
-        assert "Show all" not in text(desk, address)
-        assert "Show all" not in text(desk, f"{address}?o=1")
-        assert "Show all" in text(desk, address + narrowed)
-
     def test_hidden_ones_are_not_there(self) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("pumps")
@@ -201,14 +192,6 @@ class TestActions:
         step = gap.steps.get()
         assert (step.kind, step.before["total"]) == (act, 0)
 
-    def test_judging_leads_to_the_workbench(self, desk: Client, gap: Gap) -> None:
-        response = desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "judgement"})
-
-        assert response.headers["Location"] == (
-            "/admin/search/workbench/?q=where+is+the+zephyr+manual"
-        )
-        assert gap.steps.get().kind == "judgement"
-
     def test_closing_shows_before_and_after(self, desk: Client, gap: Gap) -> None:
         manual = make_document(
             make_collection("Workshop"), "# Oven\n\nTurn the left knob.\n", file_name="oven.md"
@@ -233,16 +216,6 @@ class TestActions:
         assert "How the zephyr works." in text(desk, f"{QUEUE}{gap.pk}/change/")
         assert "administrator" in text(desk, QUEUE)
 
-    def test_dismissing_asks_for_a_reason(self, desk: Client, gap: Gap) -> None:
-        refused = desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "dismissed"}, follow=True)
-        assert "Give a reason" in refused.content.decode()
-        desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "dismissed", "note": "Not ours."})
-        assert GapStep.objects.get().note == "Not ours."
-        assert "No open search gaps" in text(desk, QUEUE)
-
-        desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "reopened"})
-        assert QUERY in text(desk, QUEUE)
-
     @pytest.mark.parametrize(
         ("rights", "act", "status"),
         [(("view_gap",), "closed", 403), (("view_gap", "change_gap"), "synonym", 302)],
@@ -254,17 +227,6 @@ class TestActions:
         assert client.post(f"{QUEUE}{gap.pk}/act/", {"act": act}).status_code == status
         assert not gap.steps.exists()
         assert "Add a synonym" not in text(client, f"{QUEUE}{gap.pk}/change/")
-
-    def test_a_page_costs_the_same_however_long_its_history(
-        self, desk: Client, gap: Gap, django_assert_max_num_queries: Any
-    ) -> None:
-        make_document(make_collection("Workshop"), QUERY, file_name="z.md")
-        address = f"{QUEUE}{gap.pk}/change/"
-        for _ in range(6):
-            desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "closed"})
-            desk.post(f"{QUEUE}{gap.pk}/act/", {"act": "reopened"})
-        with django_assert_max_num_queries(22):
-            desk.get(address)
 
 
 # --- What insiders search and do leaves no trace for those who may not read what they read -------

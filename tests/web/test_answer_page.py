@@ -19,7 +19,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from search.answers.models import Answer, AnswerFeedback, AnswerProfile, Thread
-from tests.support.fake_chat import FakeChat, says, status
+from tests.support.fake_chat import FakeChat, status
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("library", "clean_cache")]
 
@@ -151,15 +151,6 @@ def test_the_page_quotes_by_itself_and_writes_when_asked_to(client: Client, chat
     assert chat.requests == []
 
 
-def test_an_unsupported_sentence_is_marked(client: Client, chat: FakeChat) -> None:
-    """S4-21. The rules of the check have tests of their own."""
-    chat.then(says("Set the timeout to five seconds [3]. The moon is made of 47 cheeses [1]."))
-    html = stream(client, mode="instant")["html"]
-    assert 'class="doubted"' in html
-    assert 'class="doubt" role="note" tabindex="0" data-why="' in html
-    assert "1 of 2 sentences supported" in html
-
-
 def test_a_model_that_is_away_is_named(client: Client, chat: FakeChat) -> None:
     chat.then(*[status(500)] * 5)
     html = stream(client, mode="instant")["html"]
@@ -282,12 +273,8 @@ def test_a_signed_in_user_needs_a_token(reader: User, address: str) -> None:
     [
         ({"q": ""}, 400),
         ({"q": "x" * 5000}, 400),
-        ({"q": QUESTION, "mode": "deep"}, 400),
-        ({"q": QUESTION, "collection": "nowhere"}, 400),
-        ({"q": QUESTION, "thread": "1"}, 400),
         ({"q": QUESTION, "thread": str(uuid.uuid4())}, 404),
         ({"q": QUESTION, "follows": str(uuid.uuid4())}, 404),
-        ({"q": QUESTION, "profile": "none such"}, 400),
         ({"q": "\x00" + QUESTION, "after": "yesterday"}, 400),
     ],
 )
@@ -313,13 +300,6 @@ def test_who_asks_too_often_waits(client: Client, monkeypatch: pytest.MonkeyPatc
     assert client.post("/answers/", {"q": QUESTION}).status_code == 429
 
 
-def test_markup_in_sources_is_text(client: Client) -> None:
-    html = ask(client, "What is the gondola rule of every careful page?")
-    assert "gondola" in html
-    assert "<script>alert" not in html
-    assert "&lt;script&gt;alert(2)&lt;/script&gt;" in html
-
-
 def test_a_refusal_shows_the_nearest_passages(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,15 +314,6 @@ def test_a_refusal_shows_the_nearest_passages(
     assert "No answer" in html
     assert "The nearest passages are below." in html
     assert "Open in the document" in html
-
-
-def test_nothing_is_kept_of_visitors_who_ask_not_to_be_tracked(client: Client) -> None:
-    response = client.post("/answers/", {"q": QUESTION}, headers={"Sec-GPC": "1"})
-    html = response.content.decode()
-    assert response.status_code == 200
-    assert "five seconds" in html
-    assert "data-feedback" not in html
-    assert Answer.objects.count() == 0
 
 
 # --- who may read it ---------------------------------------------------------------------------
@@ -452,11 +423,6 @@ def test_what_to_ask_next_is_below_the_answer(client: Client, reader: User) -> N
     assert not re.findall(pattern, client.get(f"/answers/{done['id']}/").content.decode())
     answer = stream(client)["id"]  # without filters, which are not asked again there
     assert suggested[0] in re.findall(pattern, client.get(f"/answers/{answer}/").content.decode())
-
-
-def test_the_stream_is_no_page(client: Client) -> None:
-    assert client.get("/answers/stream/", {"q": QUESTION}).status_code == 405
-    assert client.head("/answers/stream/", {"q": QUESTION}).status_code == 405
 
 
 # --- feedback ----------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -205,14 +204,6 @@ class TestReading:
             assert trace not in shown.content.decode()
         assert rate(client, answer, helpful=True).status_code == 404
 
-    def test_a_visitor_reads_an_answer_by_its_id_and_lists_none(
-        self, api: APIClient, library: Document
-    ) -> None:
-        answer = ask(api)
-
-        assert api.get(f"{ADDRESS}{answer['id']}/").json()["text"] == answer["text"]
-        assert api.get(ADDRESS).json()["results"] == []
-
     def test_who_asks_not_to_be_tracked_leaves_no_answer_outside_of_threads(
         self, client: APIClient
     ) -> None:
@@ -223,19 +214,6 @@ class TestReading:
         assert not Answer.objects.exists()
         client.post(ADDRESS, {"q": QUESTION, "thread": thread}, headers=headers)
         assert Answer.objects.count() == 1
-
-    def test_a_list_takes_as_many_queries_for_many(
-        self, client: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        first, second, third = (ask(client) for _ in range(3))
-
-        with django_assert_max_num_queries(3):
-            shown = client.get(ADDRESS).json()
-
-        assert shown["total"] == 3
-        assert [each["id"] for each in shown["results"]] == [
-            each["id"] for each in (third, second, first)
-        ]
 
 
 def rate(client: APIClient, answer: dict[str, Any], **fields: Any) -> Any:
@@ -264,12 +242,9 @@ class TestFeedback:
         "fields",
         [
             {},
-            {"helpful": True, "reason": "wrong"},
             {"helpful": False, "reason": "boring"},
             {"helpful": False, "reason": "wrong", "source": 1},
-            {"helpful": False, "reason": "source", "source": 99},
             {"helpful": False, "reason": "source", "source": 10**9},
-            {"helpful": False, "note": "x" * 1001},
             {"helpful": False, "stars": 5},
         ],
         ids=lambda fields: str(fields)[:40],
@@ -332,16 +307,6 @@ class TestFeedback:
         hide(library)
         assert not feedback.suggested(member).exists()
 
-    def test_an_answer_without_citations_is_no_golden_query(
-        self, client: APIClient, administrator: User
-    ) -> None:
-        answer = ask(client, "Who won the chess olympiad in 1972?")
-
-        with pytest.raises(feedback.FeedbackError):
-            feedback.make_golden(
-                Answer.objects.get(public_id=answer["id"]), acting_user=administrator
-            )
-
 
 THREADS = "/api/v1/threads/"
 
@@ -366,16 +331,6 @@ class TestThreads:
         assert [each["id"] for each in shown["answers"]] == [answer["id"]]
         assert shown["own"] is True
 
-    def test_what_is_searched_for_can_be_edited(self, client: APIClient) -> None:
-        thread = self.start(client)
-        ask(client, thread=thread["id"])
-
-        answer = ask(
-            client, "And that of the pool?", thread=thread["id"], searched_for="pool_timeout"
-        )
-
-        assert answer["searched_for"] == "pool_timeout"
-
     def test_it_is_renamed_exported_and_deleted(self, client: APIClient) -> None:
         thread = self.start(client)
         address = f"{THREADS}{thread['id']}/"
@@ -390,13 +345,6 @@ class TestThreads:
         assert client.delete(address).status_code == 204
         assert client.get(address).status_code == 404
         assert not Thread.objects.exists()
-
-    @pytest.mark.parametrize("fields", [{"title": ""}, {"titel": "x"}, {"title": "x" * 300}])
-    def test_a_wrong_field_is_named(self, client: APIClient, fields: dict[str, str]) -> None:
-        address = f"{THREADS}{self.start(client)['id']}/"
-
-        assert client.patch(address, fields).status_code == 400
-        assert client.post(THREADS, fields).status_code == 400
 
     def test_nobody_else_reads_or_changes_it_unless_it_is_shared(
         self, client: APIClient, administrator: User, api: APIClient
@@ -419,15 +367,3 @@ class TestThreads:
         assert api.patch(address, {"title": "Mine"}).status_code == 404
         assert api.delete(address).status_code == 404
         assert api.post(ADDRESS, {"q": QUESTION, "thread": thread["id"]}).status_code == 404
-
-    def test_a_thread_takes_as_many_queries_for_many_answers(
-        self, client: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        thread = self.start(client)
-        for _ in range(3):
-            ask(client, thread=thread["id"])
-
-        with django_assert_max_num_queries(4):
-            shown = client.get(f"{THREADS}{thread['id']}/").json()
-
-        assert len(shown["answers"]) == 3

@@ -15,7 +15,7 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.intake.importing import runner
-from ingestion.models import Chunk, ChunkEdit, Collection, Document, Import, State, Visibility
+from ingestion.models import ChunkEdit, Collection, Document, Import, Visibility
 from tests.samples.builders import make_zip
 from tests.support.admin_client import staff
 from tests.support.factories import make_collection, make_document, upload
@@ -115,10 +115,8 @@ def test_a_refused_file_leaves_nothing(
     [
         ({}, "collection"),
         ({"collection": "no-such"}, "collection"),
-        ({"collection": "nul\x00"}, "collection"),
         ({"collection": "shelf", "file": "not a file"}, "file"),
         ({"collection": "shelf", "title": "x" * 501}, "title"),
-        ({"collection": "shelf", "title": "nul\x00"}, "title"),
         ({"collection": "shelf", "language": "klingon"}, "language"),
     ],
     ids=str,
@@ -167,9 +165,15 @@ def test_writing_needs_permission(
             api.post(f"{each}retry/"),
             post_file(api, f"{each}versions/"),
         ]
+    edit = f"{address}chunks/0/edit/"
+    answers += [api.put(edit, {"note": "x"}), api.delete(edit), api.post(f"{address}restore/")]
+    answers += [api.get(f"{address}{part}/") for part in ("chunks", "edits")]
+    answers += [api.post(f"{address}versions/1/make-current/")]
 
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(status, code)}
     assert all(("WWW-Authenticate" in answer.headers) is not signed_in for answer in answers)
+    for closed in (f"{address}versions/1/original/", f"{DOCUMENTS}?deleted=true"):
+        assert api.get(closed).status_code in (401, 403)
     assert api.get(address).status_code == 200
     assert document.versions.count() == 1
 
@@ -198,22 +202,6 @@ def test_lists_narrow(
     assert [document["file_name"] for document in body["results"]] == names
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"page": "abc"}, {"page": "-1"}, {"page": "1000001"}, {"page_size": "101"},
-        {"state": "lost"}, {"q": "a\x00"}, {"collection": "a\x00"}, {"sort": "title"},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_wrong_parameter_is_named(api: APIClient, parameters: dict[str, Any]) -> None:
-    response = api.get(DOCUMENTS, parameters)
-
-    assert response.status_code == 400
-    assert response.json()["code"] == "invalid"
-    assert set(response.json()["details"]) == set(parameters)
-
-
 def test_collections_count_their_documents(api: APIClient, shelf: Collection, reader: User) -> None:
     make_collection("Staff", visibility=Visibility.SIGNED_IN)
     make_document(shelf, TEXT.decode(), file_name="tides.md")
@@ -227,31 +215,6 @@ def test_collections_count_their_documents(api: APIClient, shelf: Collection, re
 
     api.force_authenticate(reader)
     assert [row["slug"] for row in api.get(COLLECTIONS).json()["results"]] == ["shelf", "staff"]
-
-
-@pytest.mark.parametrize(
-    ("address", "queries"), [(DOCUMENTS, 2), (COLLECTIONS, 2)], ids=["documents", "collections"]
-)
-def test_a_list_costs_two_queries_whatever_its_length(
-    api: APIClient, shelf: Collection, django_assert_num_queries: Any, address: str, queries: int
-) -> None:
-    for number in range(5):
-        upload(shelf, f"Text {number}", file_name=f"{number}.md")
-        make_collection(f"Collection {number}")
-
-    with django_assert_num_queries(queries):
-        assert len(api.get(address).json()["results"]) >= 5
-
-
-def test_a_document_costs_two_queries(
-    api: APIClient, shelf: Collection, django_assert_num_queries: Any
-) -> None:
-    document = make_document(shelf, TEXT.decode(), file_name="tides.md")
-
-    with django_assert_num_queries(2):
-        body = api.get(f"{DOCUMENTS}{document.public_id}/").json()
-
-    assert body["state"] == State.READY
 
 
 class TestMoving:
@@ -269,20 +232,6 @@ class TestMoving:
         assert document.collection == shelf
         again = edit.patch(address, {"collection": "shelf"}, format="json")
         assert again.status_code == 200
-
-    def test_what_cannot_move_stays_and_says_why(self, edit: APIClient, shelf: Collection) -> None:
-        make_document(shelf, TEXT, file_name="tides.md")
-        document = make_document(make_collection("Attic"), TEXT, file_name="tides.md")
-        make_collection("Vault", visibility=Visibility.GROUPS, groups=["insiders"])
-        address = f"{DOCUMENTS}{document.public_id}/"
-
-        same = edit.patch(address, {"collection": "shelf"}, format="json")
-        hidden = edit.patch(address, {"collection": "vault"}, format="json")
-
-        assert (same.status_code, "same file" in same.content.decode()) == (409, True)
-        assert hidden.status_code == 400
-        document.refresh_from_db()
-        assert document.collection.name == "Attic"
 
 
 # --- Bin, versions and hand edits over HTTP, and who may do what ---------------------------------
@@ -322,35 +271,12 @@ class TestBin:
         assert found(edit, "high water")
         assert edit.post(address(document, "restore")).status_code == 404
 
-    def test_one_whose_file_came_again_conflicts(self, edit: APIClient, document: Document) -> None:
-        edit.delete(address(document))
-        make_document(document.collection, TIDES)
-        response = edit.post(address(document, "restore"))
-        assert (response.status_code, response.json()["code"]) == (409, "conflict")
-        assert "uploaded again" in response.json()["message"]
-
-    def test_readers_see_no_bin(
-        self, edit: APIClient, document: Document, reader: User, member: User
-    ) -> None:
-        edit.delete(address(document))
-        for user in (reader, None):
-            edit.force_authenticate(user)
-            assert edit.get(DOCUMENTS, {"deleted": "true"}).status_code in (401, 403)
-            assert edit.post(address(document, "restore")).status_code in (401, 403)
-
     def test_the_bin_of_a_hidden_collection_is_hidden(self, edit: APIClient) -> None:
         closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
         hidden = make_document(closed, EBB)
         Document.objects.filter(pk=hidden.pk).update(deleted_at=hidden.created)
         assert edit.get(DOCUMENTS, {"deleted": "true"}).json()["total"] == 0
         assert edit.post(address(hidden, "restore")).status_code == 404
-
-    def test_it_costs_no_query_a_document(
-        self, edit: APIClient, document: Document, django_assert_num_queries: Any
-    ) -> None:
-        edit.delete(address(document))
-        with django_assert_num_queries(2):  # the count and the page
-            edit.get(DOCUMENTS, {"deleted": "true"})
 
 
 class TestVersions:
@@ -383,12 +309,6 @@ class TestVersions:
         assert found(edit, "high water")[0]["document"]["title"] == "Tides"
         again = edit.post(address(twice, "versions", 3, "make-current"))
         assert (again.status_code, again.json()["code"]) == (409, "conflict")
-
-    def test_readers_do_neither(self, api: APIClient, twice: Document, reader: User) -> None:
-        api.force_authenticate(reader)
-        assert api.get(address(twice, "versions", 1, "original")).status_code == 403
-        assert api.post(address(twice, "versions", 1, "make-current")).status_code == 403
-        assert api.get(address(twice, "versions")).status_code == 200
 
     def test_a_receipt_says_what_became_of_the_file(
         self, edit: APIClient, document: Document
@@ -435,29 +355,11 @@ class TestEdits:
             [passage] = edit.get(address(document, "chunks")).json()["results"]
         assert (passage["searchable"], passage["edit"]["disabled"]) == (False, True)
 
-    def test_one_without_a_place_is_deleted(self, edit: APIClient, document: Document) -> None:
-        wish = {"text": "High water comes thrice a day.", "note": "Measured"}
-        edit.put(address(document, "chunks", 0, "edit"), wish)
-        make_document(document.collection, "# Fog\n\nNobody sees it.\n", source="tides.md")
-        [held] = edit.get(address(document, "edits")).json()["results"]
-        assert (held["state"], held["text"]) == ("homeless", wish["text"])
-        assert "No passage is similar enough" in held["reason"]
-        assert edit.delete(address(document, "edits", held["id"])).status_code == 204
-        assert "Nobody sees it" in Chunk.objects.get().text
-
     def test_what_cannot_be_is_said(self, edit: APIClient, document: Document) -> None:
         where = address(document, "chunks", 0, "edit")
         long = edit.put(where, {"text": "word " * 400})
         assert (long.status_code, long.json()["code"]) == (400, "refused_edit")
         assert edit.put(address(document, "chunks", 7, "edit"), {"note": "x"}).status_code == 404
-
-    def test_readers_do_none_of_it(self, api: APIClient, document: Document, reader: User) -> None:
-        api.force_authenticate(reader)
-        where = address(document, "chunks", 0, "edit")
-        assert api.put(where, {"note": "x"}).status_code == 403
-        assert api.delete(where).status_code == 403
-        assert api.get(address(document, "chunks")).status_code == 403
-        assert api.get(address(document, "edits")).status_code == 403
 
 
 # --- Metadata over HTTP: set with files and by changes, shown, searched by -----------------------
@@ -495,11 +397,8 @@ class TestDocuments:
         ("metadata", "message"),
         [
             ("{", "valid JSON"),
-            ("[" * 5000, "valid JSON"),
             ("[]", "JSON object"),
             ('{"Part": 1}', "not a valid key"),
-            ('{"a": null}', "has no value"),
-            ('{"a": NaN}', "valid JSON"),
         ],
     )
     def test_bad_metadata_is_refused_and_nothing_stored(
@@ -584,7 +483,3 @@ class TestSearch:
         response = api.get(SEARCH, {"q": "pump", "meta": meta})
         assert (response.status_code, response.json()["code"]) == (400, "invalid")
         assert "meta" in response.json()["details"]
-
-    def test_a_comparison_in_the_query_says_what_is_wrong(self, api: APIClient) -> None:
-        response = api.get(SEARCH, {"q": "pump meta.year>soon"})
-        assert (response.status_code, response.json()["code"]) == (400, "invalid_filter")

@@ -7,17 +7,12 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.test import Client
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from redis.exceptions import ConnectionError as CacheIsAway
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
 from common.accounts.models import User
 from search import pipeline
-from tests.support.explanations import recomputed_json
-from tests.support.factories import make_collection, make_document
-from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -213,56 +208,3 @@ def test_an_error_nobody_foresaw_is_not_swallowed(
 
     with pytest.raises(ZeroDivisionError):
         api.get("/api/v1/search/", {"q": "x"})
-
-
-@pytest.fixture
-def odd(db: None) -> None:
-    """Something to find, so that odd questions reach rows."""
-    make_document(make_collection("Odds"), "DROP TABLE 75.1725 if a & b!", file_name="odd.md")
-
-
-_PARAMETERS = (
-    "q", "collection", "type", "language", "after", "before", "page", "page_size", "profile",
-    "class", "weights", "explain", "format", "other",
-)  # fmt: skip
-_TYPED = (
-    "30 CFR 75.1725",
-    "'); DROP TABLE x;--",
-    '"open -not',
-    "a & b | !c:*",
-    "👩‍🚀 \u202e\ufeff",
-    "\\",
-)
-_VALUES = st.one_of(
-    st.text(max_size=40),
-    st.integers().map(str),
-    st.dates().map(str),
-    st.sampled_from((*_TYPED, "1", "true", "vector:1", "concept", "default@1", "md", "json")),
-)
-
-
-@given(
-    q=st.one_of(st.text(max_size=600), st.sampled_from(_TYPED)),
-    parameters=st.dictionaries(
-        st.sampled_from(_PARAMETERS[1:]), st.lists(_VALUES, min_size=1, max_size=2), max_size=4
-    ),
-)
-@settings(
-    max_examples=examples(150),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
-    api: APIClient, odd: None, q: str, parameters: dict[str, list[str]]
-) -> None:
-    response = api.get("/api/v1/search/", {"q": q.encode("utf-8", "replace"), **parameters})
-
-    body = response.json()
-    if not parameters and len(q) <= 160 and "-" not in q:  # legal, and not of exclusions alone
-        assert response.status_code == 200 or "\0" in q or body["code"] == "nothing_asked"
-    if response.status_code == 200:
-        assert len(body["results"]) <= body["page_size"] <= 50
-        for result in body["results"]:
-            assert recomputed_json(result) == pytest.approx(result["score"])
-    else:
-        assert response.status_code in {400, 404}
-        assert set(body) == {"code", "message", "details"}

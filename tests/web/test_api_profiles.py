@@ -71,12 +71,6 @@ class TestDrafts:
         assert (done.status_code, done.json()["version"]) == (201, 5)
         assert active_profile().depth == 100
 
-    def test_a_new_profile_starts_from_another(self, api: APIClient) -> None:
-        done = post(api, "profiles/", name="titles", based_on="keyword-only", weights=TITLES)
-        assert done.status_code == 201
-        assert done.json()["weights"]["general"]["title"] == 1
-        assert post(api, "profiles/", name="titles").status_code == 400
-
     @pytest.mark.parametrize(
         ("data", "said"),
         [
@@ -209,11 +203,3 @@ class TestGolden:
             api.post(f"{V1}/judgements/import/", {"file": bad}, format="multipart").status_code
             == 400
         )
-
-    def test_lists_cost_a_fixed_number_of_queries(
-        self, api: APIClient, documents: dict[str, Document], django_assert_max_num_queries: Any
-    ) -> None:
-        for address in ("golden-queries", "judgements", "profile-changes", "runs", "publications"):
-            # Permissions (2), collections, the count, the page, what must be first.
-            with django_assert_max_num_queries(7):
-                assert api.get(f"{V1}/{address}/").status_code == 200

@@ -8,15 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
 from ingestion.documents import deletion
 from ingestion.models import Concept, Visibility
-from search import pipeline
-from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -94,23 +91,6 @@ class TestPage:
         with django_assert_num_queries(3):  # its label, the count and the page
             client.get("/concepts/", {"about": "cool tower"})
 
-    def test_lists_the_most_frequent_ones_on_few_pages(
-        self, client: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert "Only the most frequent ones" not in html_of(client, "/concepts/")
-        monkeypatch.setattr("search.pages.documents.CONCEPTS_SHOWN", 1)
-        monkeypatch.setattr("search.pages.documents.CONCEPT_PAGES", 2)
-        html = html_of(client, "/concepts/", page="9000")
-        assert "Page 2 of 2" in html
-        assert "Only the most frequent ones" in html
-        html = html_of(client, "/concepts/", about="cool tower")
-        assert "Page 1 of 2" in html
-        assert "Only the most frequent ones" not in html
-
-    def test_without_documents_it_says_what_to_do(self, client: Client) -> None:
-        Concept.objects.all().delete()
-        assert "an administrator reprocesses them" in html_of(client, "/concepts/")
-
 
 class TestFacet:
     def test_offers_the_concepts_that_results_share(self, client: Client) -> None:
@@ -125,14 +105,6 @@ class TestFacet:
         # One that the reader may not know of keeps the name that the address gave it.
         html = html_of(client, "/", q="tower", concept="zanzibar")
         assert 'value="zanzibar" checked> <span>zanzibar</span>' in html
-
-    def test_several_must_all_be_there(self) -> None:
-        filters = Filters(concepts=("cool tower", "desert"))
-        response = pipeline.search("tower", viewer=AnonymousUser(), filters=filters)
-        assert [result.title for result in response.results] == ["South"]
-
-    def test_an_unknown_one_finds_nothing(self, client: Client) -> None:
-        assert 'class="result-link"' not in html_of(client, "/", q="tower", concept="zanzibar")
 
 
 class TestApi:

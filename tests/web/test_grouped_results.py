@@ -93,16 +93,6 @@ def test_the_ways_to_every_passage_and_back(client: Client) -> None:
     assert 'name="group" value="false"' in apart
 
 
-def test_where_nothing_is_folded_nothing_is_said_of_it(client: Client) -> None:
-    html = ask(client, q="canteen", collection="archive", before="2001-01-01")
-    alone = client.get("/", {"q": "canteen type:md title:Canteen"}).content.decode()
-
-    assert "Results are grouped by document" not in html
-    assert len(results(alone)) == 1
-    assert "Results are grouped by document" not in alone
-    assert "All 2 passages" not in alone
-
-
 # --- the API -----------------------------------------------------------------------------------
 
 
@@ -160,11 +150,3 @@ def test_the_api_gives_every_passage_and_looks_into_documents(
 
     assert body["total"] == repeats.manual.chunks.count()
     assert {result["document"]["id"] for result in body["results"]} == {ids[0]}
-
-
-@pytest.mark.parametrize("field", ["document", "group"])
-def test_the_api_names_what_it_cannot_read(api: APIClient, field: str) -> None:
-    response = api.get(SEARCH, {"q": "x", field: "perhaps"})
-
-    assert response.status_code == 400
-    assert set(response.json()["details"]) == {field}

@@ -82,7 +82,6 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
     ("fields", "message"),
     [
         ({}, "Give one of"),
-        ({"kind": "folder"}, "Give one of"),
         ({"origin": "/srv"}, "Required with `origin`"),
         ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
         ({"kind": "url", "origin": "https://example.org/"}, "disabled"),
@@ -152,25 +151,6 @@ def test_the_admin_starts_shows_and_stops_an_import(desk: Client, shelf: Collect
     assert shelf.documents.count() == 3
 
 
-def test_the_admin_says_why_an_import_cannot_start(desk: Client, shelf: Collection) -> None:
-    broken = SimpleUploadedFile("a.zip", b"no archive")
-    for fields, message in (({}, "Choose a file"), ({"file": broken}, "not a ZIP archive")):
-        answer = desk.post(
-            "/admin/ingestion/import/add/", {"collection": shelf.pk, "language": "", **fields}
-        )
-        assert message in answer.content.decode()
-    assert not Import.objects.exists()
-
-
-def test_list_of_imports_takes_as_many_queries_for_many(
-    desk: Client, shelf: Collection, django_assert_max_num_queries: Any
-) -> None:
-    for number in range(8):
-        Import.objects.create(collection=shelf, kind="archive", origin=f"{number}.zip")
-    with django_assert_max_num_queries(10):
-        desk.get("/admin/ingestion/import/")
-
-
 @pytest.fixture
 def folder(shelf: Collection, tmp_path: Path) -> WatchedFolder:
     root = tmp_path / "share"
@@ -204,21 +184,6 @@ def test_a_large_deletion_is_confirmed_in_the_admin(desk: Client, folder: Watche
     desk.post(confirm)
     scan(folder.pk)
     assert folder.collection.documents.kept().count() == 1
-
-
-def test_the_admin_watches_only_folders_that_may_be(
-    desk: Client, shelf: Collection, tmp_path: Path, settings: Any
-) -> None:
-    helper = staff("helper", "add_watchedfolder", "view_watchedfolder")
-    fields = {"collection": shelf.pk, "path": str(tmp_path), "poll_seconds": 60, "deletion": "bin"}
-    add = "/admin/ingestion/watchedfolder/add/"
-    assert "WATCH_ROOTS" in signed_in(helper).post(add, fields).content.decode()
-    assert (
-        "no folder" in desk.post(add, {**fields, "path": str(tmp_path / "none")}).content.decode()
-    )
-    settings.WATCH_ROOTS = [tmp_path]
-    signed_in(helper).post(add, fields)
-    assert WatchedFolder.objects.get().added_by == helper
 
 
 def test_watched_folders_over_http(api: APIClient, reader: User, folder: WatchedFolder) -> None:
@@ -294,11 +259,8 @@ def test_a_site_is_queued_as_asked(handbook: Collection, administrator: User, de
     ("data", "message"),
     [
         ({"address": "http://127.0.0.1/"}, "internal address"),
-        ({"address": "http://169.254.169.254/latest/"}, "internal address"),
         ({"address": "javascript:alert(1)"}, "begins with https://"),
-        ({"address": ""}, "This field is required"),
         ({"kind": "site", "max_pages": 5_000}, "less than or equal to 1000"),
-        ({"kind": "archive"}, "Select a valid choice"),
     ],
 )
 def test_what_is_refused_is_said_at_its_field(
@@ -307,12 +269,6 @@ def test_what_is_refused_is_said_at_its_field(
     response = send(desk, handbook, **data)
     assert response.status_code == 200
     assert message in response.content.decode()
-    assert not Import.objects.exists()
-
-
-def test_switched_off(handbook: Collection, desk: Client) -> None:
-    assert "URL_IMPORT=1" in desk.get(PAGE).content.decode()
-    assert send(desk, handbook).status_code == 200
     assert not Import.objects.exists()
 
 
@@ -327,17 +283,6 @@ def test_who_may(handbook: Collection, administrator: User) -> None:
     assert "Select a valid choice" in send(adding, hidden).content.decode()
     assert send(adding, handbook).status_code == 302
     assert Client().get(PAGE).status_code == 302
-
-
-@pytest.mark.usefixtures("switched_on")
-def test_the_page_takes_so_many_queries(
-    handbook: Collection, desk: Client, django_assert_num_queries: Any
-) -> None:
-    for number in range(5):
-        make_collection(f"Shelf {number}")
-    desk.get(PAGE)
-    with django_assert_num_queries(4):
-        desk.get(PAGE)
 
 
 # --- the API -----------------------------------------------------------------------------------
@@ -365,10 +310,7 @@ def test_by_the_api(api: APIClient, handbook: Collection, administrator: User, k
     ("data", "code"),
     [
         ({"origin": "http://127.0.0.1/"}, "address_refused"),
-        ({"origin": "http://[::ffff:10.0.0.1]/"}, "address_refused"),
-        ({"origin": "ftp://example.org/"}, "address_refused"),
         ({"max_pages": 99_999}, "import_refused"),
-        ({"depth": 99}, "import_refused"),
         ({"collection": "board"}, "invalid"),
     ],
 )

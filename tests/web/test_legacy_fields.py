@@ -14,7 +14,6 @@ from rest_framework.test import APIClient
 
 from ingestion.models import Document
 from search.api.responses import ResultSerializer, SearchResponseSerializer
-from search.api.results import wants_legacy
 from search.models import Pin, SearchProfile
 from search.pipeline import search
 from tests.support.database import lasting
@@ -106,9 +105,6 @@ class TestLegacyFields:
         response = api.get(SEARCH, {"q": "systems", "legacy": "mind"})
         assert response.status_code == 400
         assert "legacy" in response.json()["details"]
-
-        assert wants_legacy("", "concept-rag:titles")
-        assert not wants_legacy("", "concept-ragged")
 
     def test_are_in_the_schema_and_not_there_unasked(self, api: APIClient) -> None:
         schema = api.get("/api/schema/", {"format": "json"}).json()["components"]["schemas"]

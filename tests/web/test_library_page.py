@@ -68,19 +68,6 @@ def test_filters_alone_list_documents(
         assert "No document matches these filters" in asked.content.decode()
 
 
-def test_fields_of_a_query_alone_list_documents(client: Client) -> None:
-    asked = client.get("/", {"q": "type:html collection:Handbook"}, follow=True)
-
-    assert asked.redirect_chain == [("/library/?collection=handbook&type=text%2Fhtml", 302)]
-    assert len(listed(asked.content.decode())) == 1
-    typed = client.get("/", {"q": "type:html"}, headers=HTMX)
-    assert typed["HX-Push-Url"] == "/?q=type%3Ahtml"
-    assert len(listed(typed.content.decode())) == 1
-    assert client.get("/", {"q": "-type:html"}).status_code == 400
-    unknown = client.get("/", {"q": "collection:zanzibar"})
-    assert (unknown.status_code, "is available" in unknown.content.decode()) == (400, True)
-
-
 def test_a_tag_of_the_query_alone_lists_documents_and_is_a_chip(
     client: Client, library: SimpleNamespace
 ) -> None:
@@ -215,39 +202,6 @@ class TestMetadata:
         assert titles(html) == {"Database connections"}
         assert 'name="meta" value="year&gt;=2024" checked' in html
         assert "Clear filters" in html
-
-    def test_finds_nothing_by_what_is_hidden_or_nowhere(self, client: Client) -> None:
-        for condition in ("team_name:Harbour", "team_name:Nobody", "nothing:x"):
-            response = client.get("/", {"q": "zanzibar lighthouse", "meta": condition})
-            assert response.status_code == 200
-            assert not titles(response.content.decode())
-
-    @pytest.mark.parametrize(
-        ("condition", "sentence"),
-        [
-            ("year", "“year” is not a condition on metadata."),
-            ("year>soon", "must compare with a number or a date"),
-            (["a:b"] * 51, "at most 50 conditions"),
-        ],
-    )
-    def test_says_what_is_wrong(self, client: Client, condition: Any, sentence: str) -> None:
-        response = client.get("/", {"q": "region", "meta": condition})
-        assert response.status_code == 400
-        assert sentence in response.content.decode()
-
-    @pytest.mark.parametrize("odd", ["", "\0", "a:\0", "a:%s", "a:{}", "a:'\"", "a:" + "x" * 9000])
-    def test_odd_conditions_are_no_error(self, client: Client, odd: str) -> None:
-        assert client.get("/", {"q": "region", "meta": odd}).status_code in (200, 400)
-
-    def test_costs_one_query_more_where_a_key_is_named(
-        self, client: Client, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        client.get("/", {"q": "warm"})
-        with django_assert_num_queries(8):  # of all documents, and of those found
-            client.get("/", {"q": "region", "meta": "team_name:Caves"})
-        Collection.objects.update(metadata_keys=[])
-        with django_assert_num_queries(6):
-            client.get("/", {"q": "region", "meta": "team_name:Caves"})
 
     def test_a_document_shows_it_with_the_way_to_all_like_it(
         self, client: Client, described: SimpleNamespace

@@ -84,13 +84,6 @@ def test_lines_for_people_have_them_too() -> None:
     assert formatter.format(record) == "WARNING Slow"
 
 
-def test_what_is_noted_within_a_request_ends_with_it() -> None:
-    with observing.bound(request_id="one"):
-        observing.note(search_id="two")
-        assert observing.current() == {"request_id": "one", "search_id": "two"}
-    assert observing.current() == {}
-
-
 class TestRequestId:
     def test_is_new_for_each_request_and_on_an_error_page(self, client: Client, db: None) -> None:
         one, other = (client.get("/login/")["X-Request-ID"] for _ in range(2))

@@ -109,13 +109,6 @@ def test_every_tool_only_reads() -> None:
         assert schema["properties"].keys() == {argument}
 
 
-def test_the_server_has_a_version() -> None:
-    async def version(client: Client) -> str:
-        return client.server_info.version
-
-    assert ask(version) == "1"  # the API's
-
-
 def test_a_document_is_read_whole_by_its_id(shown: Document) -> None:
     whole = call("fetch", id=str(shown.public_id))
     assert shown.current is not None

@@ -221,7 +221,7 @@ class Refusing(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         if self.hangs.is_set():
-            time.sleep(1)
+            time.sleep(0.3)
         self.send_response(403)
         self.end_headers()
 

@@ -10,7 +10,6 @@ import logging
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,6 @@ from typing import Any
 import psycopg
 import psycopg_pool
 import pytest
-from django.conf import settings
 from django.core.cache import cache, caches
 from django.core.management import call_command
 from django.db import OperationalError, connection
@@ -31,7 +29,6 @@ from common.probes import Finding, State, examine
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
-from kbsite.cache import GuardedRedisCache
 from kbsite.embedded import EmbeddedServers
 from kbsite.operations.probes import database, machine, work
 from kbsite.serving import refusals
@@ -152,15 +149,6 @@ def test_a_search_asks_a_hanging_cache_once(
         cache.get("anything")
 
 
-def test_the_cache_keeps_its_client(clean_cache: None) -> None:
-    made = GuardedRedisCache(settings.CACHES["default"]["LOCATION"], {})
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: made.set(f"kept-{number}", number), range(40)))
-        found = list(pool.map(lambda number: made.get(f"kept-{number}"), range(40)))
-    assert found == list(range(40))
-    assert made._cache.get_client() is made._cache.get_client(write=True)
-
-
 def test_each_request_of_the_asgi_server_takes_the_same_connection(clean_cache: None) -> None:
     """Django keeps the cache's object by context, and each request is a context of its own."""
     cache.set("before", 1)
@@ -217,12 +205,9 @@ def test_all_is_well_and_nothing_is_left_in_the_storage(
 
 
 @pytest.mark.django_db
-def test_says_what_does_not_answer(client: Client, servers: EmbeddedServers) -> None:
-    servers.valkey.stop()
-    try:
-        response = client.get("/health/")
-    finally:
-        servers.start()
+def test_says_what_does_not_answer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop(monkeypatch, "redis")
+    response = client.get("/health/")
     assert response.status_code == 503
     assert response.json() == {"database": True, "redis": False, "storage": True}
 

@@ -91,11 +91,6 @@ def test_an_odd_passage_shows_the_beginning_or_the_end(
     assert every[shown] in ordinals(html)
 
 
-@pytest.mark.parametrize("q", ["\0", "'; DROP TABLE x; --", "🐙", "a & | ! b", "\\'", "x" * 5000])
-def test_odd_words_are_no_error(client: Client, library: SimpleNamespace, q: str) -> None:
-    assert ordinals(read(client, library.connections, q=q, chunk=0))
-
-
 def here(html: str) -> list[str]:
     return re.findall(r'aria-current="location">([^<]+)<', html)
 
@@ -154,37 +149,6 @@ def test_contents_and_hits_hold_nothing_that_is_disabled(client: Client) -> None
     html = read(client, document, q="harbour")
     assert "1 hit<" in html
     assert re.findall(r'data-ordinal="\d+"[^>]*>([^<]+)<', html) == ["Open"]
-
-
-def test_text_that_two_chunks_share_is_shown_once(client: Client) -> None:
-    shelf = make_collection("Long prose", chunk_tokens=40, overlap_tokens=15)
-    sentences = [f"Sentence number {n} tells of the harbour master." for n in range(40)]
-    html = read(client, make_document(shelf, " ".join(sentences), file_name="prose.txt"))
-
-    assert len(ordinals(html)) > 5
-    for n in range(40):
-        assert html.count(f"number {n} tells") == 1
-
-
-def test_prose_that_ends_in_two_colons_is_prose_and_what_follows_is_code(client: Client) -> None:
-    text = (
-        "Title\n=====\n\nSay what it is called::\n\n    beam = Beam()\n    beam.weigh(7)\n\n"
-        "It answers *in* grams\n\n>>> beam.grams\n7\n\n* the hook\n* the mark\n"
-    )
-    html = read(client, make_document(make_collection("Code"), text, file_name="beam.rst"))
-    shown = passage(html, 0)
-    assert re.findall(r'<p class="prose">([^<]+)</p>', shown) == [
-        "Say what it is called:",
-        "It answers in grams",
-    ]
-    assert re.findall(r"<code>([^<]+)</code>", shown) == [
-        "beam = Beam()\nbeam.weigh(7)",
-        "&gt;&gt;&gt; beam.grams\n7",
-    ]
-    assert re.findall(r'<p class="prose item depth-0">([^<]+)</p>', shown) == [
-        "the hook",
-        "the mark",
-    ]
 
 
 def test_the_original_comes_as_an_inert_download(client: Client, library: SimpleNamespace) -> None:

@@ -44,11 +44,6 @@ def test_a_visitor_can_sign_in_and_comes_back_to_no_other_site(
     assert client.post("/login/", credentials).headers["Location"] == "/"
 
 
-def test_staff_find_the_admin(client: Client, administrator: User) -> None:
-    client.force_login(administrator)
-    assert 'href="/admin/"' in client.get("/").content.decode()
-
-
 def test_a_wrong_password_says_so_and_keeps_the_name(client: Client, reader: User) -> None:
     page = client.post("/login/", {"username": "reader", "password": "no"}).content.decode()
 
@@ -245,12 +240,13 @@ def test_pages_made_without_middleware_have_it_too() -> None:
     assert directives(refusals.busy("/", 1))["default-src"] == ["'none'"]
 
 
-@pytest.mark.parametrize("path", PUBLIC, ids=lambda path: str(path.relative_to(TEMPLATES)))
-def test_no_public_template_has_what_the_policy_stops(path: Path) -> None:
-    text = path.read_text()
-    assert not re.search(r"""<style|\sstyle=["']|\son[a-z]+=["']|javascript:""", text)
-    for tag in re.findall(r"<script\b[^>]*>", text):
-        assert 'nonce="{{ csp_nonce }}"' in tag
+def test_no_public_template_has_what_the_policy_stops() -> None:
+    for path in PUBLIC:
+        text = path.read_text()
+        stopped = re.search(r"""<style|\sstyle=["']|\son[a-z]+=["']|javascript:""", text)
+        assert not stopped, path
+        for tag in re.findall(r"<script\b[^>]*>", text):
+            assert 'nonce="{{ csp_nonce }}"' in tag, path
 
 
 @pytest.mark.django_db

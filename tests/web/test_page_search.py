@@ -73,16 +73,6 @@ def test_the_parts_and_factors_of_a_score_make_it(client: Client) -> None:
     assert checked == len(titles(html)) > 1
 
 
-def test_a_bar_is_as_long_as_its_score(client: Client) -> None:
-    bar = ask(client, "connection timeouts").split('<svg class="score-bar"')[1].split("</svg>")[0]
-    score = re.search(r'aria-label="Score ([\d.]+)"', bar)
-    assert score is not None
-    widths = [
-        float(width) for width in re.findall(r'fill-\w+" x="[^"]+" y="6" width="([\d.]+)%', bar)
-    ]
-    assert sum(widths) == approx(float(score[1]) * 100, abs=0.2)
-
-
 def test_one_line_names_the_class_and_opens_to_rule_profile_and_weights(
     client: Client, member: User
 ) -> None:
@@ -154,15 +144,6 @@ def test_a_slow_model_is_admitted(client: Client, settings: Any) -> None:
     assert titles(html)[0] == "Database connections"
 
 
-def test_a_sentence_comes_before_the_figures(client: Client) -> None:
-    first = results(ask(client, "connection timeouts"))[0]
-    why = first.split('<details class="why">')[1].split("</details>")[0]
-
-    sentence = "Closest in meaning; contains all 2 of your words; its heading names Connection, "
-    assert text_of(why).startswith(f"Why here? {sentence}timeouts")
-    assert why.index("your words") < why.index('<div class="figures">')
-
-
 def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
     shelf = make_collection("Annex")
     for number in (1, 2):
@@ -186,11 +167,10 @@ def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
         ({"collection": "ships-papers"}, {"The logbook"}),
         ({"type": "text/html"}, {"On &lt;script&gt;alert(1)&lt;/script&gt; tags"}),
         ({"language": "de"}, {"Urlaub"}),
-        ({"collection": ["ships-papers", "handbook"], "language": "de"}, {"Urlaub"}),
         ({"before": "2001-01-01"}, set()),
         ({"after": "2001-01-01", "language": "de"}, {"Urlaub"}),
     ],
-    ids=["collection", "type", "language", "several", "before", "after"],
+    ids=["collection", "type", "language", "before", "after"],
 )
 def test_filters_narrow(client: Client, filters: dict[str, Any], found: set[str]) -> None:
     assert set(titles(ask(client, "connection pool", **filters))) == found
@@ -252,7 +232,7 @@ def test_results_by_date_begin_with_the_newest_that_says_something_of_it(
 # --- pages -------------------------------------------------------------------------------------
 
 
-def test_numbers_go_on_and_pages_cut_one_stable_ranking(client: Client) -> None:
+def test_numbers_and_results_go_on_over_the_pages(client: Client) -> None:
     first, second = (ask(client, "barometer", group="false", page=page) for page in (1, 2))
 
     assert 'start="1"' in first
@@ -260,15 +240,7 @@ def test_numbers_go_on_and_pages_cut_one_stable_ranking(client: Client) -> None:
     assert 'start="11"' in second
     assert 'rel="prev" href="/?q=barometer&amp;group=false"' in second
     assert 'aria-current="page">2<' in second
-
-    pages, again = (
-        [places(ask(client, "barometer at noon", group="false", page=n)) for n in (1, 2, 3)]
-        for _ in range(2)
-    )
-
-    seen = [place for page in pages for place in page]
-    assert pages == again
-    assert len(seen) == len(set(seen)) == 30
+    assert not set(places(first)) & set(places(second))
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "abc", "", "1e3", "٣٣٣٣٣٣٣٣٣٣٣", "9" * 5000])
@@ -319,17 +291,12 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
     ("parameters", "sentence"),
     [
         ({"q": "long " * 801}, "the limit is 4000"),
-        (
-            {"q": "x", "profile": "nope"},
-            "There is no published profile &#x27;nope&#x27;. Choose one of:",
-        ),
         ({"q": "x", "type": "video/mp4"}, "No document of type “video/mp4” is available."),
         ({"q": "x", "language": "xx"}, "No document in language “xx” is available."),
         ({"q": "x", "after": "soon"}, "“From” is not a date. Write it like 2026-01-31."),
-        ({"q": "pool after:soon"}, "is not a date"),
         ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Swap the two dates."),
     ],
-    ids=["too long", "profile", "type", "language", "date", "date typed", "dates reversed"],
+    ids=["too long", "type", "language", "date", "dates reversed"],
 )
 def test_a_search_that_cannot_be_made_says_why(
     client: Client, parameters: dict[str, str], sentence: str
@@ -356,35 +323,27 @@ def test_without_an_active_profile_the_page_says_who_can_help(client: Client) ->
     [
         "/?q=%00",
         "/?q=a%00b&collection=%00&language=%00",
-        "/?q=%FF%FE",
         "/?q=%ED%A0%80",
         "/?q=%F0%9F%90%99%F0%9F%A7%AD",
-        "/?q=%27%3B+DROP+TABLE+ingestion_chunk%3B--",
         "/?q=%22unbalanced",
         "/?q=((%29%26%7C%21%3A*",
-        "/?q=%5C%5C%27%5C",
-        "/?q=+++",
         "/?q=%25s+%25(x)s+%7B%7B+x+%7D%7D",
-        "/?q=a&q=b&page=1&page=x",
         "/?q=x&after=0001-01-01&before=9999-12-31",
-        "/?q=x&before=0000-00-00",
-        "/?q=x&after=%00",
         "/?q=x&profile=%00",
         "/?q=x&document=%00&group=%00",
-        "/?q=x&document=nothing&group=x",
         "/?q=x&profile=default@99999999999999999999",
         "/?q=" + "%F0%9F%90%99" * 501,
         "/?q=" + "x" * 20_000,
-        "/?page=2",
-        "/?nonsense[]=1",
     ],
 )
-@pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "htmx"])
-def test_odd_input_is_no_error(client: Client, address: str, headers: dict[str, str]) -> None:
-    response = client.get(address, headers=headers, follow=True)
+def test_odd_input_is_no_error(client: Client, address: str) -> None:
+    whole = client.get(address, follow=True)
+    part = client.get(address, headers=HTMX, follow=True)
 
-    assert response.status_code in ({200} if headers else {200, 400})
-    assert b'id="status"' in response.content
+    assert whole.status_code in (200, 400)
+    assert part.status_code == 200
+    assert b'id="status"' in whole.content
+    assert b'id="status"' in part.content
 
 
 # --- htmx, markup, queries ---------------------------------------------------------------------
@@ -472,30 +431,7 @@ def test_a_signed_in_reader_costs_a_session_a_user_their_stars_and_a_history_mor
         client.get("/", {"q": "connection"})
 
 
-def test_the_page_is_read_only(client: Client) -> None:
-    assert client.put("/", {"q": "x"}).status_code == 405
-    assert client.head("/", {"q": "connection"}).status_code == 200
-
-
 # --- The operators of a query on their way through the page, the API and a document's page -------
-
-QUERY = '"connection pool" -firewall type:md'
-
-
-def test_the_api_binds_them_and_repeats_what_was_typed(api: APIClient) -> None:
-    answer = api.get("/api/v1/search/", {"q": QUERY}).json()
-    assert answer["query"] == QUERY
-    texts = [result["text"].casefold() for result in answer["results"]]
-    assert texts
-    assert all("pool" in text and "firewall" not in text for text in texts)
-
-
-@pytest.mark.parametrize(
-    ("query", "code"), [("type:md", "nothing_asked"), ("pool after:soon", "invalid_filter")]
-)
-def test_the_api_says_what_is_wrong(api: APIClient, query: str, code: str) -> None:
-    response = api.get("/api/v1/search/", {"q": query})
-    assert (response.status_code, response.json()["code"]) == (400, code)
 
 
 def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: Client) -> None:
@@ -507,7 +443,6 @@ def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: C
     assert "No results for" in insisting
     assert 'href="/?q=%22pool+of+sharks%22+connection"' in insisting
     assert "Treat them as preferences" in insisting
-    assert "q=%22pool%20of%20sharks%22%20connection" in html  # of the documents
 
 
 def test_a_question_longer_than_the_model_reads_says_so(api: APIClient) -> None:
@@ -527,7 +462,7 @@ def test_a_document_marks_the_words_and_leads_back_to_the_query(
     assert "q=pool%20-firewall%20title%3Adatabase" in text
 
 
-# --- What the page_of and the API say of how sure an answer is -----------------------------------
+# --- What the page and the API say of how sure an answer is -----------------------------------
 
 API_SEARCH = "/api/v1/search/"
 NOTICE = "Probably nothing here about"
@@ -545,12 +480,6 @@ def threshold() -> Any:
     return change
 
 
-def page_of(client: Client, query: str, **parameters: Any) -> str:
-    response = client.get("/", {"q": query, **parameters})
-    assert response.status_code == 200
-    return response.content.decode()
-
-
 def body_of(api: APIClient, query: str, **parameters: Any) -> dict[str, Any]:
     response = api.get(API_SEARCH, {"q": query, **parameters})
     assert response.status_code == 200, response.json()
@@ -563,12 +492,9 @@ def test_the_api_names_the_words_that_no_document_contains(api: APIClient) -> No
     assert body_of(api, KNOWN)["unknown_words"] == []
 
 
-# --- the page_of ----------------------------------------------------------------------------------
-
-
 def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -> None:
     threshold(0.2)
-    html = page_of(client, UNKNOWN)
+    html = ask(client, UNKNOWN)
     notice = re.search(r'<div class="panel nothing" role="note">.*?</div>', html, re.DOTALL)
     assert notice is not None
     assert NOTICE in notice[0]
@@ -582,34 +508,21 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     assert "data-auto" not in html
 
 
-def test_it_offers_the_search_without_filters(client: Client, threshold: Any) -> None:
-    threshold(0.9)
-    html = page_of(client, "a dry gallery", collection="handbook")
-    assert "Search without the filter</a>" in html
-
-
 def test_a_sure_page_and_one_without_a_threshold_say_nothing(
     client: Client, threshold: Any
 ) -> None:
     threshold(0.2)
-    assert NOTICE not in page_of(client, KNOWN)
+    assert NOTICE not in ask(client, KNOWN)
 
     threshold(0)
-    assert NOTICE not in page_of(client, UNKNOWN)
+    assert NOTICE not in ask(client, UNKNOWN)
 
 
 def test_a_further_page_does_not_speak_of_the_first(client: Client, threshold: Any) -> None:
     threshold(1)
-    entries = {"q": "what was written on the day of the barometer", "group": "false"}
-    assert PERHAPS in page_of(client, **_asked(entries))
-    assert PERHAPS not in page_of(client, **_asked(entries | {"page": 2}))
-
-
-def _asked(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"query": parameters["q"], **{k: v for k, v in parameters.items() if k != "q"}}
-
-
-# --- the API -----------------------------------------------------------------------------------
+    asked = "what was written on the day of the barometer"
+    assert PERHAPS in ask(client, asked, group="false")
+    assert PERHAPS not in ask(client, asked, group="false", page=2)
 
 
 def test_the_api_tells_the_answers_confidence_from_the_classs(api: APIClient) -> None:
@@ -618,10 +531,9 @@ def test_the_api_tells_the_answers_confidence_from_the_classs(api: APIClient) ->
     assert known["confidence"] == body_of(api, KNOWN, page_size=1)["confidence"]
 
 
-@pytest.mark.parametrize("query", [KNOWN, UNKNOWN, "barometer"])
-def test_no_page_changes_it(api: APIClient, query: str, threshold: Any) -> None:
+def test_no_page_changes_it(api: APIClient, threshold: Any) -> None:
     threshold(0.95)
-    asked = [body_of(api, query, page=n, page_size=size) for n, size in ((1, 1), (1, 50), (2, 2))]
+    asked = [body_of(api, KNOWN, page=n, page_size=size) for n, size in ((1, 1), (1, 50), (2, 2))]
     assert len({each["answer_confidence"] for each in asked}) == 1
 
 
@@ -630,36 +542,6 @@ def test_low_is_what_the_profile_says_it_is(api: APIClient, threshold: Any) -> N
     for line, low in ((0, False), (value / 2, False), (value + 0.01, True)):
         threshold(line)
         assert body_of(api, UNKNOWN, weights="vector:0.5,keyword:0.5")["low_confidence"] is low
-
-
-def test_one_identifier_is_answered_by_what_holds_it(api: APIClient) -> None:
-    assert body_of(api, "D-40")["answer_confidence"] == 0.95  # and not a float's sum beside it
-    assert body_of(api, "D-4711")["answer_confidence"] < 0.1
-
-
-def test_weights_that_a_caller_forces_stand(api: APIClient, threshold: Any) -> None:
-    threshold(1)
-    for query in (KNOWN, UNKNOWN):
-        found = body_of(api, query, weights="vector:0.8,keyword:0.2")
-        assert found["weights"]["vector"] == 0.8
-        assert found["low_confidence"]
-
-
-def test_it_is_null_where_no_signal_can_be_read(api: APIClient, threshold: Any) -> None:
-    threshold(1)
-    SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).update(keyword_scorer="overlap")
-    found = body_of(api, KNOWN)
-    assert (found["answer_confidence"], found["low_confidence"]) == (None, False)
-
-
-def test_nothing_is_said_above_a_heading_that_names_the_identifier(
-    client: Client, threshold: Any
-) -> None:
-    """The words around it are in no document; the record's section is there."""
-    threshold(0.5)
-    html = page_of(client, "Tell me whatever parrots whistle about D-40")
-    assert NOTICE not in html
-    assert PERHAPS not in html
 
 
 # --- languages ---------------------------------------------------------------------------------

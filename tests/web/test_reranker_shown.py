@@ -103,12 +103,6 @@ class TestWorkbench:
             reverse("admin:search_workbench_preview"), json.dumps(body), "application/json"
         )
 
-    def test_has_a_slider_for_the_share(self, client: Client) -> None:
-        html = client.get(reverse("admin:search_workbench")).content.decode()
-        (slider,) = re.findall(r'<input type="range"[^>]*data-for="id_rerank"[^>]*>', html)
-        assert 'max="1"' in slider
-        assert "every search waits for its server" in html
-
     def test_a_move_asks_nobody_and_explains_in_words(
         self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
     ) -> None:
@@ -130,10 +124,3 @@ class TestWorkbench:
         assert (
             "The reranker gave no answer" in self.moved(client, reranking_profile).content.decode()
         )
-
-    def test_a_share_above_one_is_refused_beside_its_control(
-        self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
-    ) -> None:
-        refused = self.moved(client, reranking_profile, rerank="1.5")
-        assert refused.status_code == 422
-        assert "rerank" in refused.content.decode()

@@ -19,7 +19,6 @@ from ingestion.models import Chunk, Document, DocumentVersion, State, Visibility
 from search.pipeline import search
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document
-from tests.support.library import logbook
 from tests.support.shown_results import headings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
@@ -59,17 +58,6 @@ def test_the_api_gives_the_section_around_a_result(
     assert found["is_whole"]
 
 
-def test_a_small_section_grows_to_the_one_above(ship: Document, settings: Any) -> None:
-    asked = chunk_of(ship, "bilge").ordinal
-    address = f"/api/v1/documents/{ship.public_id}/sections/{asked}/"
-    found = APIClient().get(address).json()
-    assert found["heading_path"] == ["Ship"]
-    assert "Rope 7" in found["text"]
-    settings.SECTION_TOKENS = 20
-    found = APIClient().get(address).json()
-    assert (found["first"], found["last"]) == (asked, asked)
-
-
 def test_the_page_offers_it_and_shows_it(
     client: Client, ship: Document, django_assert_num_queries: Any
 ) -> None:
@@ -85,14 +73,6 @@ def test_the_page_offers_it_and_shows_it(
     assert 'class="passage asked"' in fragment
     plain = client.get(address, {"q": "Rope 4"})
     assert plain["Location"] == f"{ship.get_absolute_url()}?chunk={asked}&q=Rope+4#chunk-{asked}"
-
-
-def test_a_long_document_is_not_read_whole(client: Client) -> None:
-    document = make_document(make_collection(), logbook(), file_name="log.md")
-    found = APIClient().get(f"/api/v1/documents/{document.public_id}/sections/40/").json()
-    assert found["last"] - found["first"] < 60
-    assert found["tokens"] <= 800
-    assert not found["is_whole"]
 
 
 def test_what_may_not_be_seen_is_not_there(client: Client, ship: Document) -> None:
@@ -282,15 +262,3 @@ def test_what_is_quoted_is_of_the_section_that_is_named(
         plain = unescape(re.sub("<.*?>", "", snippet))
         assert quoted in plain
         assert plain.count("Default:") == 1
-
-
-def test_passages_of_the_old_shape_have_the_headings_above_them(
-    client: Client, cookies: Document
-) -> None:
-    Chunk.objects.update(sections=[], section_terms=None)
-    html = client.get("/", {"q": "age of cookies"}).content.decode()
-    assert headings(html) == ["Sessions"]
-    (found,) = client.get("/api/v1/search/", {"q": "age of cookies"}).json()["results"]
-    assert found["section"] == {
-        "heading": "Sessions", "anchor": "", "path": ["Settings", "Sessions"],
-    }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 from pytest import approx
 from rest_framework.test import APIClient
 
@@ -157,11 +155,6 @@ class TestChanges:
         assert not ProfileTargets.objects.exists()
         assert not ProfileChange.objects.filter(action="targets").exists()
 
-    def test_saving_the_same_is_no_change(self) -> None:
-        for _ in range(2):
-            drafts.set_targets(active_profile(), {"p_at_5": 0.4}, acting_user=None)
-        assert ProfileChange.objects.filter(action="targets").count() == 1
-
 
 class TestPages:
     def address(self, profile: SearchProfile, page: str) -> str:
@@ -216,15 +209,6 @@ class TestPages:
         shown = desk.get(self.address(worse, "publish")).content.decode()
         assert "Precision@5 is at least 1" in shown
         assert "not measured" in shown
-
-
-def test_the_last_run_is_the_newest() -> None:
-    profile = active_profile()
-    old = measured(profile, created=timezone.now() - timedelta(days=1))
-    new = measured(profile)
-    measured(profile, state="failed")
-    found = targets.last_run(profile)
-    assert found == new != old
 
 
 # --- “Find better weights” in the admin: asking, watching, the verdict, the draft ----------------
@@ -309,13 +293,6 @@ class TestStarting:
         assert "Waiting for a worker" in page
         assert REFRESH in page
 
-    def test_the_page_names_the_profile_it_was_opened_for(self, tuner: Client) -> None:
-        other = SearchProfile.objects.get(name="rrf")
-        page = tuner.get(f"{PAGE}start/", {"profile": other.pk})
-        assert form_data(page, "start_form")["profile"] == str(other.pk)
-        workbench = text(tuner.get(reverse("admin:search_workbench"), {"profile": other.pk}))
-        assert f"{PAGE}start/?profile={other.pk}" in workbench
-
     def test_cancelling(self, tuner: Client) -> None:
         row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
         response = tuner.post(f"{PAGE}{row.pk}/cancel/")
@@ -355,15 +332,6 @@ class TestResult:
         found.found = {"verdict": "No shipped profile is better.", "presets": []}
         found.save()
         assert "No shipped profile is better." in text(viewer.get(f"{PAGE}{found.pk}/change/"))
-
-    def test_the_list_costs_the_same_for_many(
-        self, viewer: Client, found: Optimisation, django_assert_max_num_queries: Any
-    ) -> None:
-        viewer.get(PAGE)
-        for _ in range(3):
-            with django_assert_max_num_queries(12):
-                assert found.found["verdict"] in text(viewer.get(PAGE))
-            Optimisation.objects.create(profile=found.profile, found=found.found, state=State.DONE)
 
 
 # --- Experiments in the admin and the EXPERIMENTS_API: planned, started, watched, ended ----------
@@ -441,18 +409,6 @@ class TestExperiments:
         response = client.post(f"{EXPERIMENTS}add/", {**plan, "b": plan["a"]})
         assert "two different profiles" in str(response.context["adminform"].form.errors)
         assert not Experiment.objects.exists()
-
-    def test_pages_cost_few_queries(
-        self, plan: dict[str, Any], other: SearchProfile, django_assert_max_num_queries: Any
-    ) -> None:
-        for number in range(3):
-            named = {**plan, "name": f"{number}", "a": active_profile(), "b": other}
-            experiment = running.plan(named, acting_user=None)
-        running.start(experiment, acting_user=None)
-        client = signed_in(publisher())
-        client.get(EXPERIMENTS)
-        with django_assert_max_num_queries(10):
-            client.get(EXPERIMENTS)
 
 
 class TestSearches:

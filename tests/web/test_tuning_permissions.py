@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from common.accounts.models import User
-from common.api.access import OPEN, needed, requires
+from common.api.access import OPEN, needed
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from search.models import SearchProfile
@@ -30,7 +30,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 ANYONE, NOBODY = "anyone", "nobody"
 VIEWER, JUDGE, TUNER, PUBLISHER = GROUPS
 LADDER = (NOBODY, VIEWER, JUDGE, TUNER, PUBLISHER)
-UUID = "00000000-0000-4000-8000-000000000001"
 
 # The least that each method at each address of the API asks for. `{draft}` and the like are filled
 # in. Whoever adds an address to these parts says here who may use it.
@@ -283,9 +282,6 @@ class Undeclared(ApiViewSet[Collection]):
     def delete(self, request: Any) -> Any:
         raise AssertionError("it must not run")
 
-    @requires("ingestion.view_collection")
-    def declared(self, request: Any) -> Any: ...
-
 
 def test_an_action_without_a_declaration_is_refused_even_to_superusers(
     administrator: User,
@@ -296,23 +292,6 @@ def test_an_action_without_a_declaration_is_refused_even_to_superusers(
             request = getattr(APIRequestFactory(), method)("/")
             request._force_auth_user = user
             assert view(request).status_code in (401, 403)
-
-
-def test_what_an_action_needs() -> None:
-    view = Undeclared()
-    expected = {
-        "list": "ingestion.view_collection", "create": "ingestion.add_collection",
-        "partial_update": "ingestion.change_collection", "destroy": "ingestion.delete_collection",
-        "declared": "ingestion.view_collection", "look": None,
-    }  # fmt: skip
-    for action, permission in expected.items():
-        view.action = action
-        assert needed(view) == permission, action
-    view.open_to_read = True  # type: ignore[misc]
-    view.action = "list"
-    assert needed(view) == OPEN
-    view.action = "destroy"
-    assert needed(view) == "ingestion.delete_collection"
 
 
 def view_sets() -> list[tuple[str, Any, dict[str, str]]]:

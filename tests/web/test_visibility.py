@@ -77,7 +77,7 @@ LISTS: dict[str, dict[str, Any]] = {
 
 SEARCHING = ("/", "/api/v1/search/")
 
-# Slow, and made of the program alone: whatever they are asked, once is enough.
+# Slow, and made of the program alone: to be asked once, by a visitor, is enough.
 SAME_FOR_ALL = {"api/schema/", "api/docs/"}
 # In the admin a list alone is asked for something; a form reads no parameters.
 ADMIN_LIST = re.compile(r"admin/ingestion/\w+/$")
@@ -200,6 +200,8 @@ def walk(client: Client, subject: Subject) -> dict[str, Answer]:
     seen: dict[str, Answer] = {}
     for route in routes():
         if "logout" in route.route:  # ends the session; shows nothing
+            continue
+        if route.route in SAME_FOR_ALL and client.cookies:
             continue
         for address in addresses(route, subject):
             plain = seen[f"{address}?"] = answer(client, "get", f"{address}?")

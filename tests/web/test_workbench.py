@@ -13,12 +13,10 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
-from search.engine import Choices, configuration
+from search.engine import configuration
 from search.engine.rankings import ranking_of
 from search.models import SearchProfile
-from search.pipeline import search
 from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.whatif import WhatIf
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, PoolBuild, ProfileChange
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build
@@ -129,22 +127,6 @@ class TestPage:
 
 
 class TestPreview:
-    def test_ranks_the_draft_as_a_search_would(
-        self, tuner: User, active: SearchProfile, client: Client
-    ) -> None:
-        asked = body(client, active, "barometer on day seventeen", **KEYWORDS)
-        answer = ask(client, "preview", asked).json()
-        draft = SearchProfile.objects.get(pk=ask(client, "save", asked).json()["profile"])
-        live = search(
-            "barometer on day seventeen",
-            viewer=tuner,
-            choices=Choices(snapshot=draft.as_profile()),
-        )
-        column = answer["html"].partition("wb-column-draft")[2]
-        shown = [part.split('"')[0] for part in column.split('data-document="')[1:]]
-        assert shown == [result.document_id for result in live.results]
-        assert answer["class"] == live.classification.query_class.value
-
     def test_says_what_moved_and_why(self, client: Client, active: SearchProfile) -> None:
         questions = ("a line for the harbour at night", "day of the flood", "rule of the pump")
         answers = [
@@ -278,22 +260,6 @@ class TestMeasures:
         assert tasks.build_pools(PoolBuild.objects.get().pk) == 3
         assert ask(client, "measures", body(client, active)).json()["complete"]
 
-    def test_a_move_measures_the_draft_alone(
-        self, client: Client, active: SearchProfile, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        build(Width.of(active.as_profile()))
-        measured: list[float] = []
-        under = WhatIf._under
-
-        def counting(self: WhatIf, profile: Any, places: tuple[int, ...]) -> Any:
-            measured.append(profile.feedback)
-            return under(self, profile, places)
-
-        monkeypatch.setattr(WhatIf, "_under", counting)
-        for feedback in (0.1, 0.2, 0.3):
-            assert ask(client, "measures", body(client, active, feedback=feedback)).json()
-        assert measured == [active.feedback, 0.1, 0.2, 0.3]
-
     def test_what_ranks_badly_is_listed_as_failing(
         self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
@@ -388,14 +354,3 @@ class TestJudging:
         held = Judgement.objects.filter(query__text=text)
         assert [(row.judge_name, row.grade) for row in held] == [("other", 0)]
         assert "nothing to undo" in ask(client, "judge", {"action": "undo"}).json()["said"]
-
-    def test_a_grade_is_from_0_to_3_of_what_one_may_read_and_is_taken_back(
-        self, client: Client, library: SimpleNamespace
-    ) -> None:
-        judge(client, "barometer", library.logbook, "2")
-        judge(client, "barometer", library.logbook, "clear")
-        assert not Judgement.objects.filter(query__text="barometer").exists()
-        assert judge(client, "zanzibar", library.secret, "3").status_code == 404
-        response = judge(client, "barometer", library.logbook, "4")
-        assert response.status_code == 409
-        assert "4" in response.json()["error"]
