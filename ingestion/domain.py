@@ -195,11 +195,16 @@ class Completeness:
             Unit(unit) if unit else None,
             others={Unit(unit): int(count) for unit, count in others.items()},
             gaps=[
-                Gap(Unit(gap["unit"]), Why(gap["why"]), int(gap["count"]), tuple(gap["places"]))
+                Gap(Unit(gap["unit"]), Why(gap["why"]), int(gap["count"]), _shown(gap["places"]))
                 for gap in gaps
             ],
             **{name: int(number) for name, number in numbers.items()},
         )
+
+
+def _shown(places: Sequence[str]) -> tuple[str, ...]:
+    """Names without characters that are not seen, or that a database refuses."""
+    return tuple("".join(filter(str.isprintable, str(place))) for place in places)
 
 
 def visible(block: Block) -> int:

@@ -158,7 +158,8 @@ def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
 def test_what_has_no_units_is_named_by_what_is_lost() -> None:
     counts = Completeness()
     assert searchable.summary(counts.as_json()) == "All of it is searchable."
-    counts.lacks(Unit.FILE, Why.CUT_OFF, count=1)
+    counts.lacks(Unit.FILE, Why.CUT_OFF, ["end\0\u202e"])
+    assert Completeness.from_json(counts.as_json()).gaps[0].places == ("end",)
     assert searchable.summary(counts.as_json()) == (
         "Not all of it is searchable; the file ends early."
     )

@@ -19,7 +19,7 @@ from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.parts import PartKeeper, Refusal
 from ingestion.parsing.protocol import MIB, Source
 
-_TAG = re.compile(rb"<[^>]*>")
+_TAG = re.compile(rb"<[^<>]*>")
 _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
 # Said twice, deleted, or a remark: nothing that a reader of the text expects.
 _ASIDE = re.compile(
@@ -27,7 +27,7 @@ _ASIDE = re.compile(
     rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",
     re.DOTALL,
 )
-_RUN = re.compile(rb"<\w+:t(?:\s[^>]*)?>([^<]*)<")
+_RUN = re.compile(rb"<\w{1,9}:t(?:\s[^<>]*)?>([^<]*)<")
 _TEXTS = re.compile(
     r"word/(?:document|footnotes|endnotes)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
     r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
@@ -97,8 +97,10 @@ def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Blo
 
 
 _DRAWN = re.compile(rb"<(?:p:pic|p:graphicFrame|draw:image)\b")
-_VALUE = re.compile(rb"<(?:\w+:)?(?:v>[^<]|v\s[^>]*>[^<]|is>)")
-_NO_VALUE = re.compile(rb"<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)</(?:\w+:)?c>")
+_VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
+_NO_VALUE = re.compile(
+    rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
+)
 _FEWEST_CELLS = 5  # that may be empty texts; a guess
 _INDEX = {
     filetypes.XLSX: ("xl/", "workbook.xml", "sheet"),
@@ -143,22 +145,23 @@ def members(source: Source) -> Iterator[Member]:
 
 def workbook(source: Source) -> Completeness:
     """A workbook's sheets, its cells and its formulas without a stored result."""
-    completeness, listed = container(source), list(members(source))
-    completeness.unit, completeness.total = (Unit.SHEET if listed else None), len(listed)
-    cells = 0
-    for sheet in listed:
-        values, lacking = (len(one.findall(sheet.content)) for one in (_VALUE, _NO_VALUE))
-        is_empty = not values and not lacking and b"<text:p" not in sheet.content
+    completeness, cells = container(source), 0
+    for sheet in members(source):
+        completeness.unit = Unit.SHEET
+        completeness.total += 1
+        values, lacking = (
+            sum(1 for _ in one.finditer(sheet.content)) for one in (_VALUE, _NO_VALUE)
+        )
         if sheet.is_hidden:
             completeness.lacks(Unit.SHEET, Why.HIDDEN, [sheet.name])
         elif not sheet.content:
             completeness.lacks(Unit.SHEET, Why.DAMAGED, [sheet.name])
-        elif is_empty:
+        elif not values and not lacking and b"<text:p" not in sheet.content:
             completeness.lacks(Unit.SHEET, Why.BLANK, [sheet.name])
         else:
             cells += values + lacking
             completeness.lacks(Unit.CELL, Why.NO_VALUE, count=lacking)
-    if listed:
+    if cells:
         completeness.others[Unit.CELL] = cells
     return completeness
 
@@ -181,9 +184,12 @@ def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness,
     `read` are the blocks before the first slide, or all where slides cannot be told apart, then
     those of each. What cannot be read is left out in silence, so that the numbers may have gaps.
     """
-    completeness, slides = container(source), list(members(source))
+    completeness = container(source)
+    slides = [
+        (each.content != b"", _DRAWN.search(each.content) is not None) for each in members(source)
+    ]
     completeness.compare(completeness.found, sum(visible(one) for each in read for one in each))
-    whole = [number for number, slide in enumerate(slides, 1) if slide.content]
+    whole = [number for number, (is_whole, _) in enumerate(slides, 1) if is_whole]
     numbers = whole if len(whole) == len(read) - 1 else list(range(1, len(read)))
     if not numbers:
         return completeness, []
@@ -192,7 +198,7 @@ def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness,
     completeness.lacks(Unit.SLIDE, Why.DAMAGED, lost)
     for number, blocks in zip(numbers, read[1:], strict=True):
         if not blocks:
-            is_drawn = number <= len(slides) and _DRAWN.search(slides[number - 1].content)
+            is_drawn = number <= len(slides) and slides[number - 1][1]
             completeness.lacks(Unit.SLIDE, Why.PICTURE if is_drawn else Why.BLANK, [number])
     return completeness, numbers
 
@@ -200,7 +206,7 @@ def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness,
 _IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 _MASK = re.compile(rb"/SMask\s+\d+\s+\d+\s+R")
 _OBJECT = re.compile(rb"(?<!\d)(\d{1,8})\s+\d{1,5}\s+obj\b")
-_CONTENTS = re.compile(rb"/Contents\s*(?:\[([^\]]*)\]|(\d{1,8}\s+\d{1,5}\s+R))")
+_CONTENTS = re.compile(rb"/Contents\s*(?:\[([^\]]{0,9999})\]|(\d{1,8}\s+\d{1,5}\s+R))")
 _REFERENCE = re.compile(rb"(\d{1,8})\s+\d{1,5}\s+R")
 _OBJECT_STREAM = re.compile(rb"/Type\s*/ObjStm\b")
 _OTHER_FILTER = re.compile(rb"/(?:ASCII85|ASCIIHex|LZW|RunLength|Crypt)")
