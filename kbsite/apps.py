@@ -68,6 +68,7 @@ class AdminConfig(admin_apps.AdminConfig):
     def ready(self) -> None:
         super().ready()
         from common.admin import people  # noqa: F401 -- registers people, groups and tokens
+        from kbsite import oauth_clients  # noqa: F401 -- registers apps
 
 
 class SiteConfig(AppConfig):

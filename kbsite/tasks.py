@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
-from common.accounts import sign_on, tokens
+from common.accounts import oauth, sign_on, tokens
 from common.audit import trail
 
 
@@ -17,8 +17,9 @@ def refresh_sign_on() -> None:
 
 @shared_task
 def forget_usage() -> None:
-    """Delete what people used in earlier months."""
+    """Delete what people used in earlier months, and OAuth's tokens that have expired."""
     tokens.forget()
+    oauth.forget()
 
 
 @shared_task

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path
 
 from common.api.requests import Rank, states
+from kbsite import oauth
 from kbsite.operations.endpoints import health, metrics
 from kbsite.sign_in import SignIn, callback, login
 from search.api.urls import compatible
@@ -77,6 +78,7 @@ urlpatterns = [
     path("", include(staffs(sign_in_patterns))),
     path("health/", health.view, name="health"),
     path("metrics", metrics.view, name="metrics"),
+    *oauth.patterns,
     path("api/", include("search.api.urls")),
     path("v1/", include((compatible, "compatible"))),
     path("", include("search.urls")),

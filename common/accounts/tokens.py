@@ -92,9 +92,13 @@ def _check(scopes: list[str], limit: list[int] | None, days: int | None) -> None
 
 def alive(user: User) -> QuerySet[Any]:
     """The user's tokens that have not expired, the newest first."""
-    unexpired = Q(expiry__isnull=True) | Q(expiry__gt=timezone.now())
-    rows: QuerySet[Any] = AuthToken.objects.filter(unexpired, user=user.pk)
+    rows: QuerySet[Any] = AuthToken.objects.filter(unexpired(), user=user.pk)
     return rows.select_related("grant").order_by("-created", "digest")
+
+
+def unexpired() -> Q:
+    """The condition of tokens that have not expired."""
+    return Q(expiry__isnull=True) | Q(expiry__gt=timezone.now())
 
 
 def revoke(user: User, key: str) -> bool:
@@ -125,7 +129,7 @@ def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> froze
         user.collections_limit = frozenset(grant.collections)
     if grant is not None:
         _note_use(grant, now or timezone.now())
-    return scopes_of(grant)
+    return _scopes(token, grant)
 
 
 def limits_of(rows: Iterable[AuthToken]) -> set[int]:
@@ -159,9 +163,14 @@ def _described(
     }
 
 
-def scopes_of(grant: TokenGrant | None) -> frozenset[str]:
-    """The scopes of a token with this grant."""
-    return frozenset(ALL_SCOPES if grant is None else grant.scopes)
+def scopes_of(token: AuthToken) -> frozenset[str]:
+    """The scopes of a token, or of the request that came with one narrowed by OAuth."""
+    return _scopes(token, grant_of(token))
+
+
+def _scopes(token: AuthToken, grant: TokenGrant | None) -> frozenset[str]:
+    granted = frozenset(ALL_SCOPES if grant is None else grant.scopes)
+    return granted & getattr(token, "narrowed", granted)
 
 
 def _note_use(grant: TokenGrant, now: datetime) -> None:

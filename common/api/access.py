@@ -13,14 +13,16 @@ from django.utils.translation import gettext
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from knox.auth import TokenAuthentication as KnoxAuthentication
+from knox.models import AuthToken
 from redis.exceptions import RedisError
+from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import APIException, AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 
-from common.accounts import rights, tokens
-from common.accounts.models import Scope
+from common.accounts import oauth, rights, tokens
+from common.accounts.models import Scope, User
 
 logger = logging.getLogger(__name__)
 
@@ -40,33 +42,64 @@ class MissingScope(PermissionDenied):
         )
 
 
-class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
-    """Knox's authentication, but with a 401 for a header that cannot be a token.
+HOW_TO_SEND = "Send a token of this site in the header `Authorization: Bearer TOKEN`."
 
-    The token's scopes are checked here and not in a permission class: a view may declare other
-    permission classes, but no view accepts tokens in another way.
+
+class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
+    """Tokens of this site (knox) and of its apps (OAuth), as `Bearer TOKEN` or `Token TOKEN`.
+
+    Any other header is a 401: its sender would read less without notice. Scopes are checked here: a
+    view may declare other permission classes, but none accepts tokens in another way.
     """
 
     def authenticate(self, request: Request) -> Any:
         """The token's user, limited to the token's collections, and the token.
 
-        Raises MissingScope if the token may not do what the request's view does.
+        None without a header, and if a proxy's header comes with a session. Raises MissingScope.
         """
-        result = super().authenticate(request)
-        if result is None:
+        value = token_of(get_authorization_header(request))
+        if value is None:
+            if self.takes_sessions and request._request.user.is_authenticated:
+                return None
+            raise AuthenticationFailed(HOW_TO_SEND)
+        if not value:
             return None
-        user, token = result
+        user, token = self.identify(value, request.build_absolute_uri(request.path))
         scopes = tokens.admit(user, token)
         view = request.parser_context.get("view")
         if (scope := needed_scope(view, str(request.method))) and scope not in scopes:
             raise MissingScope(scope)
+        return user, token
+
+    takes_sessions = True  # whether the view knows sessions as well
+
+    def identify(self, value: bytes, url: str) -> tuple[User, AuthToken]:
+        """The token's user and the token, for a request of `url`. Raises AuthenticationFailed."""
+        if oauth.is_on() and len(value) == oauth.LENGTH:
+            try:
+                grant = oauth.grant_for(value.decode("latin-1"), url)
+            except tokens.InvalidToken as error:
+                raise AuthenticationFailed(str(error)) from error
+            return grant.user, grant
+        # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.
+        if not value.isalnum():
+            raise AuthenticationFailed("The token is not valid. Ask for a new one.")
+        result: tuple[User, AuthToken] = super().authenticate_credentials(value)
         return result
 
-    def authenticate_credentials(self, token: bytes) -> Any:
-        # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.
-        if not token.isalnum():
-            raise AuthenticationFailed("The token is not valid. Ask for a new one.")
-        return super().authenticate_credentials(token)
+    def authenticate_header(self, request: Any) -> str:
+        if request is None or not oauth.is_on():
+            return "Bearer"
+        resource = "/v1" if request.path.startswith("/v1/") else "/api"
+        return f'Bearer resource_metadata="{oauth.metadata_url(request, resource)}"'
+
+
+def token_of(header: bytes) -> bytes | None:
+    """The token of an Authorization header; empty without one, None if it has another form."""
+    scheme, *rest = header.split() or [b""]
+    if not scheme:
+        return b""
+    return rest[0] if scheme.lower() in (b"bearer", b"token") and len(rest) == 1 else None
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -76,15 +109,12 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        return build_bearer_security_scheme_object(
-            header_name="Authorization",
-            token_prefix=self.target.authenticate_header(None),
-        )
+        return build_bearer_security_scheme_object("Authorization", "Bearer")
 
 
 def require_scope(request: Request, scope: str) -> None:
     """Raise MissingScope if the request's token lacks the scope; a session needs none."""
-    if request.auth is not None and scope not in tokens.scopes_of(tokens.grant_of(request.auth)):
+    if request.auth is not None and scope not in tokens.scopes_of(request.auth):
         raise MissingScope(scope)
 
 

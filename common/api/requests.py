@@ -109,7 +109,20 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
     response = exception_handler(error, dict(context))
     if response is not None:
         response.data = body_of(error)
+        response.data["message"] += _hint(error, context.get("view"))
     return response
+
+
+def _hint(error: Exception, view: Any) -> str:
+    """What to send instead of a method or a media type that the view does not take."""
+    match error:
+        case exceptions.MethodNotAllowed():
+            names = " or ".join(sorted({*view.allowed_methods} - {"HEAD", "OPTIONS"}))
+            return f" Use {names}." if names else ""
+        case exceptions.UnsupportedMediaType():
+            types = " or ".join(parser.media_type for parser in view.get_parsers())
+            return f" Send it as {types}, and say so in the header `Content-Type`."
+    return ""
 
 
 def body_of(error: Exception) -> dict[str, Any]:
@@ -125,7 +138,7 @@ def body_of(error: Exception) -> dict[str, Any]:
             message = "Too many requests." + (f" Try again in {seconds} s." if seconds else "")
             return body("throttled", message, {"wait_seconds": seconds} if seconds else {})
         case exceptions.NotAuthenticated():
-            message = "Sign in, or send a token in the header `Authorization: Token ...`."
+            message = "Sign in, or send a token in the header `Authorization: Bearer ...`."
             return body("not_authenticated", message)
         case exceptions.APIException():
             return body(_code(error), _sentence(str(error.detail)))

@@ -44,6 +44,15 @@ class Strict:
         return super().to_internal_value(data)  # type: ignore[misc]
 
 
+class FileField(serializers.FileField):
+    """A file of a form; without curl's @ its name arrives in its place."""
+
+    default_error_messages: ClassVar[Any] = {
+        "invalid": "This is not a file. Send a form (multipart/form-data); curl wants an @ before "
+        "the file's name, as in -F file=@tides.md."
+    }
+
+
 class Parameters(Strict, serializers.Serializer[Any]):
     """The parameters of an address, or the fields of a body."""
 

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.requests import Conflict, actor, location, read_body
-from common.api.serializers import ChoiceField, ObjectJSONParser, Strict
+from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
 from ingestion.idempotency import HEADER, once
@@ -92,10 +92,10 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
     metadata = MetadataField(
         required=False, help_text="Of all its documents; a manifest's line adds to it."
     )
-    archive = serializers.FileField(
+    archive = FileField(
         required=False, help_text="A ZIP archive: each member becomes a document of its own."
     )
-    manifest = serializers.FileField(
+    manifest = FileField(
         required=False, help_text="CSV or JSON Lines: path or url, title, language, metadata."
     )
     kind = ChoiceField(

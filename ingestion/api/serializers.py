@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from common.api.serializers import CleanSerializer, Strict
+from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
 from ingestion.documents import searchable
 from ingestion.domain import Completeness
@@ -56,6 +56,9 @@ class LanguageField(serializers.CharField):
         return code
 
 
+MOST_NAMED = 20  # collections, in an error
+
+
 class CollectionField(serializers.SlugRelatedField[Collection]):
     """A collection by its slug. One that the user may not read is treated as missing."""
 
@@ -69,6 +72,16 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
         if "\0" in str(data):  # Postgres refuses it by raising
             self.fail("invalid")
         return super().to_internal_value(data)
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        if key != "does_not_exist":
+            super().fail(key, **kwargs)
+        slugs = self.get_queryset().order_by("slug").values_list("slug", flat=True)
+        raise serializers.ValidationError(
+            f"There is no collection “{kwargs['value']}” that you may read. There are: "
+            f"{', '.join(slugs[:MOST_NAMED]) or 'none'}.",
+            code=key,
+        )
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -229,7 +242,7 @@ class ReceiptSerializer(DocumentSerializer):
 class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     """A file. An empty one is refused by the upload service, which says what to do."""
 
-    file = serializers.FileField(allow_empty_file=True)
+    file = FileField(allow_empty_file=True)
     metadata = MetadataField(
         required=False,
         help_text="Replaces the document's metadata; omitted: unchanged.",

@@ -22,9 +22,9 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import Error
 from django.urls import Resolver404, resolve
 from django.utils.module_loading import import_string
-from knox.auth import TokenAuthentication
 from rest_framework.exceptions import APIException
 
+from common.api.access import TokenAuthentication, token_of
 from common.api.requests import FORM_BYTES, Rank
 from kbsite.serving import refusals
 
@@ -102,8 +102,10 @@ def _is_known(scope: dict[str, Any]) -> bool:
     request = _request(scope)
     if _user(request).is_authenticated:
         return True
-    with suppress(APIException):
-        return TokenAuthentication().authenticate(request) is not None
+    if value := token_of(request.headers.get("Authorization", "").encode()):
+        with suppress(APIException):
+            url = request.build_absolute_uri(request.path)
+            return bool(TokenAuthentication().identify(value, url))
     return False
 
 

@@ -19,8 +19,9 @@ _PACKED = ("text/html", "text/plain", "application/json", "application/vnd.oai.o
 # (unfold) sets colours and widths in the HTML, and its Alpine compiles attributes (ADR 65).
 _PACKAGED = ("/admin/", "/accounts/")
 _THEMED = "/admin/"
-# A form there may lead on to an identity provider, which the policy of a form counts as its target.
-_SIGN_IN = ("/login/", "/admin/login/", "/accounts/")
+# A form there may lead on to an identity provider or an app, which the policy of a form counts as
+# its target.
+_SIGN_IN = ("/login/", "/admin/login/", "/accounts/", "/oauth/authorize")
 # What is in English for everybody: the APIs, and the administration but for its upload page.
 _ENGLISH = re.compile(r"/(api|v1)/|/admin/(?!ingestion/document/(add|progress)/)")
 

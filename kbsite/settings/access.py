@@ -126,6 +126,15 @@ SOCIALACCOUNT_EMAIL_AUTHENTICATION = SSO_LINKS_BY_EMAIL in {"1", "all"}
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
 
+# --- OAuth: apps that people let in (docs/agents.md) ---
+# Which apps may ask: off (none), clients (those that administrators entered), documents (and those
+# whose id is the address of their description), registration (and all that register themselves).
+OAUTH = env.str("OAUTH", default="off")
+IDP_OIDC_ADAPTER = "kbsite.oauth.Adapter"
+IDP_OIDC_DCR_REQUIRES_INITIAL_ACCESS_TOKEN = False
+# By network address; many apps register from the few addresses of their makers. Guesses.
+IDP_OIDC_RATE_LIMITS = {"client_registration": "3/m/ip,60/d/ip", "cimd_fetch": "6/m/ip"}
+
 
 # Requests of visitors (by address) and of users; questions to be answered and texts to be embedded
 # of both; attempts to sign in for a token, by address.
@@ -160,10 +169,9 @@ REST_FRAMEWORK = {
     "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
-REST_KNOX = {
-    "TOKEN_TTL": timedelta(days=env.int("API_TOKEN_DAYS", default=90)),
-    "AUTH_HEADER_PREFIX": "Token",
-}
+_token_days = timedelta(days=env.int("API_TOKEN_DAYS", default=90))
+REST_KNOX = {"TOKEN_TTL": _token_days, "AUTH_HEADER_PREFIX": "Token"}
+IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = round(_token_days.total_seconds())
 # The scope that a token needs for what requires a permission; the first pattern that fits counts,
 # and what none fits needs the scope "administer".
 API_TOKEN_SCOPES = (

@@ -164,6 +164,7 @@ UNFOLD: dict[str, Any] = {
                 _item(_("Users"), "person", "accounts", "user"),
                 _item(_("Groups"), "group", "auth", "group"),
                 _item(_("API tokens"), "key", "knox", "authtoken"),
+                _item(_("Apps"), "apps", "allauth_idp_oidc", "client"),
                 _for_superusers(_("Who sees what"), "visibility", "who_sees"),
                 _for_superusers(
                     _("Second factors"), "phonelink_lock", "mfa_authenticator_changelist"

@@ -6,7 +6,8 @@ import contextlib
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,10 @@ def entries(name: str, default: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def secret(name: str) -> str:
+_random = partial(secrets.token_urlsafe, 64)
+
+
+def secret(name: str, make: Callable[[], str] = _random) -> str:
     """The secret stored in VAR_DIR/`name`: created on first use, readable by its owner only."""
     path = VAR_DIR / name
     try:
@@ -48,7 +52,7 @@ def secret(name: str) -> str:
             # none reads an empty file. mkstemp makes it readable by its owner only.
             handle, draft = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_urlsafe(64))
+                file.write(make())
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)
             Path(draft).unlink()
@@ -61,3 +65,17 @@ def secret(name: str) -> str:
 
 
 SECRET_KEY = env.str("SECRET_KEY", default="") or secret("secret_key")
+
+
+@cache
+def signing_key() -> str:
+    """The key that signs OpenID Connect's tokens (PEM), made when the first is asked for."""
+    return secret("oauth_key", _private_key)
+
+
+def _private_key() -> str:
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kbsite.settings.access import OAUTH
 from kbsite.settings.environment import env
 
 # --- questions ---
@@ -73,8 +74,9 @@ HISTORY_DAYS = max(0, env.int("HISTORY_DAYS", default=180))
 NEWS_MAIL_HOURS = 24
 
 # --- agents (MCP) ---
-# Whether agents without a token may read what visitors may: the public collections.
-MCP_ANONYMOUS = env.bool("MCP_ANONYMOUS", default=True)
+# Whether agents without a token may read what visitors may: the public collections. With OAuth they
+# are asked to sign in, unless this is set: agents only do so after a 401.
+MCP_ANONYMOUS = env.bool("MCP_ANONYMOUS", default=OAUTH == "off")
 
 # --- analytics and quality runs ---
 # Whether searches are recorded, for how many days, and after how many they are anonymised.

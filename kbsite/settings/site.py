@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
+    "allauth.idp.oidc",
     "kbsite",
     "common.apps.AccountsConfig",
     "common.apps.AuditConfig",

@@ -106,7 +106,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return [] if makes_a_token else super().get_authenticators()
 
     def get_authenticate_header(self, request: Request) -> str:
-        return "Token"
+        return "Bearer"
 
     def get_throttles(self) -> list[Any]:
         if self.action == "create":
@@ -126,7 +126,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     def create(self, request: Request) -> Response:
         """Create a token.
 
-        The token is shown this once. Send it as `Authorization: Token ...`. Without `scopes` it
+        The token is shown this once. Send it as `Authorization: Bearer ...`. Without `scopes` it
         may do all that you may.
         """
         given = dict(read_body(request, CredentialsSerializer).validated_data)

@@ -23,6 +23,7 @@ from search.api.views import (
     DocumentationView,
     InteractionView,
     NoSuchAddressView,
+    RootView,
     SearchView,
     SectionViewSet,
 )
@@ -62,6 +63,7 @@ register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
+DESCRIBED = {"documentation": "docs", "schema": "schema"}
 
 router = SimpleRouter(use_regex_path=False)
 router.register(f"{DOCUMENT}/sections", SectionViewSet, "document-section")
@@ -106,7 +108,15 @@ v1 = [
     path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
 ]
 
+lists = {
+    prefix: f"{name}-list"
+    for each in (router, library, tuning)
+    for prefix, _, name in each.registry
+    if "<" not in prefix
+} | DESCRIBED
 urlpatterns = [
+    path("", RootView.as_view(api_root_dict={"api": "list", **DESCRIBED})),
+    path("v1/", RootView.as_view(api_root_dict={"search": "search", **lists}), name="list"),
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),

@@ -14,6 +14,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.routers import APIRootView
 from rest_framework.views import APIView
 
 from common.accounts import tokens
@@ -137,6 +138,12 @@ class DocumentationView(SpectacularSwaggerView):
 
     template_name = "search/api_docs.html"
     url_name = "api:schema"
+
+
+class RootView(APIRootView):
+    """Links to what there is."""
+
+    permission_classes = (AllowAny,)
 
 
 class NoSuchAddressView(APIView):

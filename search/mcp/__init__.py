@@ -32,10 +32,10 @@ from rest_framework.exceptions import AuthenticationFailed
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from common.accounts import tokens
+from common.accounts import oauth, tokens
 from common.accounts.models import Scope as TokenScope
 from common.accounts.models import User
-from common.api.access import AnonymousThrottle, TokenAuthentication, UserThrottle
+from common.api.access import HOW_TO_SEND, TokenAuthentication, seconds_to_wait
 from search.mcp.server import build
 from search.mcp.tools import Caller
 
@@ -44,7 +44,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Any]]
 Send: TypeAlias = Callable[[Any], Awaitable[None]]
 
 PATH = "/mcp"
-METADATA_PATH = f"/.well-known/oauth-protected-resource{PATH}"
+METADATA_PATH = f"{oauth.METADATA}{PATH}"
 # The scope that a token needs here: no tool writes.
 READ = TokenScope.READ.value
 MAX_BODY_BYTES = 256 * 1024
@@ -79,13 +79,13 @@ class Gate:
         request = ASGIRequest(scope, io.BytesIO())
         response = _refusal(request)
         if response is None and request.path.startswith(METADATA_PATH):
-            response = _metadata(request)
+            response = JSONResponse(oauth.metadata(request, PATH, [READ]))
         elif response is None:
             response = await self._admit(request, scope)
         if response is not None:
             await response(scope, receive, send)
         elif "auth" in scope or not _is_open(request):
-            guarded = RequireAuthMiddleware(self._app, [READ], AnyHttpUrl(_metadata_url(request)))
+            guarded = Guarded(self._app, [READ], AnyHttpUrl(oauth.metadata_url(request, PATH)))
             await AuthContextMiddleware(guarded)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -97,14 +97,14 @@ class Gate:
             # none.
             return PlainTextResponse("Use POST.", 405, {"Allow": "POST"})
         scope["path"] = PATH
-        verifier = Verifier()
+        verifier = Verifier(request.build_absolute_uri(PATH))
         try:
             credentials = await BearerAuthBackend(verifier).authenticate(HTTPConnection(scope))
             request.user = verifier.user or AnonymousUser()
-            wait = await sync_to_async(_throttled)(request)
+            wait = await sync_to_async(seconds_to_wait)(request, for_search=True)
         except DatabaseError:
             return PlainTextResponse("Unavailable. Try again in a minute.", 503)
-        if wait is not None:
+        if wait:
             return PlainTextResponse("Too many requests.", 429, {"Retry-After": str(wait)})
         if credentials is not None:
             scope["auth"], scope["user"] = credentials
@@ -113,15 +113,26 @@ class Gate:
         return None
 
 
-class Verifier:
-    """Verifies one request's token, one of this site's (knox); `user` is then its owner."""
+class Guarded(RequireAuthMiddleware):
+    """The SDK's refusals, with what to send."""
 
-    def __init__(self) -> None:
+    async def _send_auth_error(
+        self, send: Send, status_code: int, error: str, description: str
+    ) -> None:
+        said = HOW_TO_SEND.replace("`", "") if status_code == 401 else description
+        await super()._send_auth_error(send, status_code, error, said)
+
+
+class Verifier:
+    """Verifies one request's token for the resource `url`; `user` is then its owner."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.user: User | None = None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The verified token; None if it is unknown or expired, or its owner inactive."""
-        known = await sync_to_async(_known)(token)
+        known = await sync_to_async(_known)(token, self.url)
         if known is None:
             return None
         self.user, row, scopes = known
@@ -130,10 +141,10 @@ class Verifier:
         )
 
 
-def _known(token: str) -> tuple[User, Any, list[str]] | None:
+def _known(token: str, url: str) -> tuple[User, Any, list[str]] | None:
     """The token's user, limited to its collections, its row and its scopes; None if unknown."""
     try:
-        user, row = TokenAuthentication().authenticate_credentials(token.encode())
+        user, row = TokenAuthentication().identify(token.encode(), url)
     except AuthenticationFailed:
         return None
     return user, row, sorted(tokens.admit(user, row))
@@ -180,27 +191,3 @@ def _is_open(request: ASGIRequest) -> bool:
     read as themselves.
     """
     return bool(settings.MCP_ANONYMOUS) and "Authorization" not in request.headers
-
-
-def _throttled(request: ASGIRequest) -> int | None:
-    """The seconds to wait if the caller has made too many requests; the API's limits apply."""
-    for throttle in (AnonymousThrottle(), UserThrottle()):
-        if not throttle.allow_request(request, None):  # type: ignore[arg-type]
-            return max(1, round(throttle.wait() or 1))
-    return None
-
-
-def _metadata_url(request: ASGIRequest) -> str:
-    return request.build_absolute_uri(METADATA_PATH)
-
-
-def _metadata(request: ASGIRequest) -> Response:
-    """The description of RFC 9728. It names no authorization server: people make tokens."""
-    return JSONResponse(
-        {
-            "resource": request.build_absolute_uri(PATH),
-            "resource_name": "Steelyard",
-            "scopes_supported": [READ],
-            "bearer_methods_supported": ["header"],
-        }
-    )

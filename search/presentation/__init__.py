@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext
@@ -67,6 +68,13 @@ def tier_reason(hit: Hit, query: Query) -> str:
 def measure_label(name: str) -> str:
     """The common name of a measure."""
     return MEASURE_LABELS.get(name, name)
+
+
+def by_measure(values: Any) -> Any:
+    """The values, of any depth, under the common names of their measures."""
+    if not isinstance(values, Mapping):
+        return values
+    return {measure_label(name): by_measure(inner) for name, inner in values.items()}
 
 
 def unavailable(step: Signal | Stage) -> str:

@@ -113,6 +113,7 @@ def ids(found: list[Any]) -> set[str]:
         ("SSO_SIGN_UP", "yes", "SSO_SIGN_UP"),
         ("SSO_LINKS_BY_EMAIL", "yes", "SSO_LINKS_BY_EMAIL"),
         ("STAFF_SECOND_FACTOR", "on", "STAFF_SECOND_FACTOR"),
+        ("OAUTH", "on", "OAUTH"),
         ("SSO_GROUPS", {"groups": "insiders"}, "SSO_GROUPS"),
         ("SSO_GROUPS", {"groups": {"a": 1}}, "SSO_GROUPS"),
         ("OIDC_SERVER", "https://sso.example.org", "OIDC_CLIENT_ID"),

@@ -26,7 +26,7 @@ BUDGETS = {
     "modules": 500,
     "code lines": 66_500,
     "modules in the largest import circle": 1,
-    "environment variables": 108,
+    "environment variables": 109,
     "files over 300 lines": 13,
     "functions over 40 lines": 18,
     "public classes that share their name in an app": 0,

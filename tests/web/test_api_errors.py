@@ -32,7 +32,6 @@ def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
     "address",
     [
         "/api/v1/nothing/",
-        "/api/",
         "/api/v1/documents/not-a-uuid/",
         "/api/v1/documents/00000000-0000-4000-8000-000000000000/",
         "/api/v1/collections/no-such/",
@@ -81,6 +80,31 @@ def test_a_method_that_is_not_there(api: APIClient, method: str, address: str) -
 
     assert_shape(response, 405, "method_not_allowed")
     assert "GET" in response.headers["Allow"]
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "sent", "said"),
+    [
+        ("put", "/api/v1/search/", {}, "Use GET or POST."),
+        ("post", "/api/v1/search/", {"data": "q=x", "content_type": "text/x"}, "application/json,"),
+        ("post", "/api/v1/documents/", {"data": {"file": "a.md"}, "format": "multipart"}, "file=@"),
+        ("post", "/api/v1/imports/", {"data": {"collection": "nope"}}, "There are: handbook."),
+        ("post", "/v1/completions", {}, "/v1/chat/completions"),
+    ],
+)
+def test_an_error_says_what_to_send(
+    api: APIClient, administrator: User, method: str, address: str, sent: Any, said: str
+) -> None:
+    make_collection()
+    api.force_authenticate(administrator)
+    assert said in getattr(api, method)(address, **sent).content.decode()
+
+
+def test_the_api_begins_with_links(api: APIClient, administrator: User) -> None:
+    api.force_authenticate(administrator)
+    links = api.get(api.get("/api/").json()["api"]).json()
+    assert {"search", "documents", "collections", "answers", "profiles", "schema"} <= links.keys()
+    assert {api.get(link).status_code for link in links.values()} <= {200, 400, 405}
 
 
 @pytest.mark.parametrize(

@@ -250,20 +250,6 @@ def test_a_wrong_token_is_not_an_anonymous_visitor(header: str) -> None:
     assert f'resource_metadata="{metadata}"' in response.headers["WWW-Authenticate"]
 
 
-def test_an_inactive_users_token_does_not_work(member: User) -> None:
-    _row, token = AuthToken.objects.create(user=member)
-    assert posted(Authorization=f"Bearer {token}").status_code == 200
-    User.objects.filter(pk=member.pk).update(is_active=False)
-    assert posted(Authorization=f"Bearer {token}").status_code == 401
-
-
-def test_a_site_can_ask_every_agent_for_a_token(settings: Any) -> None:
-    settings.MCP_ANONYMOUS = False
-    assert posted().status_code == 401
-    response = over_http(lambda http: http.get("/.well-known/oauth-protected-resource/mcp"))
-    assert response.json()["resource"] == "http://testserver/mcp"
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

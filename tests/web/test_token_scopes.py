@@ -373,14 +373,29 @@ def test_an_inactive_user_neither_gets_nor_uses_a_token(token: str, reader: User
 
 @pytest.mark.parametrize(
     "header",
-    ["Token", "Token a b", "Token wrong", "Token " + "0" * 64, "Token \xff\xfe", "Token ab\x00"],
+    [
+        "Token wrong", "Token " + "0" * 64, "Token \xff\xfe", "Token ab\x00", "Bearer wrong",
+        "Token", "Token a b", "Bearer", "0" * 64, "Basic YWRhOnB3", "Digest a=b, c=d",
+    ],
     ids=ascii,
-)
-def test_a_wrong_header_is_401(header: str) -> None:
+)  # fmt: skip
+def test_a_wrong_header_is_401(header: str, reader: User) -> None:
     response = APIClient(HTTP_AUTHORIZATION=header).get("/api/v1/collections/")
 
     assert response.status_code == 401
     assert response.json()["code"] == "authentication_failed"
+    assert response["WWW-Authenticate"] == "Bearer"
+    is_understood = len(header.split()) == 2 and "Basic" not in header
+    assert is_understood or "`Authorization: Bearer TOKEN`" in response.json()["message"]
+    browser = Client(headers={"authorization": header})
+    browser.force_login(reader)  # through a proxy that passes its own header on
+    assert browser.get("/api/v1/collections/").status_code == (401 if is_understood else 200)
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Token"])
+def test_a_token_is_sent_as_either(token: str, scheme: str) -> None:
+    client = APIClient(headers={"authorization": f"{scheme} {token}"})
+    assert client.get(TOKEN).json()["total"] == 1
 
 
 def test_an_expired_token_is_401(token: str) -> None:

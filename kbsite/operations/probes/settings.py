@@ -35,6 +35,7 @@ LONG_DAYS = 400
 # The settings that have one of a few values, with the id of their check.
 CHOICES = {
     "LOG_FORMAT": ("E031", FORMATS),
+    "OAUTH": ("E040", ("off", "clients", "documents", "registration")),
     "OCR": ("E010", ("auto", "off")),
     "SSO_LINKS_BY_EMAIL": ("E040", ("0", "1", "all")),
     "SSO_SIGN_UP": ("E040", ("closed", "mapped", "open")),

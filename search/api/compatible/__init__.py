@@ -33,22 +33,14 @@ NO_KEY = b"anonymous"
 
 
 class KeyAuthentication(TokenAuthentication):
-    """This site's tokens as `Authorization: Bearer TOKEN`; `Token TOKEN` works as elsewhere."""
+    """This site's tokens, and the key that clients of visitors send."""
+
+    takes_sessions = False
 
     def authenticate(self, request: Request) -> Any:
-        parts = get_authorization_header(request).split()
-        if parts[1:] == [NO_KEY]:
+        if get_authorization_header(request).split()[1:] == [NO_KEY]:
             return None
-        result = super().authenticate(request)
-        if result is None and parts:  # not served as a visitor, who reads less without notice
-            raise exceptions.AuthenticationFailed(
-                "This kind of authorization is not accepted: send `Authorization: Bearer TOKEN`."
-            )
-        return result
-
-    def authenticate_header(self, request: Request) -> str:
-        scheme = get_authorization_header(request).split()[:1]
-        return "Token" if scheme and scheme[0].lower() == b"token" else "Bearer"
+        return super().authenticate(request)
 
 
 class BadRequest(SearchError):
@@ -69,6 +61,15 @@ class NoSuchModel(exceptions.NotFound):
         super().__init__(
             f"The model {name!r} does not exist, or you may not use it. GET /v1/models lists yours."
         )
+
+
+class NoSuchEndpoint(exceptions.NotFound):
+    """An address of OpenAI's API that this site does not have."""
+
+    default_detail = (
+        "There is nothing at this address. Use /v1/chat/completions, /v1/responses, /v1/embeddings "
+        "or /v1/models."
+    )
 
 
 _TYPES = {
@@ -94,6 +95,8 @@ def in_shape(error: Exception, context: Mapping[str, Any]) -> Response | None:
     code, message = response.data["code"], response.data["message"]
     if isinstance(error, NoSuchModel):
         code, message = "model_not_found", str(error.detail)
+    if isinstance(error, NoSuchEndpoint):
+        message = str(error.detail)
     if isinstance(error, exceptions.NotAuthenticated):
         message = "This needs a token: send it in the header `Authorization: Bearer ...`."
     param = getattr(error, "param", None)
@@ -129,7 +132,7 @@ class UnknownAddressView(CompatibleView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise exceptions.NotFound
+        raise NoSuchEndpoint
 
 
 def fields_of(request: Request) -> dict[str, Any]:

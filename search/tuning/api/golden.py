@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body, read_query
-from common.api.serializers import ChoiceField, CleanSerializer, Parameters, Strict
+from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
 from common.api.viewsets import ApiViewSet, ChoicesFilter, EditableViewSet, FilterSet
 from ingestion.api.documents import UploadParser
 from search.errors import RunConflict
@@ -123,10 +123,8 @@ class ExportParameters(Parameters):
 class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
     """A file of judgements."""
 
-    file = serializers.FileField()
-    queries = serializers.FileField(
-        required=False, help_text="BEIR's queries.jsonl, if `file` is not a ZIP."
-    )
+    file = FileField()
+    queries = FileField(required=False, help_text="BEIR's queries.jsonl, if `file` is not a ZIP.")
     file_format = ChoiceField(list(FORMATS), default="csv")
     judge = serializers.CharField(
         required=False, default="", max_length=150, help_text="Where the file does not say."

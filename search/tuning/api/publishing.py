@@ -16,6 +16,7 @@ from common.api.access import requires
 from common.api.requests import actor, body, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
+from search.presentation import by_measure
 from search.tuning.api.profile_serializers import (
     ProfileNameSerializer,
     named_profile,
@@ -160,15 +161,27 @@ def outcome(publication: Publication) -> Response:
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
 
 
+class MeasuresField(serializers.JSONField):
+    """Values by measure, under the names that pages show."""
+
+    def to_representation(self, value: Any) -> Any:
+        return by_measure(value)
+
+
+@extend_schema_field(serializers.DictField(child=serializers.FloatField()))
+class QueryMeasuresField(MeasuresField):
+    """Those of one query."""
+
+
 class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
     """A profile's measures on the golden queries or on a judged collection."""
 
     profile = ProfileNameSerializer()
     baseline = ProfileNameSerializer(allow_null=True)
     user = serializers.CharField(source="user.username", default=None, allow_null=True)
-    measures = serializers.JSONField()
-    differences = serializers.JSONField()
-    by_class = serializers.JSONField()
+    measures = MeasuresField()
+    differences = MeasuresField()
+    by_class = MeasuresField()
     latency_ms = serializers.JSONField()
 
     class Meta:
@@ -187,8 +200,8 @@ class QueryRowSerializer(serializers.Serializer[QueryRow]):
     query = serializers.UUIDField()
     text = serializers.CharField()
     query_class = serializers.CharField()
-    measures = serializers.DictField(child=serializers.FloatField())
-    was = serializers.DictField(child=serializers.FloatField())
+    measures = QueryMeasuresField()
+    was = QueryMeasuresField()
     first = serializers.UUIDField(allow_null=True)
     was_first = serializers.UUIDField(allow_null=True)
     must_be_first = serializers.UUIDField(allow_null=True)

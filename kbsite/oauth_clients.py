@@ -1,0 +1,146 @@
+"""The apps of the authorization server: those that administrators enter, and those that introduce
+themselves, of which a description (client-id metadata document) is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.core import context
+from allauth.core.internal import ratelimit
+from allauth.idp.oidc.admin import ClientAdmin
+from allauth.idp.oidc.internal import cimd
+from allauth.idp.oidc.models import Client, Token
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from unfold.admin import ModelAdmin
+
+from common import UserError
+from common.accounts.models import Scope
+from ingestion.intake.fetching import fetch
+from ingestion.intake.fetching.guard import read_target
+from ingestion.intake.importing import web
+
+GRANT_TYPES = ("authorization_code", "refresh_token")
+# The draft asks servers to take 5 kB.
+MOST_BYTES, MOST_SECONDS = 8 * 1024, 5
+MOST_ADDRESSES, LONGEST_ADDRESS = 20, 500
+# Schemes of a redirect that a browser would read, run or open itself.
+_REFUSED_SCHEMES = {"", "about", "blob", "data", "file", "javascript", "vbscript", "ws", "wss"}
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def find(client_id: str, redirect_uri: str) -> Client:
+    """The app with this id; its description is fetched if the id is an address. Raises UserError.
+
+    An app on the person's own machine may come back to any port of it (RFC 8252), which allauth
+    permits for addresses and not for `localhost`.
+    """
+    client = Client.objects.filter(pk=client_id).first()
+    if cimd.is_cimd_url(client_id) and settings.OAUTH != "clients":
+        client = _described(client_id, client)
+    if client is None:
+        raise UserError(
+            gettext("This site does not know the app. Remove the connection there and add it anew.")
+        )
+    back = urlsplit(redirect_uri)
+    if back.scheme == "http" and back.hostname == "localhost":
+        named = [urlsplit(each) for each in client.get_redirect_uris()]
+        if any((each.hostname, each.path) == ("localhost", back.path) for each in named):
+            client.set_redirect_uris([*client.get_redirect_uris(), redirect_uri])
+    return client
+
+
+def restrict(client: Client) -> None:
+    """Limit an app that introduced itself: it reads, by codes. Raises ValidationError."""
+    client.name = "".join(sign for sign in client.name if sign.isprintable())
+    # Of what a stranger states, only what is used is stored.
+    client.data = {name: value for name, value in client.data.items() if name != "client_metadata"}
+    addresses = client.get_redirect_uris()
+    if len(addresses) > MOST_ADDRESSES or any(len(each) > LONGEST_ADDRESS for each in addresses):
+        raise ValidationError(
+            f"Name at most {MOST_ADDRESSES} redirect_uris, of {LONGEST_ADDRESS} characters each."
+        )
+    for each in addresses:
+        if not _is_accepted(each):
+            raise ValidationError(
+                f"The redirect URI {each!r} is not accepted: use https, an address of the own "
+                "machine or a scheme of the app."
+            )
+    client.set_scopes([Scope.READ.value, "openid"])
+    client.set_default_scopes([Scope.READ.value])
+    client.set_grant_types(list(GRANT_TYPES))
+    client.set_response_types(["code"])
+
+
+def _is_accepted(redirect_uri: str) -> bool:
+    try:
+        parts = urlsplit(redirect_uri)
+    except ValueError:
+        return False
+    if parts.scheme in _REFUSED_SCHEMES or parts.fragment or "*" in redirect_uri:
+        return False
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        return False
+    has_host = bool(parts.hostname) or parts.scheme not in ("http", "https")
+    return has_host and redirect_uri.isascii() and redirect_uri.isprintable()
+
+
+def _described(client_id: str, known: Client | None) -> Client:
+    """The app as its description says, which is read again after an hour. Raises UserError."""
+    if known is not None and not cimd.is_outdated(known):
+        return known
+    try:
+        parsed = cimd.validate_client_id(client_id)
+        client: Client = cimd.validate_metadata(client_id, parsed, _fetched(client_id))
+        restrict(client)
+    except (ValidationError, UserError, ValueError, RecursionError) as error:
+        if known is not None:
+            return known
+        reason = " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
+        raise UserError(
+            gettext("The app's description at %(address)s cannot be used: %(reason)s")
+            % {"address": client_id, "reason": reason}
+        ) from error
+    if known is not None and (known.data or {}).get("used"):
+        client.data["used"] = True
+    client._state.adding = known is None
+    client.save()
+    return client
+
+
+def _fetched(client_id: str) -> Any:
+    """The JSON at the address. Raises UserError, and ValueError for other content."""
+    limited = {"action": "cimd_fetch", "app": "allauth.idp.oidc", "limit_get": True}
+    if not ratelimit.consume(context.request, **limited):
+        raise UserError(gettext("too many apps are being connected. Try again in a minute."))
+    policy = replace(web.policy(), seconds=MOST_SECONDS, size=MOST_BYTES, redirects=0)
+    with fetch(read_target(client_id), policy) as answer:
+        return json.load(answer.file)
+
+
+for model in (Client, Token):
+    admin.site.unregister(model)
+
+
+@admin.register(Client)
+class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
+    """Apps; the secret of one that can keep it is shown once, when it is entered."""
+
+    empty_text = "No app was entered, and none has introduced itself (docs/agents.md)."
+    list_display = ("name", "id", "type", "created_at")
+    fields = ("name", "type", "redirect_uris", "scopes")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"scopes": Scope.READ.value, "type": Client.Type.PUBLIC}
+
+    def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:
+        obj.set_grant_types(list(GRANT_TYPES))
+        obj.set_default_scopes([Scope.READ.value])
+        super().save_model(request, obj, form, change)
