@@ -13,6 +13,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from common.accounts.models import User
 from search import pipeline
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
