@@ -38,7 +38,7 @@ def test_typing_searches_by_itself_and_says_what_it_found(open_page: OpenPage) -
     expect(page.locator(".result-link").first).to_have_text("Connection timeouts")
     expect(page).to_have_url(re.compile(r"/\?q=connection\+timeouts$"))
     expect(page).to_have_title("connection timeouts · Steelyard")
-    expect(page.get_by_role("status")).to_contain_text("passages")
+    expect(page.get_by_role("status")).to_contain_text("results")
     expect(page.locator("#q")).to_be_focused()
 
     page.reload()
