@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.actions import delete_selected
+from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
@@ -61,6 +62,7 @@ class GoesToBin(OwnPages[Row]):
 
     if TYPE_CHECKING:
         get_deleted_objects: Callable[..., Summary]
+        get_preserved_filters: Callable[[HttpRequest], str]
         delete_queryset: Callable[[HttpRequest, QuerySet[Any]], None]
 
     def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
@@ -81,8 +83,14 @@ class GoesToBin(OwnPages[Row]):
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
         self.say_put_away(request, [obj_id], f"“{obj_display}”")
-        view = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
-        return redirect(f"admin:{view}" if self.has_view_permission(request) else "admin:index")
+        may_list = self.has_view_permission(request)
+        return redirect(self._own(request, "changelist") if may_list else "admin:index")
+
+    def _own(self, request: HttpRequest, view: str) -> str:
+        """The address of a page of this model that keeps the filters of the list."""
+        address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_{view}")
+        kept = {"preserved_filters": self.get_preserved_filters(request), "opts": self.opts}
+        return add_preserved_filters(kept, address)
 
     def say_put_away(self, request: HttpRequest, pks: Sequence[int], what: str) -> None:
         """The message after a deletion; with Undo where the user may restore the rows."""
@@ -97,8 +105,7 @@ class GoesToBin(OwnPages[Row]):
         ) % {"what": what, "days": days}
         content = SafeString(escape(sentence))
         if len(pks) <= MAX_UNDONE and self.has_change_permission(request):
-            address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_put_back")
-            context = {"message": sentence, "pks": pks, "undo": address}
+            context = {"message": sentence, "pks": pks, "undo": self._own(request, "put_back")}
             content = render_to_string("admin/ingestion/undo.html", context, request)
         return self.message_user(request, content, messages.SUCCESS)
 
@@ -116,7 +123,7 @@ class GoesToBin(OwnPages[Row]):
             nothing = gettext("Nothing was restored: it is no longer in the bin.")
             level = messages.SUCCESS if count else messages.WARNING
             self.message_user(request, sentence % {"count": count} if count else nothing, level)
-        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        return redirect(self._own(request, "changelist"))
 
 
 def with_grace(response: HttpResponse) -> HttpResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -77,6 +79,10 @@ class TestDeletion:
         assert "2 documents moved to the bin" in done
         desk.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})
         assert Document.objects.kept().count() == 2
+        filtered = f"{DOCUMENTS}?collection=handbook&o=1"
+        done = desk.post(filtered, chosen | {"post": "yes"}, follow=True).content.decode()
+        undo = unescape(re.findall(r'class="sy-undo" method="post" action="([^"]*)"', done)[0])
+        assert desk.post(undo, {"id": both[0].pk})["Location"] == filtered
 
         collections = "/admin/ingestion/collection/"
         gone = desk.post(f"{collections}{shelf.pk}/delete/", {"post": "yes"}, follow=True)
