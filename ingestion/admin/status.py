@@ -79,16 +79,19 @@ def title(document: Document) -> SafeString:
 
 
 def links(document: Document) -> SafeString:
-    """Where the document can be read and searched, and a note if not all of it can; else empty."""
-    content = SafeString()
+    """Where the document can be read and searched, a note if not all of it can, and its error."""
+    latest = document.latest
+    error = latest.error if latest else ""
+    content = format_html('<span class="sy-error">{}</span>', error) if error else SafeString()
     if document.current is not None:
         content = format_html(
-            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {}',
+            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {} {}',
             document.get_absolute_url(),
             gettext("Read it"),
             reverse("search:page", query={"document": str(document.public_id)}),
             gettext("Search it"),
             searchable.note(document.current.completeness),
+            content,
         )
     return live(document, "links", content)
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion.documents import steps
-from ingestion.models import Collection, Document
+from ingestion.models import Collection, Document, DocumentVersion, State
 from tests.support.admin_client import signed_in, staff
 from tests.support.factories import make_collection, make_document
 
@@ -75,6 +75,18 @@ def test_what_was_queued_becomes_ready_and_leads_to_the_search(
     assert "Ready" in cells["state"]
     assert f'href="/?document={document.public_id}"' in cells["links"]
     assert "data-unfinished" not in cells["links"]
+
+
+def test_the_whole_reason_of_a_failure_stands_beside_the_title(
+    handbook: Collection, administrator: User, desk: Client
+) -> None:
+    send(administrator, handbook, named("good.md", b"# Good\n\nText."))
+    reason = "The file cannot be read. " * 6 + "Upload it again."
+    DocumentVersion.objects.update(state=State.FAILED, error=reason)
+    progress = f"/admin/ingestion/document/progress/?id={Document.objects.get().pk}"
+    cells = desk.get(progress).json()["rows"][0]["cells"]
+    assert f">{reason}<" in cells["links"]
+    assert f">{reason}<" not in cells["state"]
 
 
 def test_who_may_not_see_documents_is_told_that_they_are_queued(handbook: Collection) -> None:
