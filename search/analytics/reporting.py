@@ -1,6 +1,6 @@
-"""Search reports for administrators: figures by day with their charts, and the open gaps.
+"""Search reports for administrators (figures by day, open gaps); example questions for readers.
 
-Figures count all searches, since they reveal no question.
+Figures count all searches, since they reveal no question. Examples were asked by several visitors.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
+from django.db.models import Count, Max
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
+from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.analytics import gaps
+from search.analytics.models import Interaction, SearchEvent
+from search.models import Hide
 
 FIGURES = """
 SELECT grouping(day), day, count(*),
@@ -171,6 +176,46 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
         "count": gaps.open_count(viewer),
         "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN),
     }
+
+
+# Of examples: searches looked at, the newest first, and questions shown: guesses.
+EXAMINED = 2_000
+EXAMPLES = 5
+# Three words or more, in one line of the home page; names of files are no questions.
+QUESTION = r"^(?=.{1,80}$)\S+( \S+){2,}$"
+FILE_NAME = r"\.\w{1,5}$"
+
+
+def examples_for(viewer: Viewer) -> tuple[str, ...]:
+    """Questions that led several visitors to documents `viewer` may read; two queries.
+
+    The most frequent first. Each was asked by SEARCH_EVENTS_KEEP_WORDS_FROM visitors, as words that
+    are kept for good, who opened a result that can still be found.
+    """
+    recent = (
+        SearchEvent.objects.visible_to(viewer)
+        .searches()
+        .filter(anonymised=False, best_click__isnull=False, query__regex=QUESTION)
+        .exclude(query__regex=FILE_NAME)
+        .order_by("-at")
+        .values("pk")[:EXAMINED]
+    )
+    readable = Document.objects.visible_to(viewer).exclude(
+        pk__in=Hide.objects.filter(enabled=True, folded="").values("document")
+    )
+    asked = (
+        SearchEvent.objects.filter(
+            pk__in=recent,
+            interactions__kind=Interaction.Kind.CLICK,
+            interactions__document__in=readable.values("public_id"),
+        )
+        .order_by()
+        .values("folded")
+        .annotate(visitors=Count("visitor", distinct=True), question=Max("query"))
+        .filter(visitors__gte=settings.SEARCH_EVENTS_KEEP_WORDS_FROM)
+        .order_by("-visitors", "folded")
+    )
+    return tuple(asked.values_list("question", flat=True)[:EXAMPLES])
 
 
 def _percent(share: float | None) -> str:

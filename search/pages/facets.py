@@ -1,4 +1,4 @@
-"""Facets of a search (collections, types, metadata, ...) with document counts, and examples."""
+"""Facets of a search (collections, types, metadata, ...) with document counts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import TYPE_LABELS
-from ingestion.identifiers import find_identifiers
 from ingestion.metadata import Metadata, texts
-from ingestion.models import Chunk, Concept, Document
+from ingestion.models import Concept, Document
 from ingestion.models.library import Viewer, language_name
-from search.models import Hide
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
 from search.retrieval.columns import most_held
@@ -28,11 +26,6 @@ MOST_KEYS = 10
 MOST_VALUES = 10
 
 MAX_HINT = 300  # characters of a collection's description, a guess
-
-EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
-TITLES = 3
-CODES = 2
-MAX_CHARS = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,35 +178,6 @@ def type_label(media_type: str) -> str:
     """The common name of a media type."""
     label = gettext(TYPE_LABELS.get(media_type, media_type))
     return label[:1].upper() + label[1:]
-
-
-def examples_for(viewer: Viewer) -> tuple[str, ...]:
-    """Example searches: codes and titles of the newest documents of `viewer`; one query."""
-    newest = (
-        Document.objects.visible_to(viewer)
-        .filter(current__isnull=False)
-        .exclude(pk__in=Hide.objects.filter(enabled=True, folded="").values("document"))
-        .order_by("-created", "-pk")
-        .values("pk")[:EXAMINED]
-    )
-    openings = (
-        Chunk.objects.visible_to(viewer)
-        .filter(document__in=newest, ordinal=0)
-        .order_by("-document__created", "-document")
-        .values_list("document__title", "text")
-    )
-    titles: dict[str, None] = {}
-    codes: dict[str, None] = {}
-    for title, text in openings:
-        titles[title] = None
-        match = next((one for one in find_identifiers(text) if one.distinctive), None)
-        if match:
-            codes[text[match.start : match.end]] = None
-    return tuple(
-        name
-        for names, wanted in ((codes, CODES), (titles, TITLES))
-        for name in [name for name in names if len(name) <= MAX_CHARS][:wanted]
-    )
 
 
 def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFacet, ...]:

@@ -27,6 +27,7 @@ from common.api.requests import states
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
+from search.analytics.reporting import examples_for
 from search.analytics.visitors import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
@@ -36,7 +37,6 @@ from search.pages.facets import (
     Facets,
     chosen_concepts,
     concepts_of,
-    examples_for,
     facets_among,
     facets_for,
     with_others,

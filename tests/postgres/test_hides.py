@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document
+from search.analytics.reporting import examples_for
 from search.engine import configuration
 from search.models import Hide, Pin
-from search.pages.facets import examples_for
 from search.pipeline import Choices, search
 from search.tuning.workbench.pools import Width
+from tests.support.events import make_event, say
 from tests.support.golden_library import active_profile
 from tests.support.ranking import wide_candidates
 from tests.support.shown_results import titles
@@ -42,10 +46,30 @@ def test_without_a_question_nothing_finds_it(harbour: dict[str, Document]) -> No
     assert titles("yeast")[0] == "Baking"
 
 
-def test_it_is_no_example(harbour: dict[str, Document]) -> None:
-    (shown, *_) = examples_for(None)
-    Hide.objects.create(document=Document.objects.get(title=shown))
-    assert shown not in examples_for(None)
+def test_examples_are_questions_that_several_asked_and_found_answered(
+    harbour: dict[str, Document], settings: Any
+) -> None:
+    def ask(query: str, *visitors: str) -> None:
+        for visitor in visitors:
+            results = [harbour["ferry"].public_id]
+            say(make_event(query, visitor=visitor, results=results), "click")
+
+    ask("When does the ferry leave", "ann", "ben", "eve", "kim")
+    ask("what is a ferry", "ann", "ben", "eve")
+    ask("plan of our ferry.pdf", "ann", "ben", "eve")
+    ask("ferry", "ann", "ben", "eve")
+    ask("what does my colleague earn", "ann", "ann", "ben")
+    for visitor in ("ann", "ben", "eve"):
+        make_event("who opened no result", visitor=visitor)
+    assert examples_for(None) == ("When does the ferry leave", "what is a ferry")
+
+    Hide.objects.create(document=harbour["ferry"])
+    assert examples_for(None) == ()
+    Hide.objects.all().delete()
+    settings.SEARCH_EVENTS_KEEP_WORDS_FROM = 4
+    assert examples_for(None) == ("When does the ferry leave",)
+    Document.objects.update(deleted_at=timezone.now())
+    assert examples_for(None) == ()
 
 
 def test_its_words_are_no_correction(harbour: dict[str, Document]) -> None:
