@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -142,6 +143,9 @@ class DocumentAdmin(
         return f"{timezone.localtime(document.created):%Y-%m-%d %H:%M}"
 
     # --- pages -----------------------------------------------------------------------------
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().list_context(request), "imports_addresses": settings.URL_IMPORT}
 
     @states(most_bytes="IMPORT_MAX_BYTES")
     def add_view(

@@ -139,6 +139,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
         context = {
             **self.page_context(request, gettext("Import many files")),
             "form": form,
+            "imports_addresses": settings.URL_IMPORT,
             "max_megabytes": settings.IMPORT_MAX_BYTES // (1024 * 1024),
             "ends": (".zip", *MANIFEST_ENDS),
         }

@@ -18,6 +18,7 @@ from tests.support.factories import make_collection, make_document
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "servers")]
 
 UPLOAD = "/admin/ingestion/document/add/"
+FROM_WEB = "/admin/ingestion/document/from-web/"
 
 
 def named(name: str, content: bytes) -> io.BytesIO:
@@ -99,11 +100,20 @@ def test_the_last_collection_is_preset(handbook: Collection, desk: Client, setti
     settings.URL_IMPORT = True
     make_collection("Annex")
     chosen = f'<option value="{handbook.pk}" selected>'
-    pages = (UPLOAD, "/admin/ingestion/document/from-web/", "/admin/ingestion/import/add/")
+    pages = (UPLOAD, FROM_WEB, "/admin/ingestion/import/add/")
     assert chosen not in desk.get(UPLOAD).content.decode()
     desk.post(UPLOAD, {"collection": handbook.pk, "files": [named("a.md", b"# A\n\nText.")]})
     assert [page for page in pages if chosen not in desk.get(page).content.decode()] == []
     assert chosen not in signed_in(staff("other", "add_document")).get(UPLOAD).content.decode()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_import_from_the_web_is_offered_where_it_is_on(
+    desk: Client, settings: Any, is_on: bool
+) -> None:
+    settings.URL_IMPORT = is_on
+    for page in ("/admin/ingestion/document/", "/admin/ingestion/import/add/"):
+        assert (FROM_WEB in desk.get(page).content.decode()) == is_on
 
 
 def test_a_file_that_cannot_be_stored_does_not_stop_the_others(
