@@ -35,12 +35,20 @@ def main() -> None:
 
 if __name__ == "__main__":
     from django.core.exceptions import ImproperlyConfigured
+    from django.db import ProgrammingError
 
     try:
         main()
         sys.stdout.flush()
     except ImproperlyConfigured as error:
         sys.exit(f"Steelyard cannot start: {error}")
+    except ProgrammingError as error:
+        from kbsite.operations.probes.database import lacks_vector
+
+        if not lacks_vector(error):
+            raise
+        # Only trying it tells: providers let other roles than superusers add it.
+        sys.exit(f"{error}\nConnect to this database as a superuser: CREATE EXTENSION vector")
     except KeyboardInterrupt:
         sys.exit(130)  # as a shell reports a program that Ctrl-C ended
     except BrokenPipeError:

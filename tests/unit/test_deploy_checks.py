@@ -1,12 +1,15 @@
 """The site's checks: hosts, proxies, secrets, servers for --deploy; the settings of people."""
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP
+from django.db import ProgrammingError
 from knox.models import AuthToken
+from psycopg.errors import InsufficientPrivilege, UndefinedTable
 from pytest_django import Settings
 
 from common.accounts import tokens
@@ -164,3 +167,37 @@ class TestTheDatabase:
         assert self.found() == {"W049"}
         TOTP.activate(administrator, "JBSWY3DPEHPK3PXP")
         assert self.found() == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("", "E005"), ("0.6.2", "E005"), ("0.8.3", "W063"), ("0.8.4", ""), ("0.9", ""), ("1.0.0", "")],
+)
+def test_pgvector_is_as_new_as_its_indexes_need(version: str, expected: str) -> None:
+    found = list(database.version_problems(17, version))
+    assert [one.check for one in found] == ([expected] if expected else [])
+
+
+def test_a_development_server_asks_for_the_collected_files(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STATIC_ROOT, settings.DEBUG = tmp_path, False
+    assert not list(probes.static_files())
+    monkeypatch.setattr(sys, "argv", ["manage.py", "runserver"])
+    assert ids(list(probes.static_files())) == {"E008"}
+    (tmp_path / "staticfiles.json").write_text("{}")
+    assert not list(probes.static_files())
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (InsufficientPrivilege('permission denied to create extension "vector"'), True),
+        (InsufficientPrivilege("permission denied for schema public"), False),
+        (UndefinedTable('relation "vector" does not exist'), False),
+    ],
+)
+def test_migrate_says_who_adds_the_extension(cause: Exception, expected: bool) -> None:
+    error = ProgrammingError(str(cause))
+    error.__cause__ = cause
+    assert database.lacks_vector(error) == expected

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import connection
+from django.db import ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from prometheus_client import Metric
+from psycopg.errors import InsufficientPrivilege
 
 from common.accounts.models import User
 from common.accounts.rights import FACTORS
@@ -28,6 +30,8 @@ from search.signals import registry
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
+# 0.8.3 and 0.8.4 mend indexes that a vacuum could damage (pgvector's CHANGELOG.md).
+PGVECTOR_MENDED = (0, 8, 4)
 POSTGRES_AT_LEAST = 16
 # Tables whose size says how large the library is, and their names in the metric.
 TABLES = {
@@ -87,13 +91,23 @@ def version_problems(postgres: int, pgvector: str) -> Iterator[Finding]:
     if postgres < POSTGRES_AT_LEAST:
         text = f"The database is Postgres {postgres}; {POSTGRES_AT_LEAST} or newer is needed."
         yield wrong(text, "Upgrade it, or set DATABASE_URL to a newer server.", "E004")
-    if tuple(map(int, pgvector.split(".")[:2] if pgvector else "0")) < PGVECTOR_AT_LEAST:
-        advice = "Install the package postgresql-NN-pgvector, or use an image with it."
-        if pgvector:
-            text = f"The database has pgvector {pgvector}; 0.7 or newer is needed."
-        else:
-            text = "The database server has no pgvector."
+    version = tuple(map(int, re.findall(r"\d+", pgvector)))
+    advice = "Install the package postgresql-NN-pgvector, or use an image with it."
+    if not version:
+        yield wrong("The database server has no pgvector.", advice, "E005")
+    elif version < PGVECTOR_AT_LEAST:
+        text = f"The database has pgvector {pgvector}; 0.7 or newer is needed."
         yield wrong(text, advice, "E005")
+    elif version < PGVECTOR_MENDED:
+        text = f"pgvector {pgvector} can damage an index of vectors while it is vacuumed."
+        advice = "Install 0.8.4 or newer, then as a superuser: ALTER EXTENSION vector UPDATE"
+        yield look(text, advice, "W063")
+
+
+def lacks_vector(error: ProgrammingError) -> bool:
+    """True if the role of `migrate` may not add the extension."""
+    denied = isinstance(error.__cause__, InsufficientPrivilege)
+    return denied and '"vector"' in str(error)
 
 
 @register("extensions", needs="database")
