@@ -57,6 +57,22 @@ def draft(active: SearchProfile, administrator: User) -> SearchProfile:
     return activation.draft_from(active, acting_user=administrator)
 
 
+def test_what_ships_to_compare_with_is_listed_when_asked_for(
+    active: SearchProfile, administrator: User, desk: Client
+) -> None:
+    def names(**asked: str) -> set[str]:
+        return {row.name for row in desk.get(LIST, asked).context["cl"].result_list}
+
+    shipped = SearchProfile.objects.get(name="indexfoundry")
+    assert names() == {active.name}
+    assert "?shipped=1" in desk.get(LIST).content.decode()
+    for asked in ({"shipped": "1"}, {"q": "indexfoundry"}, {"state__exact": "retired"}):
+        assert "indexfoundry" in names(**asked), asked
+    activation.draft_from(shipped, acting_user=administrator)
+    assert names() == {active.name, "indexfoundry"}
+    assert desk.get(LIST).context["cl"].result_count == 2
+
+
 class TestImmutability:
     def test_saving_a_published_profile_makes_a_new_draft(
         self, active: SearchProfile, administrator: User

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -25,6 +26,8 @@ from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.models.scopes import TYPES, names_in_force
 from search.models.versions import ProfileEdit
+from search.presets import DEFAULT
+from search.presets.shipped import PRESETS
 from search.signals import registry
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import (
@@ -36,6 +39,33 @@ from search.tuning.admin.publishing import (
 from search.tuning.admin.weights import beams, class_rows
 from search.tuning.publishing import activation, drafts
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
+
+COMPARED = [preset.name for preset in PRESETS if preset is not DEFAULT]
+
+
+class ComparedFilter(admin.SimpleListFilter):
+    """Shows what ships to compare with only if it is asked for, also by another filter."""
+
+    title = _("rankings to compare with")
+    parameter_name = "shipped"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, StrOrPromise]]:
+        return [("1", _("Show"))]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        without, *others = super().choices(changelist)
+        yield {**without, "display": _("Hide")}
+        yield from others
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        keys = {key.partition("__")[0] for key in request.GET}
+        if self.value() or keys & {"q", "name", "state"}:
+            return queryset
+        return queryset.exclude(name__in=COMPARED, state=SearchProfile.State.RETIRED, based_on=None)
+
 
 @admin.register(SearchProfile)
 class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ignore[misc]
@@ -43,7 +73,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
     never_deleted = _("published search profiles (they are never deleted)")
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
-    list_filter = ("state", "name")
+    list_filter = ("state", "name", ComparedFilter)
     search_fields = ("name", "description")
     fieldsets = (
         (None, {"fields": ("name", "description")}),
