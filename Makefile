@@ -13,7 +13,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test attack clients check messages bench relevance docs format clean clean-data lock sbom audit
+.PHONY: help demo stop test attack clients check messages bench relevance pictures docs format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -26,6 +26,7 @@ help:
 	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
+	@echo "make pictures    the pictures of README and docs/, from a running demo (ARGS: --site, --only)"
 	@echo "make docs        the pages of docs/ as a site, in build/docs"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
 	@echo "make sbom        bills of materials and licences, in build/"
@@ -106,6 +107,10 @@ bench: $(VENV)/.installed-dev
 
 relevance: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks.relevance $(ARGS) --profile all
+
+# With Chromium, and `make demo` in another terminal.
+pictures: $(VENV)/.installed-dev
+	@$(PY) -m benchmarks.pictures $(ARGS)
 
 # No part of `make check`: the tests follow the links. The variable silences an advertisement.
 docs: $(TOOLS)/.installed

@@ -208,7 +208,7 @@ def test_a_page_of_the_manual_has_at_most_1500_words_and_a_place_on_the_site() -
 
 def test_links_between_documents_lead_somewhere_and_every_decision_is_in_the_index() -> None:
     links = {
-        page: re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", text)
+        page: re.findall(r'(?:\]\(|src(?:set)?=")(?!https?:)([^)#\s"]*)(?:#([^)]*))?[)"]', text)
         for page, text in pages().items()
     }
     dead = [
