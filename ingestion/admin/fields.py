@@ -15,12 +15,18 @@ from django.forms.boundfield import BoundField
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
+from common.admin.pages import actor
 from ingestion.chunking.options import LAYOUT
+from ingestion.collections import save
 from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import TYPE_LABELS
-from ingestion.metadata import TAGS, as_lines, from_lines
+from ingestion.metadata import TAGS, as_lines, from_lines, tags_of
 from ingestion.models import Collection, SourceKind, State
 from ingestion.models.library import language_name, validate_metadata_key
 from ingestion.models.versions import UNFINISHED
@@ -59,13 +65,6 @@ class MetadataFormField(forms.CharField):
             return True
 
 
-def language_choices(empty: StrOrPromise, current: str) -> list[tuple[str, StrOrPromise]]:
-    """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
-    codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
-    choices = sorted((language_name(code), code) for code in codes)
-    return [("", empty), *((code, f"{name} ({code})") for name, code in choices)]
-
-
 class LanguageFormField(forms.ChoiceField):
     """A choice of a language by name; `empty` is the label of no choice."""
 
@@ -74,12 +73,25 @@ class LanguageFormField(forms.ChoiceField):
         self._empty = empty
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> BoundField:
+        """Offer all languages with a two-letter code by name, and the current one in any case."""
         current = str(form.get_initial_for_field(self, field_name) or "")
-        self.choices = language_choices(self._empty, current)
+        codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
+        names = sorted((language_name(code), code) for code in codes)
+        self.choices = [("", self._empty), *((code, f"{name} ({code})") for name, code in names)]
         return super().get_bound_field(form, field_name)
 
 
 LAST_COLLECTION = "last_collection"
+NEW = "new"
+
+
+class _CollectionField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """One of the collections; NEW is an unsaved one for whoever may add it."""
+
+    may_add = False
+
+    def to_python(self, value: Any) -> Any:
+        return Collection() if value == NEW and self.may_add else super().to_python(value)
 
 
 class IntakeForm(forms.Form):
@@ -88,22 +100,51 @@ class IntakeForm(forms.Form):
     Preset is the one that received the user's last documents in this session, or the only one.
     """
 
-    collection = forms.ModelChoiceField(
+    collection = _CollectionField(
         Collection.objects.none(),
         label=_("Collection"),
         widget=UnfoldAdminSelectWidget,
         empty_label=_("Choose a collection"),
     )
+    new_collection = forms.CharField(
+        label=_("Name of the new collection"),
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("All who sign in may read it until that is changed under Collections."),
+    )
     metadata = MetadataFormField()
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        visible = Collection.objects.visible_to(request.user)
-        self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
+        visible = self._visible = Collection.objects.visible_to(request.user)
+        field: Any = self.fields["collection"]
+        field.queryset = visible
+        field.may_add = request.user.has_perm("ingestion.add_collection")
+        if field.may_add:
+            field.widget.choices = [*field.choices, (NEW, _("New collection…"))]
+        else:
+            del self.fields["new_collection"]
         last = request.session.get(LAST_COLLECTION)
-        preset = [one for one in visible if one.pk == last or len(visible) == 1]
-        if preset:
-            self.initial.setdefault("collection", preset[0].pk)
+        for one in visible:
+            if one.pk == last or len(visible) == 1:
+                self.initial.setdefault("collection", one.pk)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        chosen, name = cleaned.get("collection"), cleaned.get("new_collection", "")
+        if chosen is not None and chosen.pk is None:
+            # Sent again after an error elsewhere, it is there.
+            chosen = self._visible.filter(name=name).first() or Collection(name=name)
+            try:
+                chosen.full_clean()
+            except ValidationError as error:
+                self.add_error("new_collection", error.messages)
+        return cleaned | {"collection": chosen}
+
+    def destination(self, request: HttpRequest) -> Collection:
+        """The collection, stored if it is new. Raises StateConflict if its name was taken."""
+        chosen: Collection = self.cleaned_data["collection"]
+        return chosen if chosen.pk else save(chosen, (), None, acting_user=actor(request))
 
     def remember(self, request: HttpRequest) -> None:
         """Preset this collection in the user's next form."""
@@ -229,7 +270,8 @@ class TagFilter(SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         tagged = model_admin.get_queryset(request).filter(metadata__has_key=TAGS).order_by()
-        counts = Counter(tag for one in tagged.values_list("metadata__tags") for tag in _texts(one))
+        values = tagged.values_list("metadata__tags", flat=True)
+        counts = Counter(tag for value in values for tag in tags_of({TAGS: value}))
         return [(tag, tag) for tag, _count in counts.most_common(self.OFFERED)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -237,11 +279,6 @@ class TagFilter(SimpleListFilter):
             return queryset
         is_listed = Q(metadata__contains={TAGS: [value]})
         return queryset.filter(is_listed | Q(metadata__contains={TAGS: value}))
-
-
-def _texts(row: tuple[Any, ...]) -> list[str]:
-    (value,) = row
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 class OriginFilter(_PresentValues):

@@ -155,7 +155,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             ends = origin.lower().endswith(MANIFEST_ENDS)
             kind = Import.Kind.MANIFEST if ends else Import.Kind.ARCHIVE
         return importing.start(
-            form.cleaned_data["collection"],
+            form.destination(request),
             kind,
             origin,
             file=file,

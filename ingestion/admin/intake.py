@@ -88,10 +88,9 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
         form.remember(request)
-        fields_to_keep = ("collection", "language", "metadata")
-        form = UploadForm(
-            request, initial={name: request.POST.get(name) for name in fields_to_keep}
-        )
+        kept = {name: request.POST.get(name) for name in ("language", "metadata")}
+        kept["collection"] = form.cleaned_data["collection"].pk
+        form = UploadForm(request, initial=kept)
     context |= {
         "form": form,
         "outcomes": outcomes,
@@ -112,7 +111,7 @@ def _receive_all(
         name = file.name or "unnamed"
         try:
             receipt = services.receive(
-                form.cleaned_data["collection"],
+                form.destination(request),
                 file,
                 file_name=name,
                 language=form.cleaned_data["language"],
@@ -217,7 +216,7 @@ def _started(request: HttpRequest, form: WebImportForm) -> Import | None:
     cleaned = form.cleaned_data
     try:
         return imports.start(
-            cleaned["collection"],
+            form.destination(request),
             Kind(cleaned["kind"]),
             cleaned["address"].strip(),
             options=form.options(),

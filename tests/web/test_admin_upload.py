@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from common.accounts.models import User
@@ -105,6 +106,42 @@ def test_the_last_collection_is_preset(handbook: Collection, desk: Client, setti
     desk.post(UPLOAD, {"collection": handbook.pk, "files": [named("a.md", b"# A\n\nText.")]})
     assert [page for page in pages if chosen not in desk.get(page).content.decode()] == []
     assert chosen not in signed_in(staff("other", "add_document")).get(UPLOAD).content.decode()
+
+
+def test_a_new_collection_is_made_with_its_first_documents(
+    handbook: Collection, desk: Client, administrator: User
+) -> None:
+    def upload(name: str, *files: str) -> Any:
+        sent = [named(file, f"# {file}\n\nText.".encode()) for file in files]
+        data = {"collection": "new", "new_collection": name, "files": sent}
+        return desk.post(UPLOAD, data).content.decode()
+
+    assert "This field cannot be blank" in upload("", "a.md")
+    assert "Choose at least one file" in upload("Annex")
+    assert not Collection.objects.filter(name="Annex").exists()
+    page = upload("Annex", "a.md", "b.md")
+    assert "2 files uploaded" in page
+    annex = Collection.objects.get(name="Annex")
+    assert annex.slug == "annex"
+    assert f'<option value="{annex.pk}" selected>' in page
+    (entry,) = LogEntry.objects.filter(content_type__model="collection")
+    assert (entry.object_id, entry.user) == (str(annex.pk), administrator)
+    upload("Annex", "c.md")
+    assert [one.name for one in Collection.objects.all()] == ["Annex", handbook.name]
+    assert annex.documents.count() == 3
+
+
+def test_a_new_collection_needs_the_right_to_add_one(handbook: Collection) -> None:
+    uploader = signed_in(staff("uploader", "add_document"))
+    assert 'value="new"' not in uploader.get(UPLOAD).content.decode()
+    data = {"collection": "new", "new_collection": "Annex", "files": [named("a.md", b"# A")]}
+    assert "Select a valid choice" in uploader.post(UPLOAD, data).content.decode()
+    assert Collection.objects.count() == 1
+    make_collection("Cabin", visibility="groups", groups=["insiders"])
+    maker = signed_in(staff("maker", "add_document", "add_collection"))
+    data |= {"new_collection": "Cabin", "files": [named("a.md", b"# A")]}
+    assert "A collection of this name already exists" in maker.post(UPLOAD, data).content.decode()
+    assert not Document.objects.exists()
 
 
 @pytest.mark.parametrize("is_on", [True, False])

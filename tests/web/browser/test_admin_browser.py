@@ -81,7 +81,7 @@ class TestUpload:
 
         page = open_page(DOCUMENTS, user=admin)
         page.get_by_role("link", name="Upload files").first.click()
-        page.get_by_label("Collection").select_option(label="Handbook")
+        page.locator("#id_collection").select_option(label="Handbook")
         page.locator("#id_files").set_input_files([good, empty])
         expect(page.locator("#chosen")).to_contain_text("empty.txt, 0 kB is empty")
         page.get_by_role("button", name="Upload").click()
@@ -314,7 +314,7 @@ def test_an_upload_with_a_long_name_stays_in_its_panel(
     file = tmp_path / f"{'x' * 200}.txt"
     file.write_text("A note.")
     page = open_page("/admin/ingestion/document/add/", user=admin)
-    page.get_by_label("Collection").select_option(label="Handbook")
+    page.locator("#id_collection").select_option(label="Handbook")
     page.locator("#id_files").set_input_files(file)
     page.get_by_role("button", name="Upload").click()
 
