@@ -162,7 +162,7 @@ def _moves(question: str) -> Iterator[dict[str, object]]:
     from search.domain import QueryClass, Signal
     from search.models import SearchProfile
     from search.tuning.admin.forms import WorkbenchForm
-    from search.tuning.admin.weights import field_name
+    from search.tuning.admin.weight_fields import field_name
 
     row = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     form = WorkbenchForm(instance=row)

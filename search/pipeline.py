@@ -30,7 +30,7 @@ from search.engine.find import breadths_of, find, scope_of
 from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.response import SearchResponse, respond
-from search.query.expand import Neighbour, correctable, corrected
+from search.query.correcting import Neighbour, correctable, corrected
 from search.query.language import is_listed, text_languages
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours

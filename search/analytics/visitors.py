@@ -1,39 +1,30 @@
-"""Visitors without names: pseudonyms, what they do with results, how both are forgotten."""
+"""Visitors without names: their pseudonyms, and how what they did is forgotten."""
 
 from __future__ import annotations
 
 import logging
 import re
 import secrets
-import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection, transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
-from django.utils.translation import gettext
 
 from common import database
 from common.accounts.guard import address_of
 from common.accounts.models import User
-from ingestion.models import Document
-from ingestion.models.library import Viewer
 from search.analytics.models import (
-    NO_TEAM,
     Gap,
     GapSign,
     GapWording,
-    Interaction,
     SearchEvent,
 )
-from search.errors import InteractionRefused, UnknownSearch
 
 logger = logging.getLogger(__name__)
 
@@ -160,114 +151,3 @@ def _forget_gaps(anonymous_from: datetime, gone_from: datetime) -> None:
     )
     GapWording.objects.filter(pk__in=list(lone.values_list("pk", flat=True))).delete()
     untouched.filter(wordings=None).delete()
-
-
-Kind = Interaction.Kind
-
-OF_THE_SEARCH = frozenset({Kind.SOLVED, Kind.UNSOLVED})
-OPPOSITES = {
-    Kind.UP: Kind.DOWN,
-    Kind.DOWN: Kind.UP,
-    Kind.SOLVED: Kind.UNSOLVED,
-    Kind.UNSOLVED: Kind.SOLVED,
-}
-# Interactions are accepted for this long after the search. A guess.
-OPEN_FOR = timedelta(days=1)
-# Longer reading times are capped: the page was left open. A guess.
-MAX_SECONDS = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A reported interaction. `undo` withdraws a thumb or an answer."""
-
-    kind: Interaction.Kind
-    document: uuid.UUID | None = None
-    seconds: float | None = None
-    undo: bool = False
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Said:
-        """The interaction in the valid fields of a form."""
-        document, seconds = given.get("document"), given.get("seconds")
-        return cls(Interaction.Kind(given["kind"]), document, seconds, given["undo"])
-
-
-def record_interaction(request: HttpRequest, search_id: uuid.UUID, said: Said) -> None:
-    """Save an interaction of the searcher behind `request`; repeating it changes nothing.
-
-    Raises UnknownSearch unless the search is a recent one of the same visitor, InteractionRefused
-    for a document that was not among its results or that the searcher may no longer see.
-    """
-    event = _own_search(request, search_id)
-    rank = _rank(request, event, said)
-    # Its interleaving team; empty outside experiments.
-    teams = dict(zip(event.results, event.teams, strict=False))
-    team = teams.get(said.document, "").replace(NO_TEAM, "") if said.document else ""
-    searched = event.follows or event
-    with transaction.atomic():
-        # Serialised: concurrent thumbs up and down must not both be kept.
-        searched = SearchEvent.objects.select_for_update(no_key=True).get(pk=searched.pk)
-        if said.undo:
-            _of(searched, said).delete()
-        else:
-            _write(searched, said, rank, team)
-        _note(searched, said, rank)
-
-
-def _own_search(request: HttpRequest, search_id: uuid.UUID) -> SearchEvent:
-    events = SearchEvent.objects.filter(at__gte=timezone.now() - OPEN_FOR)
-    event = events.filter(search_id=search_id).select_related("follows").first()
-    if event is None or not is_recorded(request) or event.anonymised:
-        raise UnknownSearch
-    if visitor_of(request, day=event.at.date()).key != event.visitor:
-        raise UnknownSearch
-    return event
-
-
-def _rank(request: HttpRequest, event: SearchEvent, said: Said) -> int | None:
-    """The rank of the document; None for an answer about the whole search."""
-    kind = {"kind": repr(said.kind.value)}
-    if said.kind in OF_THE_SEARCH and said.document is not None:
-        raise InteractionRefused(gettext("The kind %(kind)s does not take a document.") % kind)
-    if said.kind not in OF_THE_SEARCH and said.document is None:
-        raise InteractionRefused(gettext("The kind %(kind)s needs a document.") % kind)
-    if said.undo and said.kind not in OPPOSITES:
-        raise InteractionRefused(gettext("The kind %(kind)s cannot be undone.") % kind)
-    if said.document is None:
-        return None
-    readable = Document.objects.visible_to(cast("Viewer", request.user))
-    among = said.document in event.results
-    if not among or not readable.filter(public_id=said.document).exists():
-        raise InteractionRefused(gettext("That document was not among the results of this search."))
-    return event.first_rank + event.results.index(said.document)
-
-
-def _write(event: SearchEvent, said: Said, rank: int | None, team: str) -> None:
-    seconds = None
-    if said.kind == Kind.DWELL:
-        seconds = min(max(said.seconds or 0.0, 0.0), MAX_SECONDS)
-        recorded = _of(event, said).values_list("seconds", flat=True).first()
-        seconds = max(seconds, recorded or 0.0)  # the page repeatedly reports the total time
-    if said.kind in OPPOSITES:
-        opposite = OPPOSITES[said.kind]
-        event.interactions.filter(kind=opposite, document=said.document).delete()
-    Interaction.objects.update_or_create(
-        event=event,
-        kind=said.kind,
-        document=said.document,
-        defaults={"seconds": seconds},
-        create_defaults={"seconds": seconds, "rank": rank, "team": team},
-    )
-
-
-def _of(event: SearchEvent, said: Said) -> QuerySet[Interaction]:
-    return event.interactions.filter(kind=said.kind, document=said.document)
-
-
-def _note(event: SearchEvent, said: Said, rank: int | None) -> None:
-    """Update the event's best click, and mark it to be processed for gaps again."""
-    if said.kind == Kind.CLICK and rank is not None:
-        event.best_click = min(rank, event.best_click or rank)
-    event.gathered = False
-    event.save(update_fields=["best_click", "gathered"])

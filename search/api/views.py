@@ -24,9 +24,10 @@ from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
 from search import pipeline
+from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.recording import new_search_id, record_search
-from search.analytics.visitors import MAX_SECONDS, Said, record_interaction, recorded_visitor
+from search.analytics.visitors import recorded_visitor
 from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy

@@ -26,7 +26,8 @@ from ingestion.models.library import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
 from search.engine.read import Question
 from search.engine.settle import Settled
-from search.query.expand import checked, hidden_from, pins_for
+from search.query.correcting import checked
+from search.query.expand import hidden_from, pins_for
 from search.query.language import is_listed
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable

@@ -30,7 +30,7 @@ from search.engine.configuration import Configuration
 from search.engine.settle import Settled
 from search.ranking import Batch, Prepared, Ranked, prepare, rank, reranked
 from search.ranking.confidence import confidence
-from search.ranking.rank import grouped, leaders
+from search.ranking.grouping import grouped, leaders
 from search.ranking.reranking import FIRST
 
 

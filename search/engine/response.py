@@ -32,7 +32,7 @@ from search.engine.settle import Settled
 from search.presentation import correction, language_gap
 from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for
-from search.query.expand import correctable
+from search.query.correcting import correctable
 from search.query.language import OtherLanguage, other_language
 from search.retrieval.phrases import MOST_CHECKED
 

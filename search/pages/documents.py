@@ -28,8 +28,8 @@ from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from ingestion.models.library import language_name
 from ingestion.parsing.page_marks import SCALE
 from ingestion.parsing.page_pictures import is_deck
+from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction
-from search.analytics.visitors import Said, record_interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import metadata_shown, type_label
 from search.pages.forms import LONGEST_ADDRESS

@@ -16,7 +16,7 @@ from common.database import named
 from ingestion.lexical.languages import humps_sql, quoted_sql
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
-from search.query.expand import Neighbour
+from search.query.correcting import Neighbour
 from search.retrieval.filters import Scope, readable_to
 from search.retrieval.phrases import quoted
 

@@ -14,8 +14,9 @@ from common.accounts.models import User
 from common.jobs import sweep
 from ingestion.models import Document
 from search.analytics import recording
+from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.visitors import Said, record_interaction, recorded_visitor
+from search.analytics.visitors import recorded_visitor
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict

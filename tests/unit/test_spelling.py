@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.errors import SearchError
 from search.query import parse
-from search.query.expand import Neighbour, correctable, corrected, edit_distance
+from search.query.correcting import Neighbour, correctable, corrected, edit_distance
 from search.query.parse import MAX_QUERY_CHARS
 
 WORDS = st.text(alphabet="abcde", max_size=7)

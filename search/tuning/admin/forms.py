@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from common.admin.versions import VersionForm
 from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.models import SearchProfile
-from search.tuning.admin.weights import check_sums, shares_of, weight_fields
+from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
 from search.tuning.publishing.drafts import edit_stamp

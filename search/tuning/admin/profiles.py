@@ -36,7 +36,7 @@ from search.tuning.admin.publishing import (
     gate_page,
     targets_context,
 )
-from search.tuning.admin.weights import beams, class_rows
+from search.tuning.admin.weight_fields import beams, class_rows
 from search.tuning.publishing import activation, drafts
 
 if TYPE_CHECKING:

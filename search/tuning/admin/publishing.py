@@ -14,7 +14,7 @@ from common.admin.pages import OwnPages, actor, own_page, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning.admin.forms import template_profile
-from search.tuning.admin.weights import beams
+from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import EvaluationRun, ProfileTargets, Publication

@@ -35,7 +35,7 @@ from search.presentation import CLASS_LABELS
 from search.signals import registry
 from search.tuning.admin import workbench_actions as actions
 from search.tuning.admin.forms import WorkbenchForm
-from search.tuning.admin.weights import class_rows
+from search.tuning.admin.weight_fields import class_rows
 from search.tuning.admin.workbench_actions import (
     CHANGE,
     JUDGE,
