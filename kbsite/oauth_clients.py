@@ -42,7 +42,8 @@ def find(client_id: str, redirect_uri: str) -> Client:
     An app on the person's own machine may come back to any port of it (RFC 8252), which allauth
     permits for addresses and not for `localhost`.
     """
-    client = Client.objects.filter(pk=client_id).first()
+    # Postgres stores no null characters, and Django does not refuse them here.
+    client = Client.objects.filter(pk=client_id.replace("\0", "")).first()
     if cimd.is_cimd_url(client_id) and settings.OAUTH != "clients":
         client = _described(client_id, client)
     if client is None:
@@ -136,6 +137,12 @@ class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
     empty_text = "No app was entered, and none has introduced itself (docs/agents.md)."
     list_display = ("name", "id", "type", "created_at")
     fields = ("name", "type", "redirect_uris", "scopes")
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Client | None:
+        found: Client | None = super().get_object(request, object_id.replace("\0", ""), from_field)
+        return found
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"scopes": Scope.READ.value, "type": Client.Type.PUBLIC}

@@ -227,7 +227,7 @@ def test_a_conversation_has_an_end(thread: Thread, monkeypatch: pytest.MonkeyPat
     """Its pages and exports show it whole."""
     monkeypatch.setattr(answering, "MOST_ANSWERS", 1)
     ask(thread, FIRST)
-    with pytest.raises(ThreadFull, match="This conversation has 1 answers"):
+    with pytest.raises(ThreadFull, match="This thread has 1 answers"):
         ask(thread, FIRST)
 
 

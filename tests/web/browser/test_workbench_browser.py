@@ -239,7 +239,8 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     assert all(colour and not colour.startswith("var") for colour in colours)
     for width in (400, 1440):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        # Charts take the new width a moment later.
+        page.wait_for_function("w => document.documentElement.scrollWidth <= w", arg=width)
     before = titles(page, "active")
 
     # From the sliders of the class in sight: keywords alone, then meaning alone.
