@@ -42,8 +42,7 @@ def find(client_id: str, redirect_uri: str) -> Client:
     An app on the person's own machine may come back to any port of it (RFC 8252), which allauth
     permits for addresses and not for `localhost`.
     """
-    # Postgres stores no null characters, and Django does not refuse them here.
-    client = Client.objects.filter(pk=client_id.replace("\0", "")).first()
+    client = Client.objects.filter(pk=client_id).first()
     if cimd.is_cimd_url(client_id) and settings.OAUTH != "clients":
         client = _described(client_id, client)
     if client is None:
