@@ -140,7 +140,9 @@ class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Client | None:
-        found: Client | None = super().get_object(request, object_id.replace("\0", ""), from_field)
+        if "\0" in object_id:  # the keys of apps are texts, and Postgres refuses NUL in one
+            return None
+        found: Client | None = super().get_object(request, object_id, from_field)
         return found
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import TAGS, as_lines, from_lines, tags_of
 from ingestion.models import Collection, SourceKind, State
+from ingestion.models.documents import INCOMPLETE
 from ingestion.models.library import language_name, validate_metadata_key
 from ingestion.models.versions import UNFINISHED
 
@@ -219,7 +220,7 @@ class StateFilter(SimpleListFilter):
         if value == self.OUTDATED:
             return queryset.filter(current__chunk_layout__lt=LAYOUT)
         if value == self.INCOMPLETE:
-            return queryset.filter(current__completeness__missing__gt=0)
+            return queryset.filter(INCOMPLETE)
         if value == self.UNKNOWN:
             return queryset.filter(current__isnull=False, current__completeness__isnull=True)
         states = UNFINISHED if value == self.UNFINISHED else (value,)

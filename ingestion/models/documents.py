@@ -29,6 +29,8 @@ class SourceKind(models.TextChoices):
     PART = "part", _("Part of another document")
 
 
+# Of which something is not searchable.
+INCOMPLETE = Q(current__completeness__missing__gt=0)
 # The share of the searchable version that is missing; -1 where that is not known.
 MISSING = Coalesce(
     Cast(KeyTextTransform("missing", "current__completeness"), models.FloatField()),
@@ -53,7 +55,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
 
     def incomplete(self) -> DocumentQuerySet:
         """The documents of which something is not searchable, those that lack most first."""
-        return self.filter(current__completeness__missing__gt=0).order_by(MISSING.desc(), "-pk")
+        return self.filter(INCOMPLETE).order_by(MISSING.desc(), "-pk")
 
     def with_part_count(self) -> DocumentQuerySet:
         """The documents annotated with `part_count`, the number of their kept parts."""

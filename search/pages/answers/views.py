@@ -220,11 +220,12 @@ async def _frames(
     if ended is None or not ended.text:
         return
     is_stored = is_stored or (answer_request.is_recorded and _is_stored(ended))
-    shown = partial(answer_card, ended, request, is_stored=is_stored, carried=form.carried)
-    html = await in_thread(lambda: answer_fragment(shown(), request))
+    card = partial(answer_card, ended, request, is_stored=is_stored, carried=form.carried)
+    shown = await in_thread(card)
+    html = await in_thread(lambda: answer_fragment(shown, request))
     yield frame("done", {"id": ended.id, "thread": ended.thread or None, "html": html})
     # After the answer: it takes searches.
-    html = await in_thread(lambda: follow_ups_fragment(shown(), answer_request, request))
+    html = await in_thread(lambda: follow_ups_fragment(shown, answer_request, request))
     if html:
         yield frame("follow_ups", {"html": html})
 

@@ -62,7 +62,7 @@ def test_the_first_result_is_in_sight_and_ten_take_little_room(open_page: OpenPa
     page.goto("/?q=how+is+the+pool+of+connections+bounded")
     expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
     assert top(page, ".answer") <= 250
-    assert top(page, ".result") <= 660
+    assert top(page, ".result") <= 640
 
 
 def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(open_page: OpenPage) -> None:
