@@ -24,7 +24,7 @@ from collections.abc import Sequence
 SUITE = {
     "who sees what, at every address": (
         "tests/web/test_visibility.py",
-        "tests/web/test_admin_watching.py",
+        "tests/web/test_admin_analytics.py",
         "tests/web/test_targets.py",
         "tests/web/test_token_scopes.py",
         "tests/web/test_who_sees.py",

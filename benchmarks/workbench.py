@@ -54,7 +54,7 @@ def synthetic(queries: int, candidates: int) -> None:
     """Prints the times over random pools, whatever the machine's database holds."""
     from search.domain import Fusion, QueryClass, Weights
     from search.engine import Choices
-    from search.engine.rankings import ranking_of
+    from search.engine.batch_ranking import ranking_of
     from search.engine.settle import settle
     from search.presets import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf

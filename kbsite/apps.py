@@ -79,9 +79,10 @@ class SiteConfig(AppConfig):
         from ingestion.parsing.child.system_calls import hide_process
         from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
             database,
+            embedding,
             machine,
+            queues,
             settings,
-            work,
         )
 
         # Every process of the site holds secrets, and a parser may run as the same user.

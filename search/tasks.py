@@ -11,7 +11,7 @@ import logging
 from celery import shared_task
 
 from common import jobs
-from search.analytics import gathering, visitors
+from search.analytics import failed_searches, visitors
 from search.answers import budgets, feedback, threads
 from search.engine import background
 from search.errors import PoolError, SearchError
@@ -83,7 +83,7 @@ def measure_backgrounds() -> int:
 
 @shared_task
 def gather_gaps() -> int:
-    return gathering.gather() + feedback.gather()
+    return failed_searches.gather() + feedback.gather()
 
 
 @shared_task

@@ -24,7 +24,7 @@ from common.admin.pages import AuditedByServices, VisibleOnly, actor, own_page
 from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.errors import IngestionError
 from ingestion.intake import importing
 from ingestion.intake.importing import Counts, counts_of
@@ -172,7 +172,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
         shown = items.exclude(state=ImportItem.State.FAILED).order_by("-position")[:ITEMS_SHOWN]
         for item in shown:
             current = item.document.current if item.document else None
-            item.gap = searchable.note(current.completeness) if current else ""  # type: ignore[attr-defined]
+            item.gap = completeness.note(current.completeness) if current else ""  # type: ignore[attr-defined]
         return {
             "import": row,
             "live": _is_unfinished(row),

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
 from ingestion.admin.versions import VersionRow, version_rows
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.library import language_name
@@ -42,7 +42,7 @@ def state(document: Document) -> SafeString:
 
 def missing(document: Document) -> SafeString:
     """The share of the document that is not searchable; empty if all is."""
-    stored: searchable.Stored = document.current.completeness if document.current else {}
+    stored: completeness.Stored = document.current.completeness if document.current else {}
     if stored is None:
         return live(document, "missing", gettext("unknown"))
     share = stored.get("missing", 0)
@@ -57,7 +57,7 @@ def version_label(version: DocumentVersion | None, *, is_brief: bool = False) ->
     """
     if version is None:
         return progress.state_label(gettext("No file"))
-    gap = searchable.note(version.completeness) if version.state == State.READY else ""
+    gap = completeness.note(version.completeness) if version.state == State.READY else ""
     return progress.state_label(
         version.get_state_display(),
         "warning" if gap else VARIANTS[State(version.state)],
@@ -90,7 +90,7 @@ def links(document: Document) -> SafeString:
             gettext("Read it"),
             reverse("search:page", query={"document": str(document.public_id)}),
             gettext("Search it"),
-            searchable.note(document.current.completeness),
+            completeness.note(document.current.completeness),
             content,
         )
     return live(document, "links", content)
@@ -156,7 +156,7 @@ def status_of(document: Document) -> Status:
     return Status(
         document=document,
         label=live(document, "state", version_label(latest)),
-        searchable=searchable.summary(latest.completeness, with_places=True)
+        searchable=completeness.summary(latest.completeness, with_places=True)
         if latest is not None and latest.state == State.READY
         else "",
         advice=ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",

@@ -21,7 +21,7 @@ from unfold.decorators import display
 from common.admin.pages import OwnPages, ReadOnly, actor, own_page
 from common.api.requests import states
 from ingestion import services
-from ingestion.documents import editing, searchable
+from ingestion.documents import completeness, editing
 from ingestion.errors import IngestionError
 from ingestion.files.storage import download
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
@@ -39,7 +39,7 @@ class VersionRow:
     @property
     def gap(self) -> str:
         """A note that not all of it is searchable."""
-        return searchable.note(self.version.completeness)
+        return completeness.note(self.version.completeness)
 
     @property
     def can_come_back(self) -> bool:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
@@ -109,7 +109,7 @@ class CompletenessField(serializers.JSONField):
     def to_representation(self, value: Any) -> Any:
         counts = Completeness.from_json(value)
         numbers = {name: getattr(counts, name) for name in _NUMBERS}
-        words = {"summary": searchable.summary(value), "unit": counts.unit}
+        words = {"summary": completeness.summary(value), "unit": counts.unit}
         return {**words, **numbers, "gaps": value["gaps"]}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common.guarded import PerProcess
-from ingestion.embedding import graphs
+from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, usable_cores
 from ingestion.embedding.folder import encoder_of, ends_of_wordpiece, pad_id, read_folder
 from ingestion.embedding.protocol import (
@@ -55,13 +55,13 @@ class LocalModel:
 def packaged_model(models_dir: Path) -> LocalModel:
     """The English MiniLM."""
     return LocalModel(
-        name=graphs.NAME,
-        fingerprint=graphs.FINGERPRINT,
-        dimensions=graphs.DIMENSIONS,
-        window=graphs.WINDOW,
+        name=minilm.NAME,
+        fingerprint=minilm.FINGERPRINT,
+        dimensions=minilm.DIMENSIONS,
+        window=minilm.WINDOW,
         languages=("en",),
-        tokenizer=graphs.tokenizer_file(),
-        weights=lambda: graphs.prepared_model(models_dir),
+        tokenizer=minilm.tokenizer_file(),
+        weights=lambda: minilm.prepared_model(models_dir),
     )
 
 

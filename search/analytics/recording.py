@@ -20,7 +20,7 @@ from django.utils import timezone
 from common import database, observing
 from common.accounts.models import User
 from ingestion.models import Collection, Visibility
-from search.analytics.gathering import Failure, file_failures
+from search.analytics.failed_searches import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
 from search.analytics.visitors import is_recorded, visitor_of
 from search.pipeline import SearchResponse

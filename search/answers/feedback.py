@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from common.accounts.models import User
 from ingestion.models.library import Viewer
-from search.analytics.gathering import drained
+from search.analytics.failed_searches import drained
 from search.analytics.recording import Complaint, file_complaints
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource

@@ -17,8 +17,8 @@ from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import Candidates, Profile, Stage, Weights
 from search.engine import Choices, Request
+from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
-from search.engine.rankings import Ranking, ranking_of
 from search.engine.read import Question
 from search.engine.settle import Settled, settle
 from search.errors import RerankerUnavailable

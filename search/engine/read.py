@@ -18,8 +18,8 @@ from ingestion.models import Collection, Visibility
 from ingestion.models.library import Viewer
 from search.domain import Profile, Query, Trial
 from search.engine import Request
+from search.engine.batch_ranking import Ranking
 from search.engine.configuration import Configuration
-from search.engine.rankings import Ranking
 from search.engine.settle import Settled, settle
 from search.errors import UnknownProfile
 from search.models.scopes import NamedProfile, Scopes

@@ -25,8 +25,8 @@ from search.domain import (
     Weights,
 )
 from search.engine import DEFAULT_PAGE_SIZE
+from search.engine.batch_ranking import Ranking, is_low
 from search.engine.find import hiding_notes
-from search.engine.rankings import Ranking, is_low
 from search.engine.read import Question
 from search.engine.settle import Settled
 from search.presentation import correction, language_gap

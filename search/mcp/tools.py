@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
 from common.accounts import tokens
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search import pipeline
@@ -232,7 +232,7 @@ def _fetched(
         "document": str(document.public_id),
         "collection": document.collection.name,
         "language": document.language,
-        "gap": searchable.note(document.current.completeness) if document.current else "",
+        "gap": completeness.note(document.current.completeness) if document.current else "",
     }
     kept = {name: value for name, value in (common | metadata).items() if value}
     return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=kept)

@@ -21,13 +21,13 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingestion.documents import pictures, searchable
+from ingestion.documents import completeness, pictures
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from ingestion.models.library import language_name
-from ingestion.parsing.page_marks import SCALE
 from ingestion.parsing.page_pictures import is_deck
+from ingestion.parsing.passage_rectangles import SCALE
 from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
@@ -59,7 +59,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "document": shown,
         "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
         "version": version,
-        "searchable": searchable.summary(version.completeness, with_places=True)
+        "searchable": completeness.summary(version.completeness, with_places=True)
         if version and version.pk == shown.current_id
         else "",
         "reading": reading,
@@ -215,7 +215,7 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
     if not back.startswith(f"{reverse('search:page')}?"):
         return HttpResponse(status=204)
     context = {"said": said, "back": back, "search_id": search_id}
-    return render(request, "search/noted.html", context)
+    return render(request, "search/feedback_noted.html", context)
 
 
 @require_safe

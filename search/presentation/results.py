@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
@@ -88,7 +88,7 @@ class Result:
     @property
     def gap(self) -> str:
         """A short note if not all of its document is searchable; else empty."""
-        return searchable.note(self.completeness)
+        return completeness.note(self.completeness)
 
     @property
     def hit(self) -> Hit:

@@ -26,9 +26,9 @@ from search.presentation import (
     rule_text,
     tier_reason,
 )
-from search.presentation import figures as drawing
-from search.presentation.figures import reason
+from search.presentation import why_here as drawing
 from search.presentation.results import Result
+from search.presentation.why_here import reason
 from search.readers import personal
 from search.readers.models import SavedSearch
 from search.tuning.golden.judging import GRADES

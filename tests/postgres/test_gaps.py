@@ -12,7 +12,7 @@ from common.accounts.models import User
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility
-from search.analytics import gaps, gathering
+from search.analytics import failed_searches, gaps
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 from search.errors import GapError
 from search.models import Pin
@@ -59,14 +59,14 @@ class TestSigns:
         for kind in said:
             say(event, kind)
 
-        assert gathering.gather() == 1
+        assert failed_searches.gather() == 1
         assert signs_by_query().get(VPN, []) == expected
 
     def test_whoever_read_for_long_has_found_something(self) -> None:
         event = make_event(VPN, unsure=True)
         say(event, "click")
         say(event, "dwell", seconds=45)
-        gathering.gather()
+        failed_searches.gather()
 
         assert not Gap.objects.exists()
 
@@ -83,31 +83,31 @@ class TestSigns:
     def test_asked_again_in_other_words(self, later: str, minutes: float, kind: str) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event(later, at=minutes_ago(60 - minutes)), "click")
-        gathering.gather()
+        failed_searches.gather()
 
         assert signs_by_query() == {VPN: [kind]}
 
     def test_of_another_visitor_it_says_nothing(self) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event("vpn client does not connect", visitor="bob", at=minutes_ago(59)), "click")
-        gathering.gather()
+        failed_searches.gather()
 
         assert signs_by_query() == {VPN: ["no_click"]}
 
     def test_a_visitor_gets_the_time_to_click(self) -> None:
         make_event(VPN, at=minutes_ago(5))
-        assert gathering.gather() == 0
-        assert gathering.gather(now=timezone.now() + timedelta(minutes=11)) == 1
+        assert failed_searches.gather() == 0
+        assert failed_searches.gather(now=timezone.now() + timedelta(minutes=11)) == 1
 
     def test_what_is_said_late_is_looked_at_again(self) -> None:
         event = make_event(VPN)
         say(event, "click")
-        gathering.gather()
+        failed_searches.gather()
         assert not Gap.objects.exists()
 
         say(event, "down")
         SearchEvent.objects.update(gathered=False)  # as recording a thumb does
-        gathering.gather()
+        failed_searches.gather()
         assert signs_by_query() == {VPN: ["down"]}
 
 
@@ -115,7 +115,7 @@ class TestGrouping:
     def test_one_meaning_is_one_gap(self) -> None:
         for query in (*HOLIDAYS, VPN, "How many  HOLIDAYS do i get"):
             make_event(query, total=0)
-        gathering.gather()
+        failed_searches.gather()
 
         together = GapWording.objects.get(query=HOLIDAYS[0]).gap
         assert [w.query for w in together.wordings.all()] == list(HOLIDAYS)
@@ -123,28 +123,28 @@ class TestGrouping:
 
     def test_later_questions_join_the_gap_that_is_open(self) -> None:
         make_event(HOLIDAYS[0], total=0)
-        gathering.gather()
+        failed_searches.gather()
         make_event(HOLIDAYS[1], total=0, visitor="bob")
-        gathering.gather()
+        failed_searches.gather()
 
         assert Gap.objects.get().wordings.count() == 2
 
     def test_a_closed_gap_takes_no_new_wording(self, administrator: User) -> None:
         make_event(HOLIDAYS[0], total=0)
-        gathering.gather()
+        failed_searches.gather()
         gaps.close(Gap.objects.get(), acting_user=administrator)
         make_event(HOLIDAYS[1], total=0)
-        gathering.gather()
+        failed_searches.gather()
 
         assert Gap.objects.count() == 2
 
     def test_twice_is_as_once(self) -> None:
         for query in (*HOLIDAYS, VPN):
             make_event(query, total=0)
-        gathering.gather()
+        failed_searches.gather()
         held = list(GapSign.objects.values_list("wording__query", "kind", "visitor"))
         SearchEvent.objects.update(gathered=False)
-        gathering.gather()
+        failed_searches.gather()
 
         assert list(GapSign.objects.values_list("wording__query", "kind", "visitor")) == held
 
@@ -155,10 +155,10 @@ class TestGrouping:
             raise EmbeddingUnavailable("The model is away.")
 
         monkeypatch.setattr(spaces, "query_embedder", away)
-        assert gathering.gather() == 0
+        assert failed_searches.gather() == 0
         assert not SearchEvent.objects.get().gathered
         monkeypatch.undo()
-        assert gathering.gather() == 1
+        assert failed_searches.gather() == 1
 
 
 class TestQueue:
@@ -166,7 +166,7 @@ class TestQueue:
         for visitor in ("ann", "ann", "bob"):
             make_event(VPN, total=0, visitor=visitor)
         make_event(VPN, visitor="cleo")
-        gathering.gather()
+        failed_searches.gather()
 
         (found,) = gaps.summaries(administrator)
         assert (found.query, found.visitors, found.wordings) == (VPN, 3, 1)
@@ -186,7 +186,7 @@ class TestWhoMaySee:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("where the treasure lies", unsure=True, sources=[cabin.pk])
         make_event("open the cabin", total=0, collections=["cabin"])
-        gathering.gather()
+        failed_searches.gather()
 
         assert gaps.summaries(colleague) == []
         assert gaps.open_count(colleague) == 0
@@ -199,7 +199,7 @@ class TestWhoMaySee:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event(HOLIDAYS[0], total=0)
         make_event(HOLIDAYS[1], unsure=True, sources=[cabin.pk], visitor="bob")
-        gathering.gather()
+        failed_searches.gather()
 
         (seen,) = gaps.summaries(colleague)
         assert (seen.query, seen.visitors, seen.wordings) == (HOLIDAYS[0], 1, 1)
@@ -209,7 +209,7 @@ class TestWhoMaySee:
 @pytest.fixture
 def gap(db: None) -> Gap:
     make_event("where is the zephyr manual", total=0, results=[])
-    gathering.gather()
+    failed_searches.gather()
     return Gap.objects.get()
 
 
@@ -245,7 +245,7 @@ class TestClosing:
         gaps.close(gap, acting_user=administrator)
         Gap.objects.update(closed_at=minutes_ago(90))
         make_event("Where is the ZEPHYR manual", total=0, visitor="bob")
-        gathering.gather()
+        failed_searches.gather()
 
         gap.refresh_from_db()
         assert (gap.state, gap.closed_at) == ("open", None)
@@ -263,7 +263,7 @@ class TestClosing:
         gaps.close(gap, acting_user=administrator)
         Gap.objects.update(closed_at=minutes_ago(closed_minutes_ago))
         make_event("where is the zephyr manual", visitor="bob", **fields)
-        gathering.gather()
+        failed_searches.gather()
 
         gap.refresh_from_db()
         assert gap.state == "closed"
@@ -273,7 +273,7 @@ class TestClosing:
             gaps.dismiss(gap, acting_user=administrator, reason=" ")
         gaps.dismiss(gap, acting_user=administrator, reason="Not about us.")
         make_event("where is the zephyr manual", total=0, visitor="bob", at=timezone.now())
-        gathering.gather(now=timezone.now() + timedelta(hours=1))
+        failed_searches.gather(now=timezone.now() + timedelta(hours=1))
 
         gap.refresh_from_db()
         assert gap.state == "dismissed"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ingestion.models import Collection, Document
 from search.domain import Hit, Query, Weights
 from search.engine import configuration
-from search.engine.rankings import ranking_of
+from search.engine.batch_ranking import ranking_of
 from search.engine.settle import settle
 from search.errors import SearchError
 from search.pipeline import Choices, search

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from ingestion.embedding import graphs
+from ingestion.embedding import minilm
 from kbsite.embedded import EmbeddedServers
 from tests.support.bare import GONE, of_tests, pinned
 
@@ -26,8 +26,8 @@ def model(tmp_path: Path) -> Path:
     """A folder as sentence-transformers exports it, in no package."""
     folder = tmp_path / "own-model"
     (folder / "1_Pooling").mkdir(parents=True)
-    shutil.copy(graphs.source_model(), folder / "model.onnx")
-    shutil.copy(graphs.tokenizer_file(), folder / "tokenizer.json")
+    shutil.copy(minilm.source_model(), folder / "model.onnx")
+    shutil.copy(minilm.tokenizer_file(), folder / "tokenizer.json")
     pooling = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     return folder

@@ -24,9 +24,9 @@ from search.domain import (
     stacked,
 )
 from search.engine import Request
+from search.engine.batch_ranking import hits_of
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
-from search.engine.rankings import hits_of
 from search.engine.read import Question, read_query
 from search.ranking import Batch, Prepared, prepare
 from search.ranking import rank as rank_batch

@@ -13,7 +13,7 @@ from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
 from ingestion.chunking.pieces import CHARS_PER_TOKEN
 from ingestion.chunking.units import MAX_GAP_CHARS
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
-from ingestion.embedding.graphs import tokenizer_file
+from ingestion.embedding.minilm import tokenizer_file
 from ingestion.embedding.protocol import EstimatedTokenizer, ModelTokenizer, Tokenizer
 from tests.support.laws import examples
 

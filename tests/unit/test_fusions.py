@@ -18,7 +18,7 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.presentation.figures import joined
+from search.presentation.why_here import joined
 from search.ranking import applicable
 from search.ranking.boosts import anchors, parse_boosts, sought
 from search.retrieval.boosts import patterns

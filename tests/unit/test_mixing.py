@@ -20,7 +20,7 @@ from search.domain import (
     QueryClass,
     Weights,
 )
-from search.engine.rankings import Ranking
+from search.engine.batch_ranking import Ranking
 from search.engine.settle import Settled
 from search.parts.experiments import mixed
 from search.parts.experiments.interleaving import of_interleaving, team_draft

@@ -23,7 +23,7 @@ from search.domain import (
     Weights,
 )
 from search.engine import NOTHING_FORCED, Choices
-from search.engine.rankings import Ranking, ranking_of
+from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.settle import settle
 from search.presentation import language_gap
 from search.presets import DEFAULT

@@ -21,8 +21,8 @@ from search.domain import (
     Signal,
     Weights,
 )
+from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
-from search.engine.rankings import Ranking, ranking_of
 from search.engine.settle import Settled
 from search.ranking.reranking import FIRST
 from tests.support.explanations import recomputed

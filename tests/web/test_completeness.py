@@ -12,7 +12,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from common.probes import PROBES, State
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.domain import Completeness, Unit, Why
 from ingestion.models import ChunkEmbedding, Collection, Document, DocumentVersion
 from search.answers import answering
@@ -121,7 +121,7 @@ def test_parts_that_are_refused_later_count_as_well(
     whole = {"a.md": "# A\n\nOf the beam.", "long.md": "# B\n" + "word " * 900}
     document = make_document(handbook, make_zip(whole), file_name="both.zip")
     assert document.current is not None
-    assert searchable.note(document.current.completeness) == (
+    assert completeness.note(document.current.completeness) == (
         "Incomplete: 1 of 2 files are searchable"
     )
 
@@ -150,18 +150,18 @@ def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
     counts = Completeness(Unit.PAGE, total)
     for why, places in gaps:
         counts.lacks(Unit.PAGE, why, places)
-    assert searchable.summary(counts.as_json(), with_places=True) == sentence
-    assert bool(searchable.note(counts.as_json())) is (counts.missing > 0)
+    assert completeness.summary(counts.as_json(), with_places=True) == sentence
+    assert bool(completeness.note(counts.as_json())) is (counts.missing > 0)
     assert Completeness.from_json(counts.as_json()) == counts
 
 
 def test_what_has_no_units_is_named_by_what_is_lost() -> None:
     counts = Completeness()
-    assert searchable.summary(counts.as_json()) == "All of it is searchable."
+    assert completeness.summary(counts.as_json()) == "All of it is searchable."
     counts.lacks(Unit.FILE, Why.CUT_OFF, ["end\0\u202e"])
     assert Completeness.from_json(counts.as_json()).gaps[0].places == ("end",)
-    assert searchable.summary(counts.as_json()) == (
+    assert completeness.summary(counts.as_json()) == (
         "Not all of it is searchable; the file ends early."
     )
-    assert searchable.note(counts.as_json()) == "Incomplete: the file ends early"
+    assert completeness.note(counts.as_json()) == "Incomplete: the file ends early"
     assert 0 < counts.missing < 0.01

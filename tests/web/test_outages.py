@@ -30,7 +30,7 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
 from kbsite.embedded import EmbeddedServers
-from kbsite.operations.probes import database, machine, work
+from kbsite.operations.probes import database, embedding, machine, queues
 from kbsite.serving import refusals
 from kbsite.serving.dispatch import Site
 from kbsite.serving.refusals import Outage, is_outage
@@ -241,7 +241,7 @@ def crew(monkeypatch: pytest.MonkeyPatch, settings: Any) -> dict[str, list[dict[
     """The workers that answer: one that takes from every queue. And a beat."""
     answers = {"celery@here": [{"name": each.name} for each in settings.CELERY_TASK_QUEUES]}
     inspected = SimpleNamespace(active_queues=lambda: answers)
-    monkeypatch.setattr(work.current_app.control, "inspect", lambda **_: inspected)
+    monkeypatch.setattr(queues.current_app.control, "inspect", lambda **_: inspected)
     metrics.runs("beat")
     return answers
 
@@ -295,15 +295,15 @@ def test_without_a_database_the_rest_is_examined(
 def test_statistics_are_recounted() -> None:
     collection = make_collection()
     make_document(collection, "# Ropes\n\nRopes are coiled clockwise, as ropes are.")
-    assert [each.state for each in work.statistics()] == [State.OK]
+    assert [each.state for each in database.statistics()] == [State.OK]
     TermFrequency.objects.update(chunks=77)
     CorpusStatistics.objects.update(chunks=5)
-    (finding,) = work.statistics()
+    (finding,) = database.statistics()
     counted = Chunk.objects.filter(searchable=True).count()
     assert finding.text == f"collection {collection.pk}: 5 passages stated, {counted} counted"
     assert finding.advice == "Run: manage.py doctor --recount"
     doctor("--recount")
-    assert [each.state for each in work.statistics()] == [State.OK]
+    assert [each.state for each in database.statistics()] == [State.OK]
     assert_statistics_equal_a_recount()
 
 
@@ -354,10 +354,10 @@ def test_mail_that_cannot_be_sent_and_alerts_that_nobody_gets(settings: Any) -> 
 
 def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
     crew["celery@here"] = [{"name": "interactive"}, {"name": "maintenance"}]
-    (finding,) = work.workers()
+    (finding,) = queues.workers()
     assert summary(finding) == (State.WRONG, "nobody takes from celery, imports, bulk")
     crew.clear()
-    assert summary(next(iter(work.workers()))) == (State.WRONG, "none answers")
+    assert summary(next(iter(queues.workers()))) == (State.WRONG, "none answers")
 
 
 def test_settings_that_check_refuses(settings: Any) -> None:
@@ -375,11 +375,11 @@ def test_a_model_that_does_not_answer_and_no_active_profile(
         raise EmbeddingUnavailable("The embedding server cannot be reached.")
 
     monkeypatch.setattr(spaces, "embedder", unreachable)
-    (finding,) = work.embedder()
+    (finding,) = embedding.embedder()
     assert summary(finding) == (State.WRONG, "The embedding server cannot be reached.")
 
     SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).delete()
-    (finding,) = work.profile()
+    (finding,) = database.profile()
     assert finding.state is State.WRONG
 
 
@@ -387,7 +387,7 @@ def test_a_model_that_does_not_answer_and_no_active_profile(
 def test_an_examination_that_fails_does_not_end_the_others(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "differences", lambda: 1 / 0)
+    monkeypatch.setattr(database, "differences", lambda: 1 / 0)
     found = {each.name: each for each in examine()}
     assert found["statistics"].state is State.WRONG
     assert "ZeroDivisionError" in found["statistics"].text

@@ -14,7 +14,7 @@ from django.urls import reverse
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.engine import configuration
-from search.engine.rankings import ranking_of
+from search.engine.batch_ranking import ranking_of
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, PoolBuild, ProfileChange

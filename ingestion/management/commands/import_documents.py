@@ -15,7 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from ingestion.documents.progress import progress_view
 from ingestion.errors import IngestionError, InvalidMetadata
 from ingestion.intake import importing
@@ -177,7 +177,7 @@ class Command(WaitingCommand):
         lacking = ImportItem.objects.filter(of=of, document__current__completeness__missing__gt=0)
         rows = lacking.values_list("reference", "document__current__completeness")
         for reference, stored in rows if options["verbosity"] > 1 else rows[:SHOWN_ITEMS]:
-            self.stdout.write(f"Incomplete: {reference}: {searchable.summary(stored)}")
+            self.stdout.write(f"Incomplete: {reference}: {completeness.summary(stored)}")
         counts = counts_of([of])[of.pk]
         queued = "" if options["wait"] else "; queued for the workers"
         self.stdout.write((str(counts) or "nothing to import") + queued)

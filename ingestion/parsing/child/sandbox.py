@@ -29,8 +29,8 @@ from ingestion.parsing.child.scratch import (
     scratch_directory,
 )
 from ingestion.parsing.formats.parts import PARTS_FOLDER, safe_path, unique_path
-from ingestion.parsing.page_marks import Word
 from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
+from ingestion.parsing.passage_rectangles import Word
 from ingestion.parsing.protocol import MIB, Ocr, ParseLimits
 
 logger = logging.getLogger(__name__)

@@ -17,12 +17,15 @@ from common.accounts.tokens import everlasting
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
+from ingestion.models.statistics import differences
 from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.metering import why_refused
 from ingestion.spaces.report import overview
 from kbsite.operations import endpoints
 from kbsite.operations.probes import findings
 from search.domain import OPTIONAL
+from search.engine import configuration
+from search.errors import SearchError
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.query.rule_classifier import pattern_problems
 from search.ranking.boosts import anchor_problem, parse_boosts
@@ -228,3 +231,28 @@ def tokens() -> Iterator[Finding]:
     if settings.STAFF_SECOND_FACTOR == "off" and count:
         text = f"{count} superusers have no second factor."
         yield look(text, "They add one under “Second factor” of their page.", "W049")
+
+
+@register("statistics", needs="migrations")
+def statistics() -> Iterator[Finding]:
+    """Whether the figures behind keyword scores equal a recount."""
+    wrong_counts = differences()
+    if wrong_counts:
+        text = "; ".join(
+            f"collection {pk}: {stated:,} passages stated, {counted:,} counted"
+            for pk, stated, counted in wrong_counts[:5]
+        )
+        yield wrong(text, "Run: manage.py doctor --recount")
+    else:
+        yield ok("equal to a recount")
+
+
+@register("profile", needs="migrations")
+def profile() -> Iterator[Finding]:
+    """Whether a profile is active, without which no search is answered."""
+    try:
+        active = configuration.current().profile(None)
+    except SearchError as error:
+        yield wrong(str(error), "Publish a search profile in the admin.")
+    else:
+        yield ok(f"{active.name}@{active.version} is active")

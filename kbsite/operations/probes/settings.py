@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 
 from common.probes import Finding, Occasion, look, register, wrong
 from ingestion.embedding import fastembed
-from ingestion.embedding.graphs import tokenizer_file
+from ingestion.embedding.minilm import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.protocol import installed

@@ -21,7 +21,7 @@ from typing import cast
 from django.utils.translation import gettext
 
 from common.database import in_thread
-from ingestion.documents import searchable
+from ingestion.documents import completeness
 from search.answers import recording
 from search.answers.domain import (
     Answered,
@@ -95,7 +95,7 @@ def _name_gaps(work: Work) -> None:
     cited = [work.now.context.passage(number) for number in work.now.cited]
     first = {each.version: each for each in reversed(cited) if each is not None}
     for passage in first.values():
-        if gap := searchable.note(passage.completeness):
+        if gap := completeness.note(passage.completeness):
             note = gettext("Source %(number)d: %(gap)s")
             work.note(note % {"number": passage.number, "gap": gap})
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 from search.domain import Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
 from search.engine import Request
 from search.engine import configuration as configurations
+from search.engine.batch_ranking import Ranking
 from search.engine.configuration import Configuration
-from search.engine.rankings import Ranking
 from search.engine.read import Mix, Plan, register_planner
 from search.parts.experiments.interleaving import takes_part, team_draft
 from search.parts.experiments.outcomes import finish_running

@@ -16,8 +16,8 @@ from django.utils.translation import gettext, ngettext
 from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
 from search.domain import Profile, Query, QueryClass, Signal
 from search.presentation import CLASS_LABELS, rule_text, tier_reason
-from search.presentation.figures import Segment, bar_parts, figure, figures, full_scale, segments
 from search.presentation.results import trail
+from search.presentation.why_here import Segment, bar_parts, figure, figures, full_scale, segments
 from search.signals import registry
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench import pools

@@ -22,7 +22,7 @@ from django.db.models import F
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
 from ingestion.models.library import JUDGED
-from search.engine.rankings import Ranking
+from search.engine.batch_ranking import Ranking
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"

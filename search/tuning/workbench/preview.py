@@ -21,10 +21,10 @@ from ingestion.models import Collection
 from ingestion.models.library import Viewer
 from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import Purpose, Request, configuration
+from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rank import fingerprint_for, with_strengths
-from search.engine.rankings import Ranking, ranking_of
 from search.engine.read import Question, read_query
 from search.engine.settle import settle
 from search.errors import RerankerUnavailable

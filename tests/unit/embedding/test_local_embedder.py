@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, build_embedder
-from ingestion.embedding import graphs as packaged
+from ingestion.embedding import minilm as packaged
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.embedding.protocol import Vectors, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable

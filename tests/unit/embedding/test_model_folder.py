@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingestion.embedding import LocalModelConfig, graphs
+from ingestion.embedding import LocalModelConfig, minilm
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.errors import EmbeddingRejected
 
@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     """MiniLM as its authors would publish it: float arithmetic, mean pooling, 64 tokens."""
     folder = tmp_path / "my-model"
     (folder / "onnx").mkdir(parents=True)
-    shutil.copy(graphs.source_model(), folder / "onnx" / "model.onnx")
-    shutil.copy(graphs.tokenizer_file(), folder / "tokenizer.json")
+    shutil.copy(minilm.source_model(), folder / "onnx" / "model.onnx")
+    shutil.copy(minilm.tokenizer_file(), folder / "tokenizer.json")
     write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 384,
           "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False})  # fmt: skip
     write(folder, "sentence_bert_config.json", {"max_seq_length": 64})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
 
-from ingestion.embedding import Tokenizer, graphs
+from ingestion.embedding import Tokenizer, minilm
 from ingestion.embedding.protocol import (
     QUERY_WINDOWS,
     EstimatedTokenizer,
@@ -18,7 +18,7 @@ from ingestion.embedding.protocol import (
     windows,
 )
 
-MODEL = ModelTokenizer(Encoder.from_file(str(graphs.tokenizer_file())))
+MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file())))
 ESTIMATE = EstimatedTokenizer()
 TEXTS = st.text(st.characters(), max_size=200) | st.text("ab \n\t.,한국é́🙂\ud800[CLS]", max_size=80)
 

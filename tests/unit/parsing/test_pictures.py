@@ -13,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.errors import PageNotDrawn, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page
-from ingestion.parsing.page_marks import SCALE, Box, places_of, words_in
+from ingestion.parsing.passage_rectangles import SCALE, Box, places_of, words_in
 from ingestion.parsing.protocol import ParseLimits
 
 pytestmark = pytest.mark.forks

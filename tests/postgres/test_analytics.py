@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from common.accounts.models import User
-from search.analytics import gathering, reporting, visitors
+from search.analytics import failed_searches, reporting, visitors
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
 from search.tuning.evaluation import nightly
@@ -96,7 +96,7 @@ class TestForgetting:
         make_event("my own illness", total=0, at=long_ago(31))
         for visitor in ("ann", "bob", "cleo"):
             make_event("parental leave", total=0, at=long_ago(31), visitor=visitor)
-        gathering.gather()
+        failed_searches.gather()
         visitors.forget()
 
         assert [wording.query for wording in GapWording.objects.all()] == ["parental leave"]
@@ -107,7 +107,7 @@ class TestForgetting:
 
     def test_a_gap_that_somebody_works_on_stays(self, administrator: User) -> None:
         make_event("my own illness", total=0, at=long_ago(31))
-        gathering.gather()
+        failed_searches.gather()
         Gap.objects.update(owner=administrator)
         visitors.forget()
 

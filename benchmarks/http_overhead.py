@@ -1,6 +1,7 @@
 """What HTTP adds to a search: processor time and round trips by process, the ways taking turns.
 
-    python -m benchmarks.added [--size 20000] [--questions 60] [--rounds 3] [--beside CHECKOUT]
+    python -m benchmarks.http_overhead [--size 20000] [--questions 60] [--rounds 3]
+                                        [--beside CHECKOUT]
 
 Ways: the pipeline in process as the page asks it, the same with the marks that the API asks for,
 and the API of a server of one process, as ASGI (the default) and as threads. `--beside` is a
@@ -21,8 +22,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cpu_profile import build
 from benchmarks.processes import postmaster, running_seconds
-from benchmarks.processor import build
 from benchmarks.searching import over_http
 from benchmarks.site import ROOT, set_up
 from benchmarks.streams import server

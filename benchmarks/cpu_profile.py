@@ -1,6 +1,6 @@
 """The processor time of one search: where it goes, by part and by function.
 
-    python -m benchmarks.processor [--size 10000] [--questions 100] [--rounds 3] [--functions 25]
+    python -m benchmarks.cpu_profile [--size 10000] [--questions 100] [--rounds 3] [--functions 25]
 
 Processor time of the searching thread, not time on the clock: other programs on the machine change
 it little. `outside SQL` is what Python adds to sending statements and receiving their rows. The
