@@ -10,7 +10,6 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
@@ -18,6 +17,13 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, Typ
 from ingestion.files import filetypes
 from ingestion.parsing.formats.archive import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.formats.counting import container, counted
+from ingestion.parsing.formats.definitions import (
+    RUN_IN,
+    is_run_in,
+    marked,
+    styles_of,
+    with_definitions,
+)
 from ingestion.parsing.formats.parts import without_contents
 from ingestion.parsing.formats.tabular import has_header_row, spread
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
@@ -72,7 +78,8 @@ class OfficeParser:
     def extract(self, source: Source) -> Extraction:
         data = repaired(read_checked(source), source.file_type)
         document, completeness = open_document(data, source.file_type), container(source)
-        blocks = without_contents(counted(DocumentReader(document).blocks(), completeness))
+        read = with_definitions(DocumentReader(document).blocks())
+        blocks = without_contents(counted(read, completeness))
         result = Extraction(blocks, read_metadata(source), completeness=completeness)
         return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
 
@@ -156,7 +163,9 @@ class DocumentReader:
         elif block.kind == "code_block":
             yield Block(BlockKind.CODE, block.text or "")
         else:
-            yield Block(BlockKind.PARAGRAPH, block.text or self._text(block.content))
+            text = block.text or self._text(block.content)
+            text = text if is_run_in(block) else text.replace(RUN_IN, "")
+            yield Block(BlockKind.PARAGRAPH, text)
 
     def _list(self, items: anydoc.List, depth: int) -> Iterator[Block]:
         for number, item in enumerate(items.items, items.start):
@@ -211,27 +220,19 @@ class DocumentReader:
 def read_metadata(source: Source) -> StatedMetadata:
     """The metadata in the container's property file; empty for formats without one."""
     if source.file_type in _OOXML:
-        return _core_properties(source.path)
-    if source.file_type in _OPEN_DOCUMENT:
+        properties = read_properties(source.path, "docProps/core.xml")
+        created, modified = properties.get("created", ""), properties.get("modified", "")
+    elif source.file_type in _OPEN_DOCUMENT:
         properties = read_properties(source.path, "meta.xml")
-        return StatedMetadata(
-            title=properties.get("title", ""),
-            author=properties.get("initial-creator", "") or properties.get("creator", ""),
-            language=properties.get("language", ""),
-            created=properties.get("creation-date", ""),
-            modified=properties.get("date", ""),
-        )
-    return StatedMetadata()
-
-
-def _core_properties(path: Path) -> StatedMetadata:
-    properties = read_properties(path, "docProps/core.xml")
+        created, modified = properties.get("creation-date", ""), properties.get("date", "")
+    else:
+        return StatedMetadata()
     return StatedMetadata(
         title=properties.get("title", ""),
-        author=properties.get("creator", ""),
+        author=properties.get("initial-creator", "") or properties.get("creator", ""),
         language=properties.get("language", ""),
-        created=properties.get("created", ""),
-        modified=properties.get("modified", ""),
+        created=created,
+        modified=modified,
     )
 
 
@@ -243,7 +244,8 @@ def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
     if file_type == filetypes.RTF:
         return _with_unicode(data)
     if file_type == filetypes.DOCX:
-        return _rewritten(data, _PARTS[file_type], _with_hyphens)
+        styles = styles_of(data)
+        return _rewritten(data, _PARTS[file_type], lambda part: marked(_with_hyphens(part), styles))
     if file_type == filetypes.ODT:
         return _rewritten(data, _PARTS[file_type], _without_annotations)
     return data
