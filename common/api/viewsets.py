@@ -83,6 +83,7 @@ class Pages(PageNumberPagination):
 
     names = ("page", "page_size")
     page_size_query_param = "page_size"
+    parameters: type[PageParameters] = PageParameters
     total = 0
     number = 1
     page_size = DEFAULT_PAGE_SIZE
@@ -90,7 +91,7 @@ class Pages(PageNumberPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         query = request.query_params
         values = {name: query[name] for name in self.names if name in query}
-        parameters = PageParameters(data=values)
+        parameters = self.parameters(data=values)
         parameters.is_valid(raise_exception=True)
         self.number = parameters.validated_data["page"]
         self.page_size = parameters.validated_data["page_size"]

@@ -1,4 +1,4 @@
-"""Watched folders in the admin: their state, scans on demand, confirmation of deletions."""
+"""Watched folders in the admin: state, scans on demand, confirmed deletions; and sources."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import ViewersForm, VisibleOnly, actor, own_page
+from common.admin.pages import ReadOnly, ViewersForm, VisibleOnly, actor, own_page
 from common.admin.progress import StatusPages, live, state_label
 from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake import watched
 from ingestion.intake.watched import counts_line
-from ingestion.models import WatchedFile, WatchedFolder
+from ingestion.models import SyncSource, WatchedFile, WatchedFolder
 
 State = WatchedFolder.State
 VARIANTS = {
@@ -153,6 +153,17 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
         """True for users who may delete documents, because confirming deletes them."""
         deletes = request.user.has_perm("ingestion.delete_document")
         return bool(deletes and self.has_change_permission(request, folder))
+
+
+@admin.register(SyncSource)
+class SyncSourceAdmin(ReadOnly, VisibleOnly, ModelAdmin):  # type: ignore[misc]
+    """What programs sync: they make and change it by the API."""
+
+    empty_text = _("No program syncs documents by the API.")
+    list_display = ("name", "owner", "collection", "message", "last_sync")
+    list_select_related = ("owner", "collection")
+    search_fields = ("name", "owner__username")
+    search_help_text = _("Search by name or owner")
 
 
 def _state(folder: WatchedFolder) -> SafeString:

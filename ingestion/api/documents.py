@@ -168,8 +168,8 @@ class DocumentViewSet(ReadViewSet[Document]):
 
         A new title or language reprocesses the file; metadata takes effect immediately and is
         replaced as a whole. A new collection moves the document with its parts: 409 if it is a part
-        itself, is being processed, comes from a watched folder, or is in that collection already
-        as another document.
+        itself, is being processed, comes from a watched folder or a synced source, or is in that
+        collection already as another document.
         """
         document = self.get_object()
         body = read_body(request, DocumentChangeSerializer, context={"request": request})

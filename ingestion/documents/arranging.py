@@ -42,8 +42,9 @@ class Arranged:
 def move(documents: Iterable[Document], to: Collection, *, acting_user: User) -> Arranged:
     """Move documents with their parts to another collection.
 
-    Each is moved in a transaction of its own, and refused if it is a part, is being processed or
-    comes from a watched folder, or if the collection holds its file or one from its source.
+    Each is moved in a transaction of its own, and refused if it is a part, is being processed,
+    comes from a watched folder or a program that syncs, or if the collection holds its file or one
+    from its source.
     The caller checks that the user may read both collections and change documents.
     """
     count = 0
@@ -157,6 +158,14 @@ def _check(document: Document, to: Collection) -> None:
                 "folder's collection instead."
             )
             % names
+        )
+    if item := document.sync_items.select_related("source").first():
+        raise StateConflict(
+            gettext(
+                "“%(document)s” comes from the source “%(source)s”, whose program would add it "
+                "again. Have it sync into the other collection instead."
+            )
+            % {**names, "source": item.source.name}
         )
     if versions.held(to.pk, document.content_hash) is not None:
         raise StateConflict(

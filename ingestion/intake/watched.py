@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.admin.models import CHANGE
 from django.db import transaction
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,11 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
-from ingestion.events import log
+from ingestion.intake.mirroring import confirm
 from ingestion.intake.walking import Seen, shown, walk
-from ingestion.lexical import terms
-from ingestion.models import Document, WatchedFolder
-from ingestion.parsing.protocol import title_from_file_name, with_file_name
+from ingestion.models import WatchedFolder
 
 
 def wanted(path: str, include: str, exclude: str) -> bool:
@@ -166,32 +162,6 @@ def compare(
     return differences
 
 
-logger = logging.getLogger(__name__)
-
-
-def rehome(document: Document, source: str, file_name: str) -> bool:
-    """Change the source of a document; return False if another document has that source.
-
-    Runs in the caller's transaction. Chunks are unchanged; the new file name becomes searchable.
-    """
-    row = Document.objects.select_for_update().get(pk=document.pk)
-    rivals = Document.objects.kept().filter(collection=row.collection_id, source=source)
-    if row.deleted_at is not None or rivals.exclude(pk=row.pk).exists():
-        return False
-    latest = row.versions.filter(pk=row.latest_id or 0).only("pk", "file_name").first()
-    if latest is not None:
-        if not row.title_given and row.title == title_from_file_name(latest.file_name)[:500]:
-            row.title = title_from_file_name(file_name)[:500]
-        row.versions.filter(pk__in={latest.pk, row.current_id or latest.pk}).update(
-            file_name=file_name
-        )
-    logger.info("Document %s: moved from %s to %s", row.pk, row.source, source)
-    row.source = source
-    row.save(update_fields=["source", "title", "updated"])
-    terms.read_title(row.pk, with_file_name(row.title, file_name), row.language)
-    return True
-
-
 class WatchRefused(IngestionError):
     """The folder must not be watched; the message says why, and what to do."""
 
@@ -236,10 +206,8 @@ def confirm_deletion(folder: WatchedFolder, *, acting_user: User | None) -> int:
     Files that go missing later are not confirmed.
     """
     with transaction.atomic():
-        missing = folder.files.filter(missing_since__isnull=False)
-        count = missing.update(deletion_confirmed=True)
+        count = confirm(folder, folder.files.all(), acting_user=acting_user)
         if count:
-            log(acting_user, folder, CHANGE, f"Confirmed the deletion of {count} file(s)")
             _queue_scan(folder)
     return count
 

@@ -16,6 +16,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
@@ -27,7 +28,8 @@ from django.utils.translation import gettext
 from common.jobs import Lease, work_on
 from ingestion.errors import IngestionError, NotStored
 from ingestion.files.filetypes import HEAD_BYTES, sniff
-from ingestion.intake.walking import open_below, shown
+from ingestion.intake.mirroring import Mirror, half_lost
+from ingestion.intake.walking import open_below
 from ingestion.intake.watched import (
     Differences,
     FolderListing,
@@ -35,10 +37,9 @@ from ingestion.intake.watched import (
     KnownFile,
     compare,
     list_folder,
-    rehome,
 )
-from ingestion.models import Document, Lane, SourceKind, WatchedFile, WatchedFolder
-from ingestion.services import Receipt, delete, receive
+from ingestion.models import Lane, SourceKind, WatchedFile, WatchedFolder
+from ingestion.services import Receipt, receive
 
 logger = logging.getLogger(__name__)
 
@@ -102,8 +103,8 @@ def _outcome(scan: _Scan) -> ScanResult:
     scan.settle_moved()
     many, suspicion = scan.suspicion()
     if not many:
-        scan.remove(differences.still_gone)
-    scan.remove_confirmed()
+        scan.remove(scan.missing().filter(path__in=differences.still_gone))
+    scan.remove(scan.missing().filter(deletion_confirmed=True))
     waiting = scan.rows().filter(state=S.SETTLING, missing_since=None).count()
     counts = scan.counts | Counter(
         unchanged=differences.same,
@@ -119,8 +120,8 @@ def _outcome(scan: _Scan) -> ScanResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
+@dataclass(frozen=True)
+class _Scan(Mirror):
     """A scan in progress; every write checks the folder's lease."""
 
     lease: Lease[WatchedFolder]
@@ -133,10 +134,14 @@ class _Scan:
         return self.lease.row
 
     def rows(self) -> QuerySet[WatchedFile]:
-        return WatchedFile.objects.filter(folder=self.folder)
+        return WatchedFile.objects.filter(folder=self.folder).select_related("folder")
 
-    def missing(self) -> QuerySet[WatchedFile]:
-        return self.rows().filter(missing_since__isnull=False)
+    def writing(self) -> AbstractContextManager[object]:
+        return self.lease.writing()
+
+    @property
+    def bins(self) -> bool:  # type: ignore[override]
+        return self.folder.deletion == WatchedFolder.Deletion.BIN
 
     def known(self) -> dict[str, KnownFile]:
         """The files as recorded by the last scan, by path."""
@@ -150,7 +155,7 @@ class _Scan:
 
     def note(self, look: FolderListing, differences: Differences) -> None:
         """Record the files found, unreadable or missing."""
-        with self.lease.writing():
+        with self.writing():
             WatchedFile.objects.bulk_create(
                 [
                     _row(self.folder, look, path)
@@ -194,12 +199,12 @@ class _Scan:
             with open_below(Path(self.folder.path), raw) as file:
                 # Refuse a video of gigabytes before reading all of it.
                 sniff(file.read(HEAD_BYTES), name)
-                with self.lease.writing():
+                with self.writing():
                     receipt = receive(
                         self.folder.collection,
                         file,
                         file_name=name,
-                        source=self._source(row),
+                        source=row.origin,
                         source_kind=SourceKind.PATH,
                         language=self.folder.language,
                         acting_user=None,
@@ -219,61 +224,28 @@ class _Scan:
 
     def _left(self, row: WatchedFile, state: WatchedFile.State, message: str) -> None:
         self.counts[state] += state == S.REFUSED
-        with self.lease.writing():
+        with self.writing():
             self.rows().filter(pk=row.pk).update(state=state, message=message)
 
     def _filed(self, row: WatchedFile, receipt: Receipt) -> None:
-        """Record the document of a file; bin its earlier document if no file is left for it."""
-        document, before = receipt.document, row.document
-        own = document.source == self._source(row)
-        self.counts["changed" if receipt.replaced else receipt.outcome] += not receipt.unchanged
+        own = receipt.document.source == row.origin
         message = (
             ""
             if own
             else gettext("Its content is the same as that of “%(title)s”.")
-            % {"title": document.title}
+            % {"title": receipt.document.title}
         )
-        self.rows().filter(pk=row.pk).update(
-            sha256=receipt.version.sha256,
-            document=document,
-            state=S.TAKEN if own else S.DUPLICATE,
-            message=message,
-        )
-        if receipt.replaced:
-            # Other files with the old bytes become separate documents.
-            alike = WatchedFile.objects.filter(document=document).exclude(pk=row.pk)
-            alike.exclude(sha256=receipt.version.sha256).update(
-                state=S.SETTLING, sha256="", document=None
-            )
-        if before is not None and before.pk != document.pk and before.source == self._source(row):
-            self._drop(before, row)
-
-    def settle_moved(self) -> None:
-        """Assign documents whose file is missing to another file with the same bytes."""
-        for row in self.missing().filter(document__deleted_at=None).select_related("document"):
-            document = row.document
-            if document is None or document.source != self._source(row):
-                continue
-            if (heir := _other_file(document, row)) is not None:
-                with self.lease.writing():
-                    if rehome(document, self._source(heir), PurePosixPath(heir.path).name):
-                        WatchedFile.objects.filter(pk=heir.pk).update(state=S.TAKEN, message="")
-                    row.delete()
-                self.counts["moved"] += 1
-                # The other file was counted as a duplicate.
-                self.counts["duplicate"] -= self.counts["duplicate"] > 0
+        self.file(row, receipt, state=S.TAKEN if own else S.DUPLICATE, message=message)
 
     def suspicion(self) -> tuple[bool, str]:
         """Whether over half of the files are missing, so that nothing is removed; and a message.
 
         The message is empty while settling new files may prove to be the missing ones, renamed.
         """
-        rows = self.rows().filter(document__isnull=False)
-        gone = rows.filter(missing_since__isnull=False, deletion_confirmed=False).count()
+        gone, total = self.gone()
         new = self.rows().filter(state=S.SETTLING, missing_since=None).count()
-        total = rows.count()
-        if (gone - new) * 2 <= total or not gone:
-            return gone * 2 > total, ""
+        if not gone or not half_lost(gone - new, total):
+            return half_lost(gone, total), ""
         return True, (
             gettext(
                 "%(gone)s of %(total)s files are missing, so nothing is removed. If a disk "
@@ -282,40 +254,7 @@ class _Scan:
             % {"gone": f"{gone:,}", "total": f"{total:,}"}
         )
 
-    def remove(self, paths: Iterable[str]) -> None:
-        """Mirror the deletion of files that two scans did not find."""
-        for row in self.missing().filter(path__in=list(paths)).select_related("document"):
-            self._remove_one(row)
-
-    def remove_confirmed(self) -> None:
-        for row in self.missing().filter(deletion_confirmed=True).select_related("document"):
-            self._remove_one(row)
-
-    def _remove_one(self, row: WatchedFile) -> None:
-        self.check()
-        with self.lease.writing():
-            document = row.document
-            if document is not None and document.source == self._source(row):
-                self._drop(document, row)
-            row.delete()
-
-    def _drop(self, document: Document, row: WatchedFile) -> None:
-        """Move a document without any file to the bin, if the folder is set to do so."""
-        to_bin = self.folder.deletion == WatchedFolder.Deletion.BIN
-        if to_bin and document.deleted_at is None and _other_file(document, row) is None:
-            self.counts["deleted"] += delete([document], acting_user=None)
-
-    def _source(self, row: WatchedFile) -> str:
-        root = self.folder.path if row.folder_id == self.folder.pk else row.folder.path
-        return shown(f"{root}/{row.path}")
-
 
 def _row(folder: WatchedFolder, look: FolderListing, path: str) -> WatchedFile:
     file = look.seen[path]
     return WatchedFile(folder=folder, path=path, size=file.size, mtime_ns=file.mtime_ns)
-
-
-def _other_file(document: Document, row: WatchedFile) -> WatchedFile | None:
-    """Another existing file with the document's bytes, or None."""
-    others = WatchedFile.objects.filter(document=document, missing_since=None)
-    return others.exclude(pk=row.pk).select_related("folder").first()

@@ -2,8 +2,15 @@
 
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
-from ingestion.models.intake import IdempotencyKey, Import, ImportItem, WatchedFile, WatchedFolder
+from ingestion.models.intake import IdempotencyKey, Import, ImportItem
 from ingestion.models.library import Collection, IdentifierPattern, Visibility
+from ingestion.models.mirrors import (
+    Mirrored,
+    SyncItem,
+    SyncSource,
+    WatchedFile,
+    WatchedFolder,
+)
 from ingestion.models.statistics import (
     Concept,
     CorpusChange,

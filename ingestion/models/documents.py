@@ -27,6 +27,7 @@ class SourceKind(models.TextChoices):
     PATH = "path", _("File on the server")
     URL = "url", _("Web address")
     PART = "part", _("Part of another document")
+    SYNC = "sync", _("Program that syncs")
 
 
 # Of which something is not searchable.

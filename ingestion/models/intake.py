@@ -1,10 +1,9 @@
-"""Imports with their items, watched folders, and the idempotency keys of uploads."""
+"""Imports with their items, and the idempotency keys of uploads."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -124,141 +123,6 @@ class ImportItem(models.Model):
 
     def __str__(self) -> str:
         return self.reference
-
-
-LEAST_POLL_SECONDS = 5
-MOST_POLL_SECONDS = 7 * 24 * 3600
-
-
-class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
-    def active(self) -> WatchedFolderQuerySet:
-        """The enabled folders of kept collections."""
-        return self.filter(enabled=True, collection__in=Collection.objects.kept())
-
-    def visible_to(self, viewer: Viewer) -> WatchedFolderQuerySet:
-        """The folders mirrored into collections that `viewer` may read."""
-        return self.filter(collection__in=Collection.objects.visible_to(viewer))
-
-
-class WatchedFolder(Job):
-    """A folder that is scanned every `poll_seconds` and mirrored into a collection.
-
-    A job that never ends: `not_before` is the time of its next scan.
-    """
-
-    TASK = "ingestion.tasks.scan_folder"
-    QUEUES = {IMPORTS: Q()}
-
-    class State(models.TextChoices):
-        NEW = "new", _("Not scanned yet")
-        OK = "ok", _("Up to date")
-        MISSING = "missing", _("Folder is missing")
-        HELD = "held", _("Many files are missing: confirm")
-        ERROR = "error", _("Cannot be read")
-
-    class Deletion(models.TextChoices):
-        BIN = "bin", _("Move the document to the bin")
-        KEEP = "keep", _("Keep the document")
-
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="watched_folders")
-    path = models.CharField(max_length=900, help_text=_("Absolute path on the server."))
-    include = models.TextField(
-        blank=True,
-        help_text=_(
-            "Patterns of paths below the folder, one per line, such as *.pdf or reports/**. "
-            "Leave empty for all supported files."
-        ),
-    )
-    exclude = models.TextField(blank=True, help_text=_("Patterns of paths to skip, one per line."))
-    recursive = models.BooleanField(_("include subfolders"), default=True)
-    enabled = models.BooleanField(default=True)
-    poll_seconds = models.PositiveIntegerField(
-        _("scan interval in seconds"),
-        default=60,
-        validators=[
-            MinValueValidator(LEAST_POLL_SECONDS),
-            MaxValueValidator(MOST_POLL_SECONDS),
-        ],
-    )
-    deletion = models.CharField(
-        _("when a file is deleted"), max_length=6, choices=Deletion.choices, default=Deletion.BIN
-    )
-    language = models.CharField(
-        max_length=8,
-        blank=True,
-        help_text=_("ISO 639-1 code; leave empty to detect it for each file."),
-    )
-    state = models.CharField(max_length=8, choices=State.choices, default=State.NEW, editable=False)
-    message = models.TextField(
-        blank=True, editable=False, help_text=_("What is wrong, and what to do.")
-    )
-    last_scan = models.DateTimeField(null=True, blank=True, editable=False)
-    last_seconds = models.FloatField(null=True, blank=True, editable=False)
-    last_counts = models.JSONField(default=dict, blank=True, editable=False)
-    error = None  # type: ignore[assignment]  # `message` is used instead
-    added_by = user_or_none(editable=False)
-    created = models.DateTimeField(default=timezone.now, editable=False)
-
-    objects = WatchedFolderQuerySet.as_manager()
-
-    class Meta:
-        ordering = ("path", "pk")
-        constraints = (
-            models.UniqueConstraint(
-                "collection",
-                "path",
-                name="watched_folder_once",
-                violation_error_message=_("This collection already watches that folder."),
-            ),
-            models.CheckConstraint(
-                condition=Q(poll_seconds__gte=LEAST_POLL_SECONDS),
-                name="watched_folder_poll_seconds",
-                violation_error_message=_("The scan interval must be at least 5 seconds."),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.path
-
-    @classmethod
-    def open_jobs(cls) -> WatchedFolderQuerySet:
-        """The enabled folders of kept collections."""
-        return cls.objects.active()
-
-
-class WatchedFile(models.Model):
-    """One file below a watched folder, as of the last scan.
-
-    `sha256` is that of the ingested bytes; empty if they were not ingested. `missing_since` is the
-    time of the first scan that did not find the file.
-    """
-
-    class State(models.TextChoices):
-        SETTLING = "settling", _("Waiting until unchanged")
-        TAKEN = "taken", _("In the collection")
-        DUPLICATE = "duplicate", _("Same content as another file")
-        REFUSED = "refused", _("Refused")
-        UNREADABLE = "unreadable", _("Cannot be read")
-
-    folder = models.ForeignKey(WatchedFolder, models.CASCADE, related_name="files")
-    path = models.CharField(max_length=1000, help_text=_("Relative to the folder."))
-    size = models.PositiveBigIntegerField()
-    mtime_ns = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64, blank=True, db_index=True)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.SETTLING)
-    message = models.TextField(blank=True)
-    document = models.ForeignKey(
-        Document, models.SET_NULL, null=True, blank=True, related_name="watched_files"
-    )
-    missing_since = models.DateTimeField(null=True, blank=True)
-    deletion_confirmed = models.BooleanField(default=False)
-
-    class Meta:
-        ordering = ("folder", "path")
-        constraints = (models.UniqueConstraint("folder", "path", name="watched_file_once"),)
-
-    def __str__(self) -> str:
-        return self.path
 
 
 class IdempotencyKey(models.Model):

@@ -123,6 +123,7 @@ UNFOLD: dict[str, Any] = {
             _folded(
                 _("Library"),
                 _item(_("Watched folders"), "folder_eye", "ingestion", "watchedfolder"),
+                _item(_("Synced sources"), "sync", "ingestion", "syncsource"),
                 _item(_("Hand edits"), "edit_note", "ingestion", "chunkedit", "document"),
                 _item(_("Bin"), "delete", "ingestion", "deleteddocument", "document"),
                 _item(_("Identifier patterns"), "tag", "ingestion", "identifierpattern"),

@@ -14,6 +14,7 @@ from ingestion.api.library import (
     EditViewSet,
     PassageViewSet,
 )
+from ingestion.api.sources import SourceViewSet, SyncItemViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible import UnknownAddressView
 from search.api.compatible.chat import ChatCompletionsView, ResponsesView
@@ -80,6 +81,7 @@ library.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
 library.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
 library.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 library.register("imports", ImportViewSet, "import")
+library.register("sources", SourceViewSet, "source")
 library.register("watched-folders", WatchedFolderViewSet, "watched-folder")
 
 tuning = SimpleRouter(use_regex_path=False)
@@ -101,6 +103,11 @@ v1 = [
         "searches/<uuid:search_id>/interactions/",
         InteractionView.as_view(),
         name="search-interactions",
+    ),
+    path(
+        "sources/<slug:name>/documents/",
+        SyncItemViewSet.as_view({"get": "list", "put": "update"}),
+        name="source-documents",
     ),
     *router.urls,
     *library.urls,

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.models import Chunk, Import, ImportItem, WatchedFolder
+from ingestion.models import Chunk, Import, ImportItem, SyncItem, SyncSource, WatchedFolder
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import Experiment, GoldenQuery
@@ -69,6 +69,8 @@ def rows_of_every_kind() -> Iterator[Rows]:
     )
     ImportItem.objects.create(of=run, reference="b.bin", state=ImportItem.State.FAILED)
     folder = WatchedFolder.objects.create(collection=shelf, path="/srv/watched")
+    source = SyncSource.objects.create(owner=user, name="wiki", collection=shelf)
+    SyncItem.objects.create(source=source, external_id="a", etag="1", document=made["inn"])
     draft = draft_with(depth=60)
     other = SearchProfile.objects.get(name="keyword-only")
     golden_runs.measure(golden_runs.start(active_profile(), acting_user=user).pk)
@@ -103,6 +105,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "runs": [post("runs", profile="keyword-only")["id"], 1],
         "scope-profiles": [post("scope-profiles", collection=shelf.slug, profile="default")["id"]],
         "searches": [post("search", q="ferry")["search_id"]],
+        "sources": [source.name],
         "synonyms": [post("synonyms", terms=["ferry", "boat"])["id"]],
         "watched-folders": [folder.pk],
     }

@@ -42,6 +42,7 @@ REQUESTS = [
     ("post", f"{V1}/documents/", "upload"), ("patch", f"{V1}/documents/{NOBODY}/", "upload"),
     ("delete", f"{V1}/documents/{NOBODY}/", "upload"),
     ("get", f"{V1}/documents/{NOBODY}/chunks/", "upload"), ("get", f"{V1}/imports/", "upload"),
+    ("put", f"{V1}/sources/x/documents/", "upload"), ("post", f"{V1}/sources/x/keep/", "upload"),
     ("get", f"{V1}/golden-queries/", "tune"), ("post", f"{V1}/golden-queries/", "tune"),
     ("get", f"{V1}/pins/", "tune"), ("post", f"{V1}/synonyms/", "tune"),
     ("post", f"{V1}/rollback/", "tune"), ("post", f"{V1}/collections/", "administer"),
