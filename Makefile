@@ -106,6 +106,7 @@ bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)
 
 relevance: $(VENV)/.installed-dev
+	@$(PY) manage.py migrate --verbosity 0
 	@$(PY) -m benchmarks.relevance $(ARGS) --profile all
 
 # With Chromium, and `make demo` in another terminal.
