@@ -77,7 +77,7 @@ def _checked(form: Form) -> Form:
 # --- errors ---
 
 # One text for missing and for hidden rows, so that they cannot be told apart.
-NOT_FOUND = "There is nothing at this address, or you may not see it."
+NOT_FOUND = "Not found, or not visible to you."
 
 
 class Conflict(exceptions.APIException):

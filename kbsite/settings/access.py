@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kbsite.settings.environment import entries, env
+from kbsite.settings.environment import VERSION, entries, env
 from kbsite.settings.site import HTTPS
 
 AUTHENTICATION_BACKENDS = [
@@ -189,7 +189,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Steelyard",
     "DESCRIPTION": "A knowledge base whose search you can weigh. A response contains only what "
     "its reader may see; anything else is treated as if it did not exist.",
-    "VERSION": "1",
+    "VERSION": VERSION,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "TAGS": [{"name": "search"}],  # the documentation begins with it
     "SERVE_INCLUDE_SCHEMA": False,

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parents[2]
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 env = environ.Env()
 environ.Env.read_env(os.environ.get("STEELYARD_ENV_FILE", BASE_DIR / ".env"))
 

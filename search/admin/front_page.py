@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Avg, Count, Q, Sum
 from django.http import HttpRequest
 from django.urls import reverse
@@ -52,6 +53,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context["ranges"] = reporting.RANGES
     context["days"] = days
     context["steps"] = first_steps(user, context)
+    context["version"] = settings.VERSION
     return context
 
 

@@ -57,7 +57,7 @@ def build(identify: Identify) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "steelyard",
         title="Steelyard",
-        version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+        version=settings.VERSION,
         instructions=INSTRUCTIONS,
         subscriptions=False,
     )

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = ROOT / "deploy" / "kubernetes" / "steelyard.yaml"
 OBJECTS = list(yaml.safe_load_all(MANIFEST.read_text("utf-8")))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text("utf-8"))
 PODS = {
     item["metadata"]["name"]: item["spec"]["template"]["spec"]
@@ -81,10 +83,20 @@ def test_the_same_programs_run_everywhere() -> None:
         for name, pod in PODS.items()
         if "command" in pod["containers"][0]
     }
+    manual = re.sub(r" \\\n +", " ", (ROOT / "docs" / "install.md").read_text("utf-8"))
     for part in ("worker", "uploads", "beat"):
         assert commands[f"steelyard-{part}"] == OURS[part]["command"]
         unit = (ROOT / "deploy" / "systemd" / f"steelyard-{part}.service").read_text("utf-8")
         assert OURS[part]["command"].partition(" ")[2].replace("%h", "%%h") in unit
+        assert f".venv/bin/{OURS[part]['command']}\n" in manual
+
+
+def test_the_newest_release_has_one_number() -> None:
+    """What the site says of itself, the image of the example, and the last dated heading."""
+    dated = re.search(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", CHANGELOG, re.MULTILINE)
+    images = re.findall(r"image: \S+/steelyard:(\S+)", MANIFEST.read_text("utf-8"))
+    assert dated
+    assert {settings.VERSION, *images} == {dated[1]}
 
 
 FOLDER = ROOT / "requirements"

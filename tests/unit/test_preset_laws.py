@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -277,3 +279,21 @@ class TestErrata:
         one = Candidate(1, 1, dict(zip(SIGNALS[:3], raw, strict=True)))
         found = scores([one], profile, QueryClass.GENERAL, profile.weights[QueryClass.GENERAL])
         assert found[1] == approx(score)
+
+
+def test_the_page_has_every_preset_with_its_weights_and_depth() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "presets.md").read_text()
+    listed = set()
+    for cell, weights, depth in re.findall(
+        r"^\| (`[^|]*`) \| [^|]* \| ([^|]*) \| (\d+) \|", page, re.MULTILINE
+    ):
+        for name in re.findall("`([^`]+)`", cell):
+            name = "textbook" + name if name.startswith(":") else name
+            profile = BY_NAME[name]
+            listed.add(name)
+            assert profile.depth == int(depth), name
+            if re.fullmatch(r"[\d./]+", weights):
+                shares = [profile.weights[QueryClass.GENERAL].of(signal) for signal in SIGNALS]
+                said = [float(each) for each in weights.split("/")]
+                assert shares == said + [0] * (len(shares) - len(said)), name
+    assert listed == {preset.name for preset in SEEDS}

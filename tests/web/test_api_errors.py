@@ -48,7 +48,7 @@ def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
 
     assert body == {
         "code": "not_found",
-        "message": "There is nothing at this address, or you may not see it.",
+        "message": "Not found, or not visible to you.",
         "details": {},
     }
 

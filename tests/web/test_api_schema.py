@@ -52,6 +52,7 @@ def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
     call_command("spectacular", validate=True, fail_on_warn=True, file=str(target))
 
     assert "/api/v1/search/" in target.read_text()
+    assert f"version: {settings.VERSION}\n" in target.read_text()
 
 
 def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import httpx2
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from knox.models import AuthToken
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -95,6 +96,13 @@ def test_fetch_names_the_section_that_search_found() -> None:
     assert fetched["metadata"]["section"] == "Settings > HEIGHT_OF_LAMPS"
     assert fetched["url"] == first["url"]
     assert first["url"].endswith("?chunk=0#section-height_of_lamps")
+
+
+def test_the_server_says_its_version() -> None:
+    async def introduced(client: Client) -> Any:
+        return client.server_info
+
+    assert ask(introduced, mode="legacy").version == settings.VERSION
 
 
 def test_every_tool_only_reads() -> None:

@@ -141,7 +141,7 @@ def is_migrated() -> bool:
 @register("migrations", needs="database")
 def migrations() -> Iterator[Finding]:
     if is_migrated():
-        yield ok("all applied")
+        yield ok(f"all of Steelyard {settings.VERSION} are applied")
     else:
         yield wrong("some are not applied", "Run: manage.py migrate")
 

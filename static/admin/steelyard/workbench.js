@@ -277,7 +277,11 @@
   async function list(tab) {
     const response = await fetch(`${root.dataset.queries}?tab=${encodeURIComponent(tab)}`);
     if (!response.ok || response.redirected) return;
-    document.getElementById("wb-queries").innerHTML = await response.text();
+    const html = await response.text();
+    // Who has picked a question goes on from it with the arrow keys.
+    const picked = document.activeElement.closest("#wb-queries .wb-query")?.dataset.text;
+    document.getElementById("wb-queries").innerHTML = html;
+    if (picked !== undefined) all("#wb-queries .wb-query").find((each) => each.dataset.text === picked)?.focus();
     markQuery();
     markMoved();
   }
@@ -370,9 +374,9 @@
   });
 
   // The questions to pick stand between the field and the results: many for the Tab key.
-  text.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (event) => {
     const first = event.key === "ArrowDown" && rankings.querySelector(".wb-hit");
-    if (!first) return;
+    if (!first || (event.target !== text && !event.target.closest(".wb-query"))) return;
     event.preventDefault();
     first.focus();
   });
