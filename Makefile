@@ -20,7 +20,7 @@ help:
 	@echo "make stop        stop the demo and the embedded servers"
 	@echo "make test        all tests            (ARGS: to pytest; WORKERS=3 at once)"
 	@echo "make attack      the attacks of the tests in their long form: an hour or two (ARGS: --parts ...)"
-	@echo "make clients     clients that need Node: openai, the MCP inspector (installs them)"
+	@echo "make clients     clients that need Node: openai, MCP inspector, TypeScript (installs them)"
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"

@@ -287,7 +287,7 @@ def _stored(
         lane=Lane.BULK,
         **given,
     )
-    row.file_name, row.sha256 = receipt.version.file_name, receipt.version.sha256
+    row.file_name, row.sha256 = storage.display_name(file_name), receipt.version.sha256
     row.missing_since, row.deletion_confirmed = None, False
     row.save()
     _Source(row.source, acting_user).file(row, receipt)

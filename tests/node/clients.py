@@ -56,6 +56,23 @@ console.log(JSON.stringify({
 }));
 """
 
+# A parameter and a field that do not exist must not compile.
+TYPED = """
+import createClient from "openapi-fetch";
+import type { paths } from "./steelyard.js";
+declare const process: { env: Record<string, string> };
+const { BASE, KEY, QUESTION } = process.env;
+const headers = { Authorization: `Bearer ${KEY}` };
+const client = createClient<paths>({ baseUrl: BASE, headers });
+const { data } = await client.GET("/api/v1/search/", { params: { query: { q: QUESTION } } });
+const first = data!.results[0];
+console.log(first.document.title, first.text);
+// @ts-expect-error
+client.GET("/api/v1/search/", { params: { query: { quest: QUESTION } } }).catch(() => null);
+// @ts-expect-error
+first.document.heading;
+"""
+
 # https://github.com/panva/node-oidc-provider, with the pages that it brings for development. Its
 # person is in a group until somebody gets /leave.
 PROVIDER = """
@@ -159,6 +176,19 @@ def test_the_command_line_of_the_mcp_inspector_calls_the_tools(
     assert called("answer", question=QUESTION)["state"] == "done"
     with pytest.raises(AssertionError, match="auth_required"):
         inspected("tools/list", token="wrong")
+
+
+def test_types_generated_for_typescript_compile_and_a_search_with_them(
+    site: tuple[str, str],
+) -> None:
+    address, key = site
+    types, program = FOLDER / "steelyard.d.ts", FOLDER / "typed.mts"
+    schema = f"{address}/api/schema/?format=json"
+    node("node_modules/.bin/openapi-typescript", schema, "--output", str(types))
+    program.write_text(TYPED)
+    options = ("--noEmit", "--strict", "--module", "nodenext", "--target", "es2022")
+    node("node_modules/typescript/bin/tsc", *options, str(program))
+    assert "timeout" in node(str(program), BASE=address, KEY=key, QUESTION=QUESTION)
 
 
 @pytest.fixture

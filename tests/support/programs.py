@@ -15,6 +15,7 @@ import pytest
 # Programs and Debian's names of their packages.
 PACKAGES = {
     "chromium": "chromium",
+    "git": "git",
     "nginx": "nginx",
     "promtool": "prometheus",
     "restic": "restic",

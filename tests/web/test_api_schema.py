@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from zipfile import ZipFile
 
+import httpx
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -24,10 +29,12 @@ from knox.models import AuthToken
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
+from ingestion.documents import steps
 from ingestion.models import Document, Import
 from search.models import SearchProfile
 from search.tuning.publishing import activation
 from tests.support.factories import make_collection, make_document
+from tests.support.programs import require_packages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -53,6 +60,44 @@ def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
 
     assert "/api/v1/search/" in target.read_text()
     assert f"version: {settings.VERSION}\n" in target.read_text()
+
+
+def test_a_client_generated_from_it_puts_and_searches(
+    schema: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: APIClient
+) -> None:
+    """The generator of docs/agents.md, and what it makes, against this site."""
+    require_packages("openapi-python-client")
+    (tmp_path / "schema.json").write_text(json.dumps(schema, default=str))
+    command = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"]
+    command += ["--path", "schema.json", "--output-path", "kb"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stdout + made.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    kb, models, types = map(import_module, ("kb", "kb.models", "kb.types"))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        kind, address = request.headers.get("Content-Type", ""), request.url.raw_path.decode()
+        told = edit.generic(request.method, address, request.read(), kind)
+        return httpx.Response(told.status_code, content=told.content)
+
+    here = httpx.Client(transport=httpx.MockTransport(answer), base_url="http://testserver")
+    client = kb.AuthenticatedClient("http://testserver", "token").set_httpx_client(here)
+
+    def call(operation: str, **given: Any) -> Any:
+        answer = import_module(f"kb.api.{operation}").sync_detailed(client=client, **given)
+        assert answer.status_code < 300, answer.content
+        return answer.parsed
+
+    make_collection("Handbook")
+    target = models.SyncTargetRequest(collection="handbook")
+    assert call("sources.sources_update", name="wiki", body=target).documents == 0
+    file = types.File(io.BytesIO(b"# Tides\n\nHigh water comes twice a day.\n"), "tides.md")
+    body = models.SyncDocumentRequest(etag="1", file=file)
+    put = call("sources.sources_documents_update", name="wiki", id="a/b", body=body)
+    assert (put.id, put.outcome) == ("a/b", "added")
+    steps.advance(Document.objects.get(public_id=put.document).latest_id or 0)
+    (first,) = call("search.search", q="When is high water?").results
+    assert first.document.id == put.document
 
 
 def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
