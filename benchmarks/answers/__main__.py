@@ -1,6 +1,6 @@
 """Measure answers on judged collections whose questions have gold answers.
 
-    python -m benchmarks.answers --write
+    python -m benchmarks.answers --write --limit 80
     python -m benchmarks.answers --collection squad20_dev --limit 800 --json figures.json
     python -m benchmarks.answers --collection celery fastapi xquad_en --foreign wikiqa_test
 
@@ -69,7 +69,9 @@ def main() -> None:
                 limit=arguments.limit,
             )
         else:
-            runs = [run for name, options in SETS.items() for run in measured([name], **options)]
+            limit = {"limit": arguments.limit} if arguments.limit else {}
+            sets = {name: options | limit for name, options in SETS.items()}
+            runs = [run for name, options in sets.items() for run in measured([name], **options)]
             tabulate(runs, RESULTS if arguments.write else None)
     if arguments.json:
         arguments.json.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")

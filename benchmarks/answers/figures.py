@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 from ingestion.lexical.signatures import UNSPACED
 from search.answers.domain import Context
 
+NORMAL = 1.96  # standard deviations that hold 95% of a normal distribution
 COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -43,6 +45,16 @@ def share(found: Iterable[bool]) -> float | None:
     """The share that is true; None of nothing."""
     values = list(found)
     return sum(values) / len(values) if values else None
+
+
+def interval(part: float, count: int) -> tuple[float, float]:
+    """The 95% interval of a share of `count` questions (Wilson 1927); (0, 1) of none."""
+    if not count:
+        return 0.0, 1.0
+    spread = NORMAL**2 / count
+    middle = (part + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * part * (1 - part) + spread**2 / 4) / (1 + spread)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def auroc(rows: Sequence[Judged]) -> float | None:

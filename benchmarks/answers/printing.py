@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from benchmarks.answers.figures import interval
+
 Figures = dict[str, Any]
 
 
@@ -29,8 +31,8 @@ def _lines(found: Figures) -> Iterator[str]:
 
 
 COLUMNS = (
-    "", "n", "glance", "contained", "refused", "*Answer*", "wrong", "without", "*Answer*", "others",
-    "p50 ms",
+    "", "n", "at a glance", "contained", "refused", "*Answer*", "wrong", "without", "*Answer*",
+    "foreign", "*Answer*", "p50 ms",
 )  # fmt: skip
 
 
@@ -46,13 +48,20 @@ def as_table(runs: Sequence[Figures]) -> str:
 
 def _seen(run: Figures, seen: Figures) -> Iterator[str]:
     yield str(seen["questions"])
-    for name in ("at_a_glance", "contained", "refused", "called_an_answer"):
+    yield _with_interval(seen["at_a_glance"], seen["questions"])
+    for name in ("contained", "refused", "called_an_answer"):
         yield f"{seen[name]:.3f}"
     yield f"{seen['wrong']} of {seen['called']}"
-    yield str(seen["without"])
-    for name in ("without_called_an_answer", "foreign_called_an_answer"):
-        yield "" if seen[name] is None else f"{seen[name]:.3f}"
+    for name in ("without", "foreign"):
+        yield str(seen[name])
+        called = seen[f"{name}_called_an_answer"]
+        yield "" if called is None else _with_interval(called, seen[name])
     yield f"{run['extract_ms']['p50']:.0f}"
+
+
+def _with_interval(share: float, count: int) -> str:
+    low, high = interval(share, count)
+    return f"{share:.3f} ({low:.2f} to {high:.2f})"
 
 
 def _context(recall: Figures) -> Iterator[str]:

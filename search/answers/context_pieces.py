@@ -65,12 +65,18 @@ class Piece:
         return self.version, self.ordinal
 
     def continues(self, before: Piece) -> bool:
-        """Whether it is the next chunk of the same section: under the same headings, or with words
-        of `before` repeated at its start.
+        """Whether it is the next chunk of the same section: under the same headings, in the section
+        that `before` ends in, or with words of `before` repeated at its start.
         """
         if self.place != (before.version, before.ordinal + 1):
             return False
-        return self.heading_path == before.heading_path or self.start < before.end
+        is_same = self.heading_path == before.heading_path or self._named[0] == before._named[-1]
+        return is_same or self.start < before.end
+
+    @property
+    def _named(self) -> tuple[tuple[str, ...], ...]:
+        """The headings of each of its sections, or those above all of it."""
+        return tuple(paths(self.heading_path, self.sections)) or (self.heading_path,)
 
     def repeats(self, other: Piece) -> bool:
         """Whether it adds nothing to `other`: the same text, or a near-duplicate of another

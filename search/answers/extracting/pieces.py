@@ -33,6 +33,7 @@ _HANGS = re.compile(
 )
 _ELSEWHERE = re.compile(r"(?is)\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z")
 _SIGNATURE = re.compile(r"\W*(?:class|(?:async )?def|function)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z")
+_NAME = re.compile(r"[!-~]*(?:[._/]\w|/)[!-~]*\Z")  # of a file or in code, or an address
 _PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
@@ -124,11 +125,11 @@ def _names_section(passage: Passage, start: int, text: str) -> bool:
 
 
 def stands_alone(passage: Passage, part: TextPart) -> bool:
-    """Whether a part can be what answers: no cross-reference, signature, prompt or lone bracket."""
+    """Whether a part can be what answers: no cross-reference, signature, prompt or bare name."""
     text = passage.text[part.start : part.end]
     if part.kind is Kind.CODE:
         return True
-    return not (_ELSEWHERE.match(text) or _SIGNATURE.match(text) or _PROMPT.match(text))
+    return not any(form.match(text) for form in (_ELSEWHERE, _SIGNATURE, _PROMPT, _NAME))
 
 
 def piece_around(
@@ -183,29 +184,30 @@ class _Section:
             high += 1
         return range(low, high + 1)
 
+    def unit(self, at: int) -> list[int]:
+        """The parts of its run that are in the same block."""
+        return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
+
     def core(self, at: int) -> list[int]:
         """What must be shown with a part: what it introduces or is introduced by, and what its
         beginning hangs on.
         """
-        run = self.run(at)
+        run, places = self.run(at), self.unit(at)
         if self.parts[at].kind is Kind.ROW:
             places = sorted({run[0], at})
         elif self.parts[at].kind is Kind.ITEM:
-            block = [p for p in run if self.parts[p].block == self.parts[at].block]
-            upto = range(run[0], max(block[-1], at) + 1)
+            upto = list(range(run[0], places[-1] + 1))
             is_steps = bool(_NUMBERED.match(self.words(run[0])))
-            fits = self.length(upto) <= (WHOLE if is_steps else MOST)
-            places = list(upto) if fits else block
-        else:
-            block = [p for p in run if self.parts[p].block == self.parts[at].block]
-            places = block or [at]
+            places = upto if self.length(upto) <= (WHOLE if is_steps else MOST) else places
         if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
             places += self._opening(places[-1] + 1)
+        return self._anchored(self._led(places))
+
+    def _led(self, places: list[int]) -> list[int]:
+        """The places, and before a list, code or a table the sentence that introduces it."""
         low = places[0]
         is_led = self.parts[low].kind is not Kind.PROSE and low > self.first
-        if is_led and self.parts[low - 1].kind is Kind.PROSE:
-            places.insert(0, low - 1)
-        return self._anchored(places)
+        return [low - 1, *places] if is_led and self.parts[low - 1].kind is Kind.PROSE else places
 
     def _opening(self, at: int) -> list[int]:
         """The beginning of what a colon announces, as far as it fits; at least its first part."""
@@ -220,8 +222,7 @@ class _Section:
             low = places[0]
             if low == self.first or not self.hangs(low):
                 break
-            block = self.parts[low - 1].block
-            step = [p for p in self.run(low - 1) if self.parts[p].block == block]
+            step = self.unit(low - 1)
             if self.length([*step, *places]) > 2 * MOST:
                 break
             places = [*step, *places]
@@ -264,13 +265,11 @@ class _Section:
         at = places[-1] + 1 if step > 0 else places[0] - 1
         if not self.first <= at <= self.last:
             return []
-        unit = [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
-        if step < 0 and self.parts[at].kind is not Kind.PROSE:
-            unit = list(self.run(at))
-        low = unit[0]
-        if step < 0 and low > self.first and self.hangs(low):
-            unit = [low - 1, *unit]
-        return unit
+        if step > 0:
+            return self.unit(at)
+        if self.parts[at].kind is not Kind.PROSE:
+            return self._led(list(self.run(at)))
+        return [at - 1, at] if at > self.first and self.hangs(at) else [at]
 
     def trimmed(self, places: Sequence[int], at: int) -> tuple[int, ...]:
         """The places without a start that hangs, and without an end that announces what is not

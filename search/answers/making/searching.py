@@ -257,7 +257,7 @@ def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
 
 
 def _around(selection: Selection) -> Q:
-    """The neighbours of the passages under the same headings."""
+    """The neighbours of the passages."""
     return reduce(
         or_,
         (
@@ -265,7 +265,6 @@ def _around(selection: Selection) -> Q:
                 version=run.first.version,
                 ordinal__gte=max(0, run.first.ordinal - REACH),
                 ordinal__lte=run.last.ordinal + REACH,
-                heading_path=list(run.heading_path),
             )
             for run in selection.runs
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -117,6 +118,19 @@ def test_chunks_of_different_sections_stay_apart() -> None:
 
     passages = assemble(manual, parameters()).passages
     assert [passage.heading_path for passage in passages] == [("Pool",), ("Timeouts",)]
+
+
+def test_a_chunk_joins_the_one_in_which_its_section_begins() -> None:
+    """A file's lines that two chunks share are one passage, though the first has two sections."""
+    _, (first, second) = pieces_of(1, SENTENCES[:2], ranks=[1, 2], headings=["Pool", "Pool"])
+    both = (SectionPlace(0, 2, "Size", "size"), SectionPlace(5, 2, "Unit", "unit"))
+    first = replace(first, sections=both)
+    second = replace(
+        second, heading_path=("Pool", "Unit"), sections=(SectionPlace(0, 2, "Unit", "unit"),)
+    )
+    assert chunks(assemble([first, second], parameters())) == [(100, 101)]
+    other = replace(second, heading_path=("Pool", "Size"), sections=both[:1])
+    assert chunks(assemble([first, other], parameters())) == [(100,), (101,)]
 
 
 def test_a_joined_passage_leaves_room_for_another_one() -> None:

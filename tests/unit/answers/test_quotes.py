@@ -16,7 +16,12 @@ from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Context, Mode
-from search.answers.extracting.pieces import TextPart, hangs, stands_alone
+from search.answers.extracting.pieces import (
+    TextPart,
+    hangs,
+    piece_around,
+    stands_alone,
+)
 from search.answers.extracting.quotes import extract, short_answer
 from search.answers.extracting.scoring import (
     QuestionWords,
@@ -240,6 +245,18 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_no_code_is_added_without_the_sentence_that_introduces_it() -> None:
+    blocks = (f"Begin {'so ' * 195}:", ">>> begin(now)\n1", "The end is near.")
+    held = passage(1, "\n\n".join(blocks))
+    starts = [held.text.index(block) for block in blocks]
+    kinds = (Kind.PROSE, Kind.CODE, Kind.PROSE)
+    parts = [
+        TextPart(start, start + len(block), kind, at, 0)
+        for at, (start, block, kind) in enumerate(zip(starts, blocks, kinds, strict=True))
+    ]
+    assert piece_around(held, parts, 2) == (2,)
+
+
 def test_who_wants_steps_is_shown_the_code_of_the_section() -> None:
     code = "load = weigh(\n    beam=1,\n)"
     assert code not in shown("In how many ways is a weight measured?")
@@ -300,6 +317,7 @@ def test_what_hangs_on_what_stands_before(sentence: str, expected: bool) -> None
         ("See test --parallel.", False),
         ("weigh(beam, *, limit=None)", False),
         ("$ celery worker", False),
+        ("extra/systemd/", False),
         ("Siehe auch das Handbuch.", False),
         ("The beam is long.", True),
         ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),
