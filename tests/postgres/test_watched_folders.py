@@ -14,7 +14,7 @@ from ingestion.intake import watched
 from ingestion.intake.watched_scan import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.versions import UNFINISHED
-from tests.support.factories import make_collection, upload
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 
@@ -190,17 +190,6 @@ def test_a_folder_that_vanishes_empties_nothing(
     assert sources(folder) == ["a.md", "b.md", "deep/c.txt"]
 
 
-def test_a_large_deletion_is_mirrored_once_it_is_confirmed(
-    folder: WatchedFolder, root: Path, administrator: User
-) -> None:
-    lose_most(root)
-    looks(folder, 2)
-    assert watched.confirm_deletion(folder, acting_user=administrator) == 2
-    looks(folder, 1)
-    assert sources(folder) == ["deep/c.txt"]
-    assert (folder.state, folder.message) == (State.OK, "")
-
-
 def test_files_still_being_written_do_not_excuse_what_is_gone(
     folder: WatchedFolder, root: Path
 ) -> None:
@@ -276,17 +265,6 @@ def test_the_same_bytes_twice_are_one_document_until_they_differ(
     write(root / "copy.md", (root / "b.md").read_text())
     looks(folder, 2)
     assert sources(folder) == ["a.md", "b.md", "deep/c.txt"]
-
-
-def test_an_upload_with_the_bytes_of_a_file_outlives_it(folder: WatchedFolder, root: Path) -> None:
-    text = "# Mine\n\nUploaded by hand."
-    mine = upload(folder.collection, text).document
-    write(root / "mine.md", text)
-    looks(folder, 2)
-    (root / "mine.md").unlink()
-    looks(folder, 2)
-    mine.refresh_from_db()
-    assert mine.deleted_at is None
 
 
 def test_whose_folders_may_be_watched(

@@ -8,12 +8,13 @@ import os
 import socketserver
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from email.message import Message
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import chain, repeat
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -57,26 +58,9 @@ def files() -> dict[str, str]:
     return {source.split("/", 2)[2]: name for source, name in rows}
 
 
-def busy_at_first() -> Callable[..., Any]:
-    """`urlopen`, whose first request is answered by 429."""
-    headers = Message()
-    headers["Retry-After"] = "0"
-    refusals = [HTTPError("", 429, "", headers, io.BytesIO(b"{}"))]
-
-    def answer(*given: Any, **options: Any) -> Any:
-        if refusals:
-            raise refusals.pop()
-        return urlopen(*given, **options)
-
-    return answer
-
-
 @needs("git")
 def test_a_folder_of_a_git_repository_is_mirrored(
-    site: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def commit(**texts: str | None) -> None:
         for name, text in texts.items():
@@ -95,9 +79,10 @@ def test_a_folder_of_a_git_repository_is_mirrored(
     commit(tides="# Tides", ferry="# Ferry", wörter="# Words")
     arguments = (str(tmp_path), "--folder", "docs", "--include", "*.md")
 
-    with monkeypatch.context() as patch:
-        # A site that is busy is asked again, as it wishes.
-        patch.setattr(import_module("steelyard_sync"), "urlopen", busy_at_first())
+    # A site that is busy is asked again, as it wishes.
+    busy = HTTPError("", 429, "", {"Retry-After": "0"}, io.BytesIO(b"{}"))  # type: ignore[arg-type]
+    effects = chain([busy], repeat(mock.DEFAULT))
+    with mock.patch("steelyard_sync.urlopen", side_effect=effects, wraps=urlopen):
         run("sync_git", site, *arguments)
     said = capsys.readouterr()
     assert said.out == "1 refused, 3 added\n"

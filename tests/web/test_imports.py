@@ -184,6 +184,8 @@ def test_a_large_deletion_is_confirmed_in_the_admin(desk: Client, folder: Watche
     desk.post(confirm)
     scan(folder.pk)
     assert folder.collection.documents.kept().count() == 1
+    folder.refresh_from_db()
+    assert (folder.state, folder.message) == ("ok", "")
 
 
 def test_watched_folders_over_http(api: APIClient, reader: User, folder: WatchedFolder) -> None:

@@ -1,0 +1,14 @@
+// A parameter and a field that do not exist must not compile: tests/node/clients.py.
+import createClient from "openapi-fetch";
+import type { paths } from "./steelyard.js";
+declare const process: { env: Record<string, string> };
+const { BASE, KEY, QUESTION } = process.env;
+const headers = { Authorization: `Bearer ${KEY}` };
+const client = createClient<paths>({ baseUrl: BASE, headers });
+const { data } = await client.GET("/api/v1/search/", { params: { query: { q: QUESTION } } });
+const first = data!.results[0];
+console.log(first.document.title, first.text);
+// @ts-expect-error
+client.GET("/api/v1/search/", { params: { query: { quest: QUESTION } } }).catch(() => null);
+// @ts-expect-error
+first.document.heading;
