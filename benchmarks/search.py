@@ -1,6 +1,7 @@
 """Search by corpus size: the statement, the pipeline and HTTP; sizes of tables and indexes; memory.
 
     python -m benchmarks.search [--sizes 20000 200000] [--chunks 1000000] [--queries 120]
+    python -m benchmarks.search --suggestions 200000
 
 `--chunks` is one size more. Each size is a library of its own with servers of its own under
 var/bench, built once and kept; an interrupted build goes on where it stopped. The sizes and the
@@ -9,6 +10,8 @@ ways take turns at every question: what else the machine is doing hits all of th
 Statement: the statements of each question sent again as text, with nothing around them. The second
 pipeline marks the words in folded passages too, as the API does: HTTP adds to that one. Processor
 time is that of Postgres, the web server and the searching process together.
+
+`--suggestions` measures those while typing instead, in a library of so many chunks of its own.
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ def main() -> None:
 
         set_up(ROOT / "var" / "bench" / str(arguments.serve))
         return serve(arguments.queries)
+    if arguments.suggestions:
+        from benchmarks.suggesting import measure
+
+        return measure(arguments.suggestions)
     sizes = sorted({*arguments.sizes, *filter(None, [arguments.chunks])})
     for size in sizes:
         subprocess.run([*_command("--build", size), *_queries(arguments)], check=True)
@@ -61,6 +68,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--build-only", action="store_true", help="measure nothing")
+    parser.add_argument("--suggestions", type=int, metavar="CHUNKS", help="measure these alone")
     parser.add_argument("--build", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from search.pages import documents, me, saved_searches, searching
+from search.pages import documents, me, saved_searches, searching, suggestions
 from search.pages.answers import threads
 from search.pages.answers import views as answers
 
@@ -30,6 +30,8 @@ OWN = [
 urlpatterns = [
     path("", searching.page, name="page"),
     path("library/", searching.page, {"is_library": True}, name="library"),
+    path("suggestions/", suggestions.suggestions, name="suggestions"),
+    path("opensearch.xml", suggestions.description, name="opensearch"),
     path("me/", include(OWN)),
     path("concepts/", documents.concepts, name="concepts"),
     path("searches/<uuid:search_id>/", documents.interact, name="interact"),

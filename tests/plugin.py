@@ -31,7 +31,8 @@ os.environ |= {
     "DATABASE_POOL": "0",
     "DJANGO_ALLOW_ASYNC_UNSAFE": "true",
     "THROTTLE": ",".join(
-        f"{name}=100000/min" for name in ("anonymous", "user", "answers_anonymous", "answers_user")
+        f"{name}=100000/min"
+        for name in ("anonymous", "user", "answers_anonymous", "answers_user", "suggestions")
     ),
     "SIGN_IN_FAILURES": "100000",
 }

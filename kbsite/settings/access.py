@@ -137,7 +137,7 @@ IDP_OIDC_RATE_LIMITS = {"client_registration": "3/m/ip,60/d/ip", "cimd_fetch": "
 
 
 # Requests of visitors (by address) and of users; questions to be answered and texts to be embedded
-# of both; attempts to sign in for a token, by address.
+# of both; attempts to sign in for a token, by address; suggestions of both, 0/min for none at all.
 _rates = entries(
     "THROTTLE",
     {
@@ -146,6 +146,7 @@ _rates = entries(
         "answers_anonymous": "30/min",
         "answers_user": "120/min",
         "login": "10/min",
+        "suggestions": "600/min",
     },
 )
 REST_FRAMEWORK = {

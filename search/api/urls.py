@@ -27,6 +27,7 @@ from search.api.views import (
     RootView,
     SearchView,
     SectionViewSet,
+    SuggestionsView,
 )
 from search.tuning.api.curated import (
     ClassRuleViewSet,
@@ -64,6 +65,7 @@ register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
+ASKED = {"search": "search", "suggestions": "suggestions"}
 DESCRIBED = {"documentation": "docs", "schema": "schema"}
 
 router = SimpleRouter(use_regex_path=False)
@@ -109,6 +111,7 @@ v1 = [
         SyncItemViewSet.as_view({"get": "list", "put": "update"}),
         name="source-documents",
     ),
+    path("suggestions/", SuggestionsView.as_view(), name="suggestions"),
     *router.urls,
     *library.urls,
     *tuning.urls,
@@ -123,7 +126,7 @@ lists = {
 } | DESCRIBED
 urlpatterns = [
     path("", RootView.as_view(api_root_dict={"api": "list", **DESCRIBED})),
-    path("v1/", RootView.as_view(api_root_dict={"search": "search", **lists}), name="list"),
+    path("v1/", RootView.as_view(api_root_dict={**ASKED, **lists}), name="list"),
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),

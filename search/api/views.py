@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from common.accounts import tokens
 from common.api.access import OPEN
-from common.api.requests import Rank, read_body, read_query
+from common.api.requests import Rank, actor, read_body, read_query
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
@@ -33,6 +33,7 @@ from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
 from search.errors import UnknownSearch
 from search.presentation.reading import section_around
+from search.readers.suggestions import Suggested, Suggestion, SuggestionsThrottle, suggest
 
 
 class SectionViewSet(ApiViewSet[Document]):
@@ -132,6 +133,56 @@ class SearchView(APIView):
             collections=parameters.filters.collections,
         )
         return Response(answer)
+
+
+class SuggestionParameters(Parameters):
+    """What was typed so far, and where to look."""
+
+    q = serializers.CharField(
+        trim_whitespace=False, help_text="Two characters or more; of more than 200, nothing."
+    )
+    collection = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Only of these, by their slugs."
+    )
+
+
+class SuggestionSerializer(serializers.Serializer[Suggestion]):
+    """A text to search for in place of the typed one."""
+
+    kind = serializers.ChoiceField(choices=[kind.value for kind in Suggested])
+    text = serializers.CharField()
+
+
+class SuggestionsSerializer(serializers.Serializer[Any]):
+    """Suggestions by kind."""
+
+    suggestions = SuggestionSerializer(many=True)
+
+
+class SuggestionsView(APIView):
+    """Suggestions while typing."""
+
+    permission_classes = (AllowAny,)
+    throttle_classes = (SuggestionsThrottle,)
+    rank = Rank.AGENT
+
+    @extend_schema(
+        operation_id="suggestions",
+        parameters=[SuggestionParameters],
+        responses=SuggestionsSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Suggest what to search for.
+
+        At most eight titles, headings and identifiers of documents that you may read, and with a
+        session your own searches, that have what was typed: its words, the last one the beginning
+        of a word. Has a rate limit of its own, and is not counted as a search.
+        """
+        given = read_query(request, SuggestionParameters).validated_data
+        reader = actor(request) if request.user.is_authenticated and not request.auth else None
+        collections = given.get("collection", ())
+        found = suggest(given["q"], request.user, collections, reader=reader)
+        return Response(SuggestionsSerializer({"suggestions": found}).data)
 
 
 class DocumentationView(SpectacularSwaggerView):

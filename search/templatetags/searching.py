@@ -31,6 +31,7 @@ from search.presentation.results import Result
 from search.presentation.why_here import reason
 from search.readers import personal
 from search.readers.models import SavedSearch
+from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.golden.judging import GRADES
 
 register = template.Library()
@@ -47,6 +48,12 @@ STEP_LABELS = {
 GRADUATIONS = 20
 _PARTIAL = re.compile(r"%[0-9A-F]?$")
 MOST_ENCODED = 6000
+
+
+@register.simple_tag
+def suggestions_address() -> str:
+    """The address of suggestions while typing; empty where the site wants none."""
+    return "" if SuggestionsThrottle.is_off() else reverse("search:suggestions")
 
 
 @register.filter

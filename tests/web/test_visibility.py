@@ -94,10 +94,17 @@ def asked_for(route: Route, subject: Subject) -> list[dict[str, Any]]:
         "admin/autocomplete/": AUTOCOMPLETE,
         "admin/search/": [{"s": TITLE}, {"s": "kapit"}],
         "admin/ingestion/document/progress/": [{"id": following}],
+        **dict.fromkeys(SUGGESTING, TYPED),
         "admin/ingestion/document/": [{"collection__id__exact": cabin}, {"collection": cabin}],
     }.get(route.route, [])
 
 
+# What a reader may have typed of X so far: of its title, heading, identifier and collection.
+SUGGESTING = ("suggestions/", "api/v1/suggestions/")
+TYPED = [
+    *({"q": typed} for typed in ("pir", "Piratensch", "vers", "PII-2031", "pii20")),
+    {"q": "Pira", "collection": "kapitaenskajuete"},
+]
 AUTOCOMPLETE = [
     {"app_label": "ingestion", "model_name": model, "field_name": name, "term": term}
     for model, name in (("document", "collection"), ("collection", "groups"))
@@ -253,7 +260,8 @@ def test_a_hidden_document_changes_nothing_that_others_see(
     assert before.keys() == after.keys()
     assert [url for url, seen in after.items() if seen != before[url]] == []
     searches = [f"{page}?{urlencode(each)}" for each in PROBES.values() for page in SEARCHING]
-    assert {*searches, "/api/v1/documents/?state=failed"} <= after.keys()
+    typed = [f"/{page}?{urlencode(each)}" for each in TYPED for page in SUGGESTING]
+    assert {*searches, *typed, "/api/v1/documents/?state=failed"} <= after.keys()
 
 
 QUESTIONS = ("Goldtruhe", "PII-2031-7788", "robbers of the sea burying their treasure", "the")
@@ -433,6 +441,9 @@ class TestMembers:
             return seen.text
 
         assert "vergruben ihre Goldtruhe" in answers_to(insider)["answer: Goldtruhe"]
+        suggested = [body(f"/{page}?{urlencode(q)}") for q in TYPED for page in SUGGESTING]
+        assert all(trace in "".join(suggested) for trace in (TITLE, HEADING, "PII-2031-7788"))
+        assert all(traces_in(each, "", hidden) for each in suggested)
         assert "Goldtruhe" in body(f"/documents/{subject.public_id}/")
         assert FILE_NAME in body(f"/documents/{subject.public_id}/original/")
         assert TITLE in body(f"/api/v1/documents/{subject.public_id}/")

@@ -67,8 +67,8 @@ def test_the_keyboard_is_enough(open_page: OpenPage) -> None:
     page.keyboard.type("a/b")
     expect(page.locator("#q")).to_have_value("a/b")
 
-    page.fill("#q", "connection")
-    expect(links.first).to_be_visible()
+    page.goto("/?q=connection")
+    page.keyboard.press("/")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/documents/[0-9a-f-]{36}/\?chunk=\d+"))
@@ -194,6 +194,65 @@ def test_a_question_too_long_for_an_address_is_answered(open_page: OpenPage) -> 
     page.get_by_role("link", name="Apply quotes and hyphens strictly").click()
     expect(page.get_by_role("heading", name="No results for")).to_be_visible()
     assert page.url.endswith("/")
+
+
+# --- Suggestions below the box -------------------------------------------------------------------
+
+
+def test_suggestions_are_chosen_by_keys_alone(open_page: OpenPage, member: User) -> None:
+    page = open_page("/", locale="de-DE")
+    box, rows = page.get_by_role("combobox"), page.get_by_role("option")
+    expect(box).to_have_attribute("aria-expanded", "false")
+    page.keyboard.type("conn", delay=20)
+    expect(page.get_by_role("listbox", name="Vorschläge")).to_be_visible()
+    expect(box).to_have_attribute("aria-expanded", "true")
+    expect(rows.first).to_have_text("Database connections Titel")
+
+    # The arrows go around by way of what was typed, and leave it in the box.
+    page.keyboard.press("ArrowUp")
+    expect(rows.last).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[aria-selected=true]")).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    expect(box).to_have_attribute("aria-activedescendant", rows.first.get_attribute("id") or "")
+    expect(box).to_have_value("conn")
+
+    # Escape closes the list and nothing else; Alt and the arrow open it again.
+    page.keyboard.press("Escape")
+    expect(rows.first).to_be_hidden()
+    expect(box).to_have_value("conn")
+    page.keyboard.press("Alt+ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?q=Database\+connections$"))
+    expect(box).to_have_value("Database connections")
+    expect(box).to_be_focused()
+    expect(rows.first).to_be_hidden()
+
+
+def test_enter_searches_for_what_was_typed_and_a_click_for_a_row(open_page: OpenPage) -> None:
+    page = open_page()
+    rows = page.get_by_role("option")
+    page.keyboard.type("conn", delay=20)
+    expect(rows.first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?q=conn$"))
+    expect(rows.first).to_be_hidden()
+
+    page.keyboard.type("ection t", delay=20)
+    rows.filter(has_text="Connection timeouts").click()
+    expect(page).to_have_url(re.compile(r"\?q=Connection\+timeouts$"))
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".result-link").first).to_be_focused()
+
+
+def test_a_search_goes_on_where_suggestions_fail(open_page: OpenPage) -> None:
+    page = open_page()
+    page.route("**/suggestions/?*", lambda route: route.fulfill(status=503))
+    page.keyboard.type("connection", delay=20)
+    expect(page.locator(".result-link").first).to_be_visible()
+    expect(page.get_by_role("listbox")).to_be_hidden()
 
 
 # --- What only a browser reports: a beacon for a click, reading time, thumbs by keyboard ---------

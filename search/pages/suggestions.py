@@ -1,0 +1,59 @@
+"""Suggestions for the search box and for browsers, and the description that browsers read."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import require_safe
+
+from common.api.requests import Rank, actor, states
+from search.readers.suggestions import LABELS, SuggestionsThrottle, suggest
+
+CONTENT_TYPE = "application/x-suggestions+json"
+
+
+@require_safe
+@states(rank=Rank.AGENT)
+def suggestions(request: HttpRequest) -> HttpResponse:
+    """What was typed, the suggestions, their kinds in words, and the addresses of their searches.
+
+    Four lists by place, as OpenSearch's extension for suggestions defines them.
+    """
+    if SuggestionsThrottle.is_off():
+        raise Http404
+    throttle = SuggestionsThrottle()
+    if not throttle.allow_request(cast("Any", request), None):
+        return HttpResponse(status=429, headers={"Retry-After": f"{throttle.wait() or 60:.0f}"})
+    typed = request.GET.get("q", "")
+    reader = actor(request) if request.user.is_authenticated else None
+    found = suggest(typed, request.user, request.GET.getlist("collection"), reader=reader)
+    texts = [each.text for each in found]
+    labels = [str(LABELS[each.kind]) for each in found]
+    search = request.build_absolute_uri(reverse("search:page"))
+    addresses = [f"{search}?{urlencode({'q': text})}" for text in texts]
+    response = JsonResponse(
+        [typed, texts, labels, addresses], safe=False, content_type=CONTENT_TYPE
+    )
+    patch_cache_control(response, private=True, no_store=True)
+    return response
+
+
+@require_safe
+def description(request: HttpRequest) -> HttpResponse:
+    """The OpenSearch description: how a browser searches this site from its address bar."""
+    context = {
+        "site": request.build_absolute_uri("/").removesuffix("/"),
+        "suggests": not SuggestionsThrottle.is_off(),
+        "suggestions_type": CONTENT_TYPE,
+    }
+    return render(
+        request,
+        "search/opensearch.xml",
+        context,
+        content_type="application/opensearchdescription+xml",
+    )
