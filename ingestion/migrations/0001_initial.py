@@ -105,6 +105,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('name',),
+                'constraints': [
+                    models.UniqueConstraint(models.F('name'), condition=models.Q(('deleted_at', None)), name='collection_name_once', violation_error_message='A collection of this name already exists.'),
+                    models.UniqueConstraint(models.F('slug'), condition=models.Q(('deleted_at', None)), name='collection_slug_once', violation_error_message='A collection with this slug already exists.'),
+                    models.CheckConstraint(condition=models.Q(('chunk_tokens__gte', 32), ('chunk_tokens__lte', 2000)), name='collection_chunk_tokens_range', violation_error_message='The chunk size must be between 32 and 2000 tokens.'),
+                    models.CheckConstraint(condition=models.Q(('overlap_tokens__lt', django.db.models.expressions.CombinedExpression(models.F('chunk_tokens'), '/', models.Value(2)))), name='collection_overlap_below_half', violation_error_message='The overlap must be less than half the chunk size.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -127,6 +133,11 @@ class Migration(migrations.Migration):
                 ('weighed_length', models.FloatField(default=0, help_text='Average length used for the stored weights; 0: none yet.')),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='ingestion.collection')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(models.F('collection'), models.F('text_config'), name='corpus_once_per_config'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Document',
@@ -153,6 +164,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created', '-pk'),
+                'indexes': [
+                    django.contrib.postgres.indexes.GinIndex(fields=['title_terms'], name='document_title_terms'),
+                    django.contrib.postgres.indexes.GinIndex(fields=['metadata'], name='document_metadata'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('collection'), models.F('content_hash'), condition=models.Q(('deleted_at', None), ('parent', None)), name='document_same_bytes_once', violation_error_message='This collection already has a document with the same content.'),
+                    models.UniqueConstraint(models.F('collection'), models.F('source'), condition=models.Q(models.Q(('source', ''), _negated=True), ('deleted_at', None)), name='document_one_per_source', violation_error_message='This collection already has a document from this source.'),
+                    models.UniqueConstraint(models.F('parent'), models.F('part_path'), condition=models.Q(models.Q(('parent', None), _negated=True), ('deleted_at', None)), name='document_one_per_part'),
+                    models.CheckConstraint(condition=django.db.models.lookups.Exact(models.Func('metadata', function='jsonb_typeof', output_field=models.TextField()), models.Value('object')), name='document_metadata_is_an_object', violation_error_message='Metadata is a JSON object of keys and values.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -232,6 +253,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-number',),
+                'indexes': [
+                    models.Index(condition=models.Q(('state__in', ('queued', 'parsing', 'chunking', 'embedding'))), fields=['leased_until', 'enqueued_at'], name='version_unfinished'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('document'), models.F('number'), name='version_number_once'),
+                    models.CheckConstraint(condition=models.Q(('progress__gte', 0), ('progress__lte', 1)), name='version_progress_is_a_share'),
+                ],
             },
         ),
         migrations.AddField(
@@ -271,6 +299,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('version', 'ordinal'),
+                'indexes': [
+                    django.contrib.postgres.indexes.GinIndex(condition=models.Q(('searchable', True)), fastupdate=False, fields=['lexemes'], name='chunk_lexemes'),
+                    models.Index(fields=['collection', 'content_hash'], name='chunk_content_hash'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('version'), models.F('ordinal'), name='chunk_ordinal_once'),
+                    models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='chunk_offsets_in_order'),
+                    models.UniqueConstraint(models.F('version'), models.F('edit'), condition=models.Q(('edit', None), _negated=True), name='chunk_edit_once_per_version'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -334,6 +371,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(models.F('user'), models.F('key'), name='idempotency_key_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -345,6 +385,12 @@ class Migration(migrations.Migration):
                 ('place', models.PositiveSmallIntegerField(help_text='0 title, 1 heading, 2 body.')),
                 ('chunk', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='identifiers', to='ingestion.chunk')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(models.F('form'), models.F('chunk'), name='identifier_once_per_chunk'),
+                    models.CheckConstraint(condition=models.Q(('strength__gt', 0), ('strength__lte', 1)), name='identifier_strength_range'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Import',
@@ -370,6 +416,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created', '-pk'),
+                'indexes': [
+                    models.Index(condition=models.Q(('state__in', ('queued', 'running'))), fields=['leased_until', 'enqueued_at'], name='import_open'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -388,6 +437,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('of', 'position', 'pk'),
+                'indexes': [
+                    models.Index(fields=['of', 'state', 'position'], name='import_item_next'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('of'), models.F('reference'), name='import_item_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -398,6 +453,11 @@ class Migration(migrations.Migration):
                 ('chunks', models.IntegerField()),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='ingestion.collection')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['lexeme', 'collection'], name='term_change_lexeme'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='TermFrequency',
@@ -407,6 +467,11 @@ class Migration(migrations.Migration):
                 ('chunks', models.BigIntegerField()),
                 ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='ingestion.collection')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(models.F('lexeme'), models.F('collection'), name='term_once_per_collection'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='WatchedFolder',
@@ -436,6 +501,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('path', 'pk'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('collection'), models.F('path'), name='watched_folder_once', violation_error_message='This collection already watches that folder.'),
+                    models.CheckConstraint(condition=models.Q(('poll_seconds__gte', 5)), name='watched_folder_poll_seconds', violation_error_message='The scan interval must be at least 5 seconds.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -455,127 +524,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('folder', 'path'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('folder'), models.F('path'), name='watched_file_once'),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.UniqueConstraint(models.F('name'), condition=models.Q(('deleted_at', None)), name='collection_name_once', violation_error_message='A collection of this name already exists.'),
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.UniqueConstraint(models.F('slug'), condition=models.Q(('deleted_at', None)), name='collection_slug_once', violation_error_message='A collection with this slug already exists.'),
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.CheckConstraint(condition=models.Q(('chunk_tokens__gte', 32), ('chunk_tokens__lte', 2000)), name='collection_chunk_tokens_range', violation_error_message='The chunk size must be between 32 and 2000 tokens.'),
-        ),
-        migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.CheckConstraint(condition=models.Q(('overlap_tokens__lt', django.db.models.expressions.CombinedExpression(models.F('chunk_tokens'), '/', models.Value(2)))), name='collection_overlap_below_half', violation_error_message='The overlap must be less than half the chunk size.'),
-        ),
-        migrations.AddConstraint(
-            model_name='corpusstatistics',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('text_config'), name='corpus_once_per_config'),
-        ),
-        migrations.AddIndex(
-            model_name='documentversion',
-            index=models.Index(condition=models.Q(('state__in', ('queued', 'parsing', 'chunking', 'embedding'))), fields=['leased_until', 'enqueued_at'], name='version_unfinished'),
-        ),
-        migrations.AddConstraint(
-            model_name='documentversion',
-            constraint=models.UniqueConstraint(models.F('document'), models.F('number'), name='version_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='documentversion',
-            constraint=models.CheckConstraint(condition=models.Q(('progress__gte', 0), ('progress__lte', 1)), name='version_progress_is_a_share'),
-        ),
-        migrations.AddIndex(
-            model_name='document',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['title_terms'], name='document_title_terms'),
-        ),
-        migrations.AddIndex(
-            model_name='document',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['metadata'], name='document_metadata'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('content_hash'), condition=models.Q(('deleted_at', None), ('parent', None)), name='document_same_bytes_once', violation_error_message='This collection already has a document with the same content.'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('source'), condition=models.Q(models.Q(('source', ''), _negated=True), ('deleted_at', None)), name='document_one_per_source', violation_error_message='This collection already has a document from this source.'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('parent'), models.F('part_path'), condition=models.Q(models.Q(('parent', None), _negated=True), ('deleted_at', None)), name='document_one_per_part'),
-        ),
-        migrations.AddConstraint(
-            model_name='document',
-            constraint=models.CheckConstraint(condition=django.db.models.lookups.Exact(models.Func('metadata', function='jsonb_typeof', output_field=models.TextField()), models.Value('object')), name='document_metadata_is_an_object', violation_error_message='Metadata is a JSON object of keys and values.'),
-        ),
-        migrations.AddIndex(
-            model_name='chunk',
-            index=django.contrib.postgres.indexes.GinIndex(condition=models.Q(('searchable', True)), fastupdate=False, fields=['lexemes'], name='chunk_lexemes'),
-        ),
-        migrations.AddIndex(
-            model_name='chunk',
-            index=models.Index(fields=['collection', 'content_hash'], name='chunk_content_hash'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(models.F('version'), models.F('ordinal'), name='chunk_ordinal_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='chunk_offsets_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(models.F('version'), models.F('edit'), condition=models.Q(('edit', None), _negated=True), name='chunk_edit_once_per_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='idempotencykey',
-            constraint=models.UniqueConstraint(models.F('user'), models.F('key'), name='idempotency_key_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='identifier',
-            constraint=models.UniqueConstraint(models.F('form'), models.F('chunk'), name='identifier_once_per_chunk'),
-        ),
-        migrations.AddConstraint(
-            model_name='identifier',
-            constraint=models.CheckConstraint(condition=models.Q(('strength__gt', 0), ('strength__lte', 1)), name='identifier_strength_range'),
-        ),
-        migrations.AddIndex(
-            model_name='import',
-            index=models.Index(condition=models.Q(('state__in', ('queued', 'running'))), fields=['leased_until', 'enqueued_at'], name='import_open'),
-        ),
-        migrations.AddIndex(
-            model_name='importitem',
-            index=models.Index(fields=['of', 'state', 'position'], name='import_item_next'),
-        ),
-        migrations.AddConstraint(
-            model_name='importitem',
-            constraint=models.UniqueConstraint(models.F('of'), models.F('reference'), name='import_item_once'),
-        ),
-        migrations.AddIndex(
-            model_name='termchange',
-            index=models.Index(fields=['lexeme', 'collection'], name='term_change_lexeme'),
-        ),
-        migrations.AddConstraint(
-            model_name='termfrequency',
-            constraint=models.UniqueConstraint(models.F('lexeme'), models.F('collection'), name='term_once_per_collection'),
-        ),
-        migrations.AddConstraint(
-            model_name='watchedfolder',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('path'), name='watched_folder_once', violation_error_message='This collection already watches that folder.'),
-        ),
-        migrations.AddConstraint(
-            model_name='watchedfolder',
-            constraint=models.CheckConstraint(condition=models.Q(('poll_seconds__gte', 5)), name='watched_folder_poll_seconds', violation_error_message='The scan interval must be at least 5 seconds.'),
-        ),
-        migrations.AddConstraint(
-            model_name='watchedfile',
-            constraint=models.UniqueConstraint(models.F('folder'), models.F('path'), name='watched_file_once'),
         ),
         migrations.RunSQL(TERMS_IN_THE_ROW, TERMS_OUT_OF_THE_ROW),
     ]

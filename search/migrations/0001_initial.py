@@ -109,6 +109,16 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('name', '-version'),
                 'permissions': (('publish_searchprofile', 'Can publish a search profile that passes the gate'), ('override_gate', 'Can publish a search profile against the gate, with a reason'), ('rollback_searchprofile', 'Can roll back to a previously active search profile')),
+                'constraints': [
+                    models.UniqueConstraint(models.F('name'), models.F('version'), name='profile_version_once', violation_error_message='This profile already has that version.'),
+                    models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='profile_one_active', violation_error_message='Another profile is active. Publish this one instead.'),
+                    models.CheckConstraint(condition=models.Q(('depth__gte', 5), ('depth__lte', 500)), name='profile_depth_range', violation_error_message='The depth must lie between 5 and 500.'),
+                    models.CheckConstraint(condition=models.Q(('rrf_k__gte', 1)), name='profile_rrf_k_positive', violation_error_message='The rank constant must be 1 or more.'),
+                    models.CheckConstraint(condition=models.Q(('both_factor__gte', 1)), name='profile_both_factor_lowers_nothing', violation_error_message='What both signals found cannot count for less: the factor must be 1 or more.'),
+                    models.CheckConstraint(condition=models.Q(('feedback__gte', 0), ('feedback__lte', 2)), name='profile_feedback_range', violation_error_message='The feedback must lie between 0 and 2.'),
+                    models.CheckConstraint(condition=models.Q(('confidence_threshold__gte', 0), ('confidence_threshold__lte', 1)), name='profile_confidence_threshold_range', violation_error_message='The confidence threshold must lie between 0 and 1.'),
+                    models.CheckConstraint(condition=models.Q(('recency_half_life__gte', 1)), name='profile_recency_half_life_positive', violation_error_message='The half-life must be a day or more.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -126,6 +136,11 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'class weights',
                 'ordering': ('pk',),
+                'constraints': [
+                    models.UniqueConstraint(models.F('profile'), models.F('query_class'), name='class_weights_once', violation_error_message='This profile already has weights for that class.'),
+                    models.CheckConstraint(condition=models.Q(('keyword__gte', 0), ('recency__gte', 0), ('synonym__gte', 0), ('title__gte', 0), ('vector__gte', 0)), name='class_weights_not_negative', violation_error_message='A weight cannot be negative.'),
+                    models.CheckConstraint(condition=models.Q(('vector', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(Decimal('1')), '-', models.F('keyword')), '-', models.F('title')), '-', models.F('recency')), '-', models.F('synonym')))), name='class_weights_sum_to_one', violation_error_message='The weights of a class must sum to 1.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -175,49 +190,5 @@ class Migration(migrations.Migration):
                 'ordering': ('folded', 'position', 'pk'),
                 'constraints': [models.UniqueConstraint(models.F('folded'), models.F('document'), name='pin_once', violation_error_message='This document is already pinned to that question.'), models.CheckConstraint(condition=models.Q(('folded', ''), _negated=True), name='pin_has_a_question', violation_error_message='Enter the question that the document is pinned to.')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.UniqueConstraint(models.F('name'), models.F('version'), name='profile_version_once', violation_error_message='This profile already has that version.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='profile_one_active', violation_error_message='Another profile is active. Publish this one instead.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('depth__gte', 5), ('depth__lte', 500)), name='profile_depth_range', violation_error_message='The depth must lie between 5 and 500.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('rrf_k__gte', 1)), name='profile_rrf_k_positive', violation_error_message='The rank constant must be 1 or more.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('both_factor__gte', 1)), name='profile_both_factor_lowers_nothing', violation_error_message='What both signals found cannot count for less: the factor must be 1 or more.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('feedback__gte', 0), ('feedback__lte', 2)), name='profile_feedback_range', violation_error_message='The feedback must lie between 0 and 2.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('confidence_threshold__gte', 0), ('confidence_threshold__lte', 1)), name='profile_confidence_threshold_range', violation_error_message='The confidence threshold must lie between 0 and 1.'),
-        ),
-        migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('recency_half_life__gte', 1)), name='profile_recency_half_life_positive', violation_error_message='The half-life must be a day or more.'),
-        ),
-        migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.UniqueConstraint(models.F('profile'), models.F('query_class'), name='class_weights_once', violation_error_message='This profile already has weights for that class.'),
-        ),
-        migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.CheckConstraint(condition=models.Q(('keyword__gte', 0), ('recency__gte', 0), ('synonym__gte', 0), ('title__gte', 0), ('vector__gte', 0)), name='class_weights_not_negative', violation_error_message='A weight cannot be negative.'),
-        ),
-        migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.CheckConstraint(condition=models.Q(('vector', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(Decimal('1')), '-', models.F('keyword')), '-', models.F('title')), '-', models.F('recency')), '-', models.F('synonym')))), name='class_weights_sum_to_one', violation_error_message='The weights of a class must sum to 1.'),
         ),
     ]

@@ -31,6 +31,9 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'search gap',
                 'ordering': ('-created', '-pk'),
+                'indexes': [
+                    models.Index(fields=['state'], name='gap_state'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -80,6 +83,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('pk',),
+                'constraints': [
+                    models.UniqueConstraint(models.F('wording'), models.F('kind'), models.F('visitor'), models.F('sources'), models.F('collections'), name='gap_sign_once_per_visitor'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -120,6 +126,10 @@ class Migration(migrations.Migration):
                 'verbose_name': 'search',
                 'verbose_name_plural': 'searches',
                 'ordering': ('-at', '-pk'),
+                'indexes': [
+                    models.Index(fields=['visitor', 'at'], name='event_of_visitor'),
+                    models.Index(condition=models.Q(('gathered', False)), fields=['id'], name='event_to_gather'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -136,30 +146,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('at', 'pk'),
+                'constraints': [
+                    models.UniqueConstraint(fields=('event', 'kind', 'document'), name='interaction_once_per_result', nulls_distinct=False),
+                    models.CheckConstraint(condition=models.Q(models.Q(('document', None), ('kind__in', ('solved', 'unsolved')), ('rank', None)), models.Q(models.Q(('document', None), _negated=True), models.Q(('rank', None), _negated=True), models.Q(('kind__in', ('solved', 'unsolved')), _negated=True)), _connector='OR'), name='interaction_names_a_result_or_all'),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name='gap',
-            index=models.Index(fields=['state'], name='gap_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='gapsign',
-            constraint=models.UniqueConstraint(models.F('wording'), models.F('kind'), models.F('visitor'), models.F('sources'), models.F('collections'), name='gap_sign_once_per_visitor'),
-        ),
-        migrations.AddIndex(
-            model_name='searchevent',
-            index=models.Index(fields=['visitor', 'at'], name='event_of_visitor'),
-        ),
-        migrations.AddIndex(
-            model_name='searchevent',
-            index=models.Index(condition=models.Q(('gathered', False)), fields=['id'], name='event_to_gather'),
-        ),
-        migrations.AddConstraint(
-            model_name='interaction',
-            constraint=models.UniqueConstraint(fields=('event', 'kind', 'document'), name='interaction_once_per_result', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='interaction',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('document', None), ('kind__in', ('solved', 'unsolved')), ('rank', None)), models.Q(models.Q(('document', None), _negated=True), models.Q(('rank', None), _negated=True), models.Q(('kind__in', ('solved', 'unsolved')), _negated=True)), _connector='OR'), name='interaction_names_a_result_or_all'),
         ),
     ]

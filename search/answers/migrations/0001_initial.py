@@ -124,6 +124,11 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('name', '-version'),
                 'permissions': (('publish_answerprofile', 'Can publish an answer profile'), ('rollback_answerprofile', 'Can roll back to a previously active answer profile')),
+                'constraints': [
+                    models.UniqueConstraint(models.F('name'), models.F('version'), name='answer_profile_version_once', violation_error_message='This profile already has that version.'),
+                    models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='answer_profile_one_active', violation_error_message='Another profile is active. Publish this one instead.'),
+                    models.CheckConstraint(condition=models.Q(('min_passages__lte', models.F('max_passages'))), name='answer_profile_passages_in_order', violation_error_message='The fewest passages must not be more than the most passages.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -167,6 +172,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('answer', 'number'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('answer'), models.F('number'), name='answer_source_number_once'),
+                    models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='answer_source_offsets_in_order'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -191,6 +200,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-at', '-pk'),
+                'indexes': [
+                    models.Index(fields=['user', 'at'], name='model_call_of_user'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -231,29 +243,5 @@ class Migration(migrations.Migration):
                 'ordering': ('-at', '-pk'),
                 'constraints': [models.UniqueConstraint(models.F('answer'), models.F('visitor'), name='answer_feedback_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='answerprofile',
-            constraint=models.UniqueConstraint(models.F('name'), models.F('version'), name='answer_profile_version_once', violation_error_message='This profile already has that version.'),
-        ),
-        migrations.AddConstraint(
-            model_name='answerprofile',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='answer_profile_one_active', violation_error_message='Another profile is active. Publish this one instead.'),
-        ),
-        migrations.AddConstraint(
-            model_name='answerprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('min_passages__lte', models.F('max_passages'))), name='answer_profile_passages_in_order', violation_error_message='The fewest passages must not be more than the most passages.'),
-        ),
-        migrations.AddConstraint(
-            model_name='answersource',
-            constraint=models.UniqueConstraint(models.F('answer'), models.F('number'), name='answer_source_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='answersource',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gte', models.F('start'))), name='answer_source_offsets_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='modelcall',
-            index=models.Index(fields=['user', 'at'], name='model_call_of_user'),
         ),
     ]

@@ -43,6 +43,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('name', 'pk'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('user'), models.F('name'), name='saved_search_name_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -56,6 +59,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-at', '-pk'),
+                'indexes': [
+                    models.Index(condition=models.Q(('mailed', False)), fields=['search'], name='find_to_mail'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(models.F('search'), models.F('version'), name='find_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -86,17 +95,5 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['user', '-at'], name='history_of_user')],
                 'constraints': [models.UniqueConstraint(models.F('user'), models.F('key'), name='history_search_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='savedsearch',
-            constraint=models.UniqueConstraint(models.F('user'), models.F('name'), name='saved_search_name_once'),
-        ),
-        migrations.AddIndex(
-            model_name='find',
-            index=models.Index(condition=models.Q(('mailed', False)), fields=['search'], name='find_to_mail'),
-        ),
-        migrations.AddConstraint(
-            model_name='find',
-            constraint=models.UniqueConstraint(models.F('search'), models.F('version'), name='find_once'),
         ),
     ]

@@ -72,6 +72,9 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'measurement',
                 'ordering': ('-created', '-pk'),
+                'indexes': [
+                    models.Index(fields=['collection', 'profile'], name='run_of_profile'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -89,6 +92,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created', '-pk'),
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('delivered__contained_by', models.F('wanted'))), name='alert_delivered_as_wanted'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -127,6 +133,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created', '-pk'),
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('state',), name='experiment_one_running', violation_error_message='Another experiment is running. End it first.'),
+                    models.CheckConstraint(condition=models.Q(('a', models.F('b')), _negated=True), name='experiment_compares_two', violation_error_message='Choose two different profiles.'),
+                    models.CheckConstraint(condition=models.Q(('share__gt', 0), ('share__lte', 1)), name='experiment_share_range', violation_error_message='The share must lie between 0.01 and 1.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -148,6 +159,10 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'golden queries',
                 'ordering': ('folded', 'pk'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('folded'), models.F('collections'), name='golden_query_once', violation_error_message='This question is already a golden query.'),
+                    models.CheckConstraint(condition=models.Q(('folded', ''), _negated=True), name='golden_query_asks', violation_error_message='Enter a question.'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -164,6 +179,11 @@ class Migration(migrations.Migration):
                 ('built', models.DateTimeField(default=django.utils.timezone.now)),
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pools', to='tuning.goldenquery')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(models.F('query'), models.F('key'), name='pool_once_per_query_and_key'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Judgement',
@@ -182,6 +202,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('query', '-grade', 'pk'),
+                'constraints': [
+                    models.UniqueConstraint(models.F('query'), models.F('reference'), models.F('judge_name'), name='judgement_once_per_person'),
+                    models.CheckConstraint(condition=models.Q(('grade__lte', 3)), name='judgement_grade_range'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -201,6 +225,9 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-pk',),
                 'default_permissions': (),
+                'indexes': [
+                    models.Index(condition=models.Q(('undone_at', None)), fields=['user', '-id'], name='judgement_action_last'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -307,49 +334,5 @@ class Migration(migrations.Migration):
                 'ordering': ('-date',),
                 'default_permissions': ('view',),
             },
-        ),
-        migrations.AddIndex(
-            model_name='evaluationrun',
-            index=models.Index(fields=['collection', 'profile'], name='run_of_profile'),
-        ),
-        migrations.AddConstraint(
-            model_name='alert',
-            constraint=models.CheckConstraint(condition=models.Q(('delivered__contained_by', models.F('wanted'))), name='alert_delivered_as_wanted'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('state',), name='experiment_one_running', violation_error_message='Another experiment is running. End it first.'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.CheckConstraint(condition=models.Q(('a', models.F('b')), _negated=True), name='experiment_compares_two', violation_error_message='Choose two different profiles.'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.CheckConstraint(condition=models.Q(('share__gt', 0), ('share__lte', 1)), name='experiment_share_range', violation_error_message='The share must lie between 0.01 and 1.'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldenquery',
-            constraint=models.UniqueConstraint(models.F('folded'), models.F('collections'), name='golden_query_once', violation_error_message='This question is already a golden query.'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldenquery',
-            constraint=models.CheckConstraint(condition=models.Q(('folded', ''), _negated=True), name='golden_query_asks', violation_error_message='Enter a question.'),
-        ),
-        migrations.AddConstraint(
-            model_name='candidatepool',
-            constraint=models.UniqueConstraint(models.F('query'), models.F('key'), name='pool_once_per_query_and_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.UniqueConstraint(models.F('query'), models.F('reference'), models.F('judge_name'), name='judgement_once_per_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.CheckConstraint(condition=models.Q(('grade__lte', 3)), name='judgement_grade_range'),
-        ),
-        migrations.AddIndex(
-            model_name='judgementaction',
-            index=models.Index(condition=models.Q(('undone_at', None)), fields=['user', '-id'], name='judgement_action_last'),
         ),
     ]
