@@ -16,7 +16,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -99,6 +99,13 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
     def sees(self, user: User) -> str:
         address = reverse("admin:who_sees_person", args=(user.pk,))
         return format_html('<a class="text-link" href="{}">What, and why</a>', address)
+
+    def get_object(self, request: HttpRequest, *key: Any) -> User | None:
+        person: User | None = super().get_object(request, *key)
+        if person is not None:
+            # A permission's name begins with its content type's, a statement for each otherwise.
+            prefetch_related_objects([person], "user_permissions__content_type")
+        return person
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         given = tuple(super().get_readonly_fields(request, obj))
