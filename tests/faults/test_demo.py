@@ -35,6 +35,9 @@ READY = "Ctrl-C ends it"
 # The tests' settings that would not be there on a person's machine.
 NOT_OURS = ("STEELYARD_VAR", "DATABASE_POOL", "DJANGO_ALLOW_ASYNC_UNSAFE", "DJANGO_SETTINGS_MODULE")
 
+# Of web servers and workers; .ci/run starts as many as there are cores, as a person does.
+FEW = {"WEB_CONCURRENCY": "1", "WORKER_CONCURRENCY": "1"}
+
 
 class Demo:
     """A running demo: its process and what it has printed."""
@@ -44,7 +47,7 @@ class Demo:
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "demo", "--corpus", "samples", *arguments],
             cwd=PROJECT,
-            env=ours | {"STEELYARD_VAR": str(var_dir)},
+            env=ours | FEW | {"STEELYARD_VAR": str(var_dir)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -214,8 +217,8 @@ def held(path: Path) -> Iterator[None]:
 def test_servers_that_ran_before_are_left_running(first: tuple[int, str], var_dir: Path) -> None:
     EmbeddedServers(var_dir).start()
     with demo(var_dir, "--port", "18500") as started:
-        started.wait_for("The site answers")
-        started.process.terminate()  # in the middle, as `make stop` does
+        started.wait_for("  API ")
+        started.process.terminate()  # in the middle, as `make stop` does: its programs start
         assert started.wait() == 0, started.printed
     assert servers_up(var_dir) == [True, True]
 
