@@ -152,7 +152,10 @@ class Pages(ASGIHandler):
         view = limits.view_of(path)
         rank = limits.rank_of(view, scope["method"])
         try:
-            return await self._admission.enter(rank, is_measured=limits.is_search(view))
+            # A search that draws pages says nothing about the time of others.
+            draws = b"rectangles=" in scope.get("query_string", b"")
+            is_measured = limits.is_search(view) and not draws
+            return await self._admission.enter(rank, is_measured=is_measured)
         except Busy:
             if rank is Rank.STAFF or not limits.has_session(scope):
                 raise

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from ingestion.models.library import Viewer
 from search.answers.domain import (
     Answered,
     Begun,
@@ -30,6 +31,7 @@ from search.answers.domain import (
     Usage,
     Verdict,
 )
+from search.presentation.navigation import rectangles_of
 
 NAMES: dict[type, str] = {
     Begun: "begun",
@@ -162,6 +164,27 @@ def sentence_from(data: dict[str, Any]) -> Sentence:
 
 def citation_data(citation: Citation) -> dict[str, int]:
     return {"source": citation.passage, "start": citation.start, "end": citation.end}
+
+
+def add_rectangles(data: dict[str, Any], context: Context, *, viewer: Viewer) -> None:
+    """Give the sources and citations of an answer's data their places on pages. One query."""
+    passages = {passage.number: passage for passage in context.passages}
+    cited = [
+        (citation, passages[citation["source"]])
+        for sentence in data["sentences"]
+        for citation in sentence["citations"]
+    ]
+    sought: dict[Any, tuple[tuple[int, ...], str]] = {
+        number: (passage.chunk_ids, "") for number, passage in passages.items()
+    }
+    for place, (citation, passage) in enumerate(cited):
+        words = passage.text[citation["start"] : citation["end"]]
+        sought["cited", place] = (passage.chunk_ids, words)
+    rectangles = rectangles_of(sought, viewer=viewer)
+    for source in data["sources"]:
+        source["rectangles"] = rectangles[source["number"]]
+    for place, (citation, _) in enumerate(cited):
+        citation["rectangles"] = rectangles["cited", place]
 
 
 def step_data(step: Step) -> dict[str, Any]:

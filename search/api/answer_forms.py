@@ -18,6 +18,7 @@ from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.answers.wire import answer_data
 from search.api.parameters import QuestionParameters
+from search.api.results import rectangles_field
 from search.query import MAX_QUERY_CHARS
 
 EVENT_STREAM = "text/event-stream"
@@ -34,6 +35,7 @@ class CitationSerializer(serializers.Serializer[Any]):
     )
     start = serializers.IntegerField(help_text="Where the quoted words begin in its text.")
     end = serializers.IntegerField()
+    rectangles = rectangles_field("the quoted words")
 
 
 class AnswerSourceSerializer(serializers.Serializer[Any]):
@@ -55,6 +57,7 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     url = serializers.CharField(help_text="The path of the document's page at the passage.")
     cited = serializers.BooleanField(help_text="Whether the answer cites it.")
     text = serializers.CharField(required=False, help_text="Without `texts=false`.")
+    rectangles = rectangles_field("all of the passage")
 
 
 class SentenceSerializer(serializers.Serializer[Any]):

@@ -35,7 +35,7 @@ from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
-from search.answers.wire import answer_data
+from search.answers.wire import add_rectangles, answer_data
 from search.api.answer_forms import (
     EVENT_STREAM,
     AnswerSerializer,
@@ -143,10 +143,12 @@ class AnswerViewSet(ApiViewSet[Answer]):
         if wants_stream(request, parameters):
             return sse(answering.events(question), texts=texts)
         answered = answering.answer(question)
-        further = {}
+        data = answer_data(answered, texts=texts)
+        if parameters.validated_data["rectangles"]:
+            add_rectangles(data, answered.context, viewer=request.user)
         if parameters.validated_data["follow_ups"]:
-            further = {"follow_ups": list(follow_ups(answered, question))}
-        return Response(answer_data(answered, texts=texts) | further)
+            data["follow_ups"] = list(follow_ups(answered, question))
+        return Response(data)
 
     @extend_schema(responses=AnswerSummarySerializer(many=True))
     def list(self, request: Request) -> Response:

@@ -201,6 +201,11 @@ class QuestionParameters(Parameters):
         help_text="Quoted words and hyphens bind, also in a long text, and also where they leave "
         "nothing; otherwise such a search ranks without them and `notes` says so.",
     )
+    rectangles = serializers.BooleanField(
+        default=False,
+        help_text="Adds the places of passages on the pages of their originals, which are drawn "
+        "for it if they were not before; not to a stream.",
+    )
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()

@@ -19,10 +19,12 @@ from search.api.results import (
     FoldedSerializer,
     NamedSectionSerializer,
     TermSerializer,
+    TrialSerializer,
     legacy_fields,
+    rectangles_field,
     section_of,
 )
-from search.domain import Signal, Stage, Trial
+from search.domain import Signal, Stage
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import (
@@ -73,6 +75,7 @@ class ResultSerializer(serializers.Serializer[Result]):
     explanation = ExplanationSerializer(
         source="hit.explanation", required=False, help_text="With explain=1."
     )
+    rectangles = rectangles_field("all of the passage")
     team = serializers.SerializerMethodField(
         help_text="In an experiment: `a` or `b`, the ranking that contributed the "
         "result and explains its score; empty if both did. Otherwise empty."
@@ -82,6 +85,8 @@ class ResultSerializer(serializers.Serializer[Result]):
         fields = super().get_fields()
         if not self.context.get("explain", True):
             del fields["explanation"]
+        if not self.context.get("rectangles", True):
+            del fields["rectangles"]
         if self.context.get("legacy", True):
             fields |= legacy_fields()
         return fields
@@ -110,6 +115,8 @@ class ResultSerializer(serializers.Serializer[Result]):
         }
         if self.context.get("explain", True):
             shown["explanation"] = self._explanation.to_representation(hit.explanation)
+        if places := self.context.get("rectangles"):
+            shown["rectangles"] = places[hit.chunk_id]
         shown["team"] = self.get_team(instance)
         if self.context.get("legacy", True):
             shown |= {name: score(hit.explanation) for name, (score, _) in LEGACY_SCORES.items()}
@@ -160,13 +167,6 @@ class ResultSerializer(serializers.Serializer[Result]):
         for part in result.hit.explanation.contributions:
             shares[part.signal.value] += part.value
         return shares
-
-
-class TrialSerializer(serializers.Serializer[Trial]):
-    """A search's part in an experiment: both rankings, interleaved."""
-
-    id = serializers.IntegerField(source="experiment")
-    profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
 
 class SearchResponseSerializer(serializers.Serializer[SearchResponse]):

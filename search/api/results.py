@@ -13,10 +13,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ingestion.api.serializers import MetadataField
-from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
+from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal, Trial
 from search.presentation.blocks import NamedSection
 from search.presentation.results import Result
-from search.tuning.api.profile_serializers import SIGNALS
+from search.tuning.api.profile_serializers import SIGNALS, ProfileNameSerializer
 
 CONCEPT_RAG = "concept-rag"
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
@@ -70,6 +70,13 @@ class ContributionSerializer(serializers.Serializer[Contribution]):
     strength = serializers.FloatField()
     weight = serializers.FloatField()
     value = serializers.FloatField()
+
+
+class TrialSerializer(serializers.Serializer[Trial]):
+    """A search's part in an experiment: both rankings, interleaved."""
+
+    id = serializers.IntegerField(source="experiment")
+    profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
 
 class TierSerializer(serializers.Serializer[Any]):
@@ -195,6 +202,26 @@ def section_of(result: Result) -> dict[str, Any] | None:
     if section is None:
         return None
     return {"heading": section.heading, "anchor": section.anchor, "path": list(section.path)}
+
+
+class RectanglesSerializer(serializers.Serializer[Any]):
+    """The lines of a passage on one page of the original."""
+
+    page = serializers.IntegerField(help_text="From 1.")
+    boxes = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(), min_length=4, max_length=4),
+        help_text="Left, top, right and bottom of each line, in 0 to 1 of the page's width and "
+        "height, from its top left corner.",
+    )
+
+
+def rectangles_field(what: str) -> RectanglesSerializer:
+    """The places of something on the pages of its document."""
+    text = (
+        f"With rectangles=true: the places of {what}, by page. Empty if the document has no "
+        "pictures of pages, or none holds it; null if a page was not drawn in time: ask again."
+    )
+    return RectanglesSerializer(many=True, required=False, allow_null=True, help_text=text)
 
 
 class FoldedSerializer(serializers.Serializer[Result]):

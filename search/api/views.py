@@ -32,6 +32,7 @@ from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
 from search.errors import UnknownSearch
+from search.presentation.navigation import rectangles_of
 from search.presentation.reading import section_around
 from search.readers.suggestions import Suggested, Suggestion, SuggestionsThrottle, suggest
 
@@ -111,12 +112,15 @@ class SearchView(APIView):
             visitor=recorded_visitor(request),
             mark_folded=True,
         )
+        shown = {result.hit.chunk_id: ((result.hit.chunk_id,), "") for result in response.results}
+        rectangles = rectangles_of(shown, viewer=request.user) if given["rectangles"] else None
         search_id = new_search_id(request, response)
         context = {
             "request": request,
             "explain": given["explain"],
             "legacy": wants_legacy(given.get("legacy", ""), response.profile.name),
             "search_id": search_id,
+            "rectangles": rectangles,
             "times": bool(getattr(request.user, "is_staff", False)),
             "teams": dict(
                 zip(map(id, response.results), response.teams, strict=bool(response.teams))

@@ -124,13 +124,16 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
             Literal["", "instant", "auto", "thinking"],
             Field(description="How much to do; empty: as the site is set up."),
         ] = "",
+        rectangles: Annotated[
+            bool, Field(description="Add the places of sources on the pages of their originals.")
+        ] = False,
     ) -> tools.AnswerItem:
         """Answer a question from the documents, with citations. Each sentence was checked against
         the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
         state is `refused`."""
         caller = await _run(_admitted, identify, ctx)
         answered = await _answered(_answer_request(question, mode, caller))
-        return tools.answered(answered, caller)
+        return await in_thread(lambda: tools.answered(answered, caller, rectangles=rectangles))
 
 
 async def _run(work: Callable[[Caller], T], identify: Identify, ctx: Context[Any, Any]) -> T:

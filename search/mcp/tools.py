@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urljoin
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from search.analytics.recording import new_search_id, record_search
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
 from search.answers.wire import passage_url
 from search.errors import SearchError
+from search.presentation.navigation import Rectangles, rectangles_of
 from search.presentation.reading import MAX_ORDINAL, section_around, whole_text
 from search.presentation.results import Result, trail
 
@@ -64,6 +66,10 @@ class SourceItem(BaseModel):
     page: int | None
     cited: bool
     text: str
+    rectangles: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="If asked for: page and boxes (left, top, right, bottom, 0 to 1) of its lines.",
+    )
 
 
 class Unsupported(BaseModel):
@@ -148,13 +154,19 @@ def list_collections(caller: Caller) -> Collections:
     )
 
 
-def answered(answer: Answered, caller: Caller) -> AnswerItem:
-    """The shape of an answer."""
+def answered(answer: Answered, caller: Caller, *, rectangles: bool = False) -> AnswerItem:
+    """The shape of an answer; `rectangles`: with the places of its sources on their pages."""
+    passages = answer.context.passages if rectangles else ()
+    sought = {passage.number: (passage.chunk_ids, "") for passage in passages}
+    places = rectangles_of(sought, viewer=caller.viewer) if sought else {}
     return AnswerItem(
         text=answer.text,
         state=answer.state.value,
         confidence=answer.confidence,
-        sources=[_source(each, answer, caller) for each in answer.context.passages],
+        sources=[
+            _source(each, answer, caller, places.get(each.number))
+            for each in answer.context.passages
+        ],
         unsupported=[
             Unsupported(text=each.text, reasons=list(each.reasons))
             for each in answer.sentences
@@ -238,7 +250,9 @@ def _fetched(
     return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=kept)
 
 
-def _source(passage: Passage, answer: Answered, caller: Caller) -> SourceItem:
+def _source(
+    passage: Passage, answer: Answered, caller: Caller, rectangles: Rectangles | None
+) -> SourceItem:
     return SourceItem(
         number=passage.number,
         id=f"{passage.document_id}:{passage.ordinal}",
@@ -248,6 +262,7 @@ def _source(passage: Passage, answer: Answered, caller: Caller) -> SourceItem:
         page=passage.page,
         cited=passage.number in answer.cited,
         text=passage.text,
+        rectangles=rectangles,
     )
 
 

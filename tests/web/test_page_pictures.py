@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from PIL import Image, ImageDraw, ImageFont
 
 from common.accounts.models import User
 from ingestion.documents import pictures, purging
 from ingestion.models import Document, Visibility
+from search.presentation import navigation
 from tests.samples import builders, sheets_and_slides
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import needs
@@ -87,6 +90,52 @@ def test_the_mark_of_a_passage_is_laid_over_its_page(client: Client, handbook: D
     # On a page that does not hold it, nothing is marked.
     elsewhere = client.get(pictured(handbook, 1) + f"mark/{chunk.ordinal}/")
     assert b"<rect" not in elsewhere.content
+
+
+def test_results_and_answers_carry_the_same_places(client: Client, handbook: Document) -> None:
+    asked = {"q": "forged iron hook", "collection": handbook.collection.slug}
+    plain = client.get("/api/v1/search/", asked).json()["results"][0]
+    assert "rectangles" not in plain
+    drawing = client.get(pictured(handbook, 2) + f"mark/{plain['chunk']}/").content.decode()
+    marks = re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', drawing)
+
+    asked["rectangles"] = "true"
+    found = client.get("/api/v1/search/", asked).json()["results"]
+    places = found[0]["rectangles"]
+    assert [each["page"] for each in places] == [2]
+    assert [
+        (left, top, right - left, bottom - top) for left, top, right, bottom in places[0]["boxes"]
+    ] == [pytest.approx([int(each) / 10_000 for each in mark]) for mark in marks]
+
+    question = {"q": "What hangs from the shorter arm on a hook?", "rectangles": True}
+    answer = client.post("/api/v1/answers/", question, content_type="application/json").json()
+    citation = answer["sentences"][0]["citations"][0]
+    (source,) = (each for each in answer["sources"] if each["number"] == citation["source"])
+    assert [each["page"] for each in citation["rectangles"]] == [2]
+    assert source["rectangles"] == places
+
+    make_document(handbook.collection, "# A forged iron hook\n\nNo page.\n")
+    found = client.get("/api/v1/search/", asked | {"type": "md"}).json()["results"]
+    assert [each["rectangles"] for each in found] == [[]]
+
+
+def test_places_that_take_too_long_are_left_for_the_next_time(
+    client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"q": "forged iron hook", "rectangles": "true"}
+    with monkeypatch.context() as patch:
+        patch.setattr(navigation, "RECTANGLES_SECONDS", -1)
+        found = client.get("/api/v1/search/", asked).json()["results"]
+    assert [each["rectangles"] for each in found] == [None] * len(found)
+    with CaptureQueriesContext(connection) as with_places:
+        found = client.get("/api/v1/search/", asked).json()["results"]
+    assert all(each["rectangles"] for each in found)
+    with CaptureQueriesContext(connection) as without:
+        client.get("/api/v1/search/", {"q": "forged iron hook"})
+    with CaptureQueriesContext(connection) as again:
+        client.get("/api/v1/search/", asked)
+    assert len(again) == len(without) + 1
+    assert len(with_places) > len(again)  # a page that is drawn is looked up once more
 
 
 def test_who_may_not_read_the_document_sees_no_picture(
