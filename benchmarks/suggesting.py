@@ -29,14 +29,16 @@ def measure(size: int) -> None:
     """Print milliseconds of the suggestions, in process and over HTTP, by letters typed."""
     os.environ |= {"THROTTLE": "suggestions=100000000/min", "DATABASE_POOL": "4"}
     with site("suggestions"):
+        from benchmarks.processes import postmaster
         from benchmarks.streams import server
         from search.readers.suggestions import suggest
 
         _fill(size)
         typed = list(_typed())
         with server("--config", "python:kbsite.gunicorn", "kbsite.asgi") as target:
-            _print("in process", typed, partial(suggest, viewer=None))
-            _print("HTTP", typed, _over_http(target.port))
+            beside = [postmaster()]
+            _print("in process", typed, partial(suggest, viewer=None), beside)
+            _print("HTTP", typed, _over_http(target.port), [*beside, target.process.pid])
 
 
 def _fill(size: int) -> None:
@@ -132,19 +134,22 @@ def _over_http(port: int) -> Callable[[str], object]:
     return ask
 
 
-def _print(name: str, typed: list[str], way: Callable[[str], object]) -> None:
+def _print(name: str, typed: list[str], way: Callable[[str], object], others: list[int]) -> None:
+    """A row for each number of letters; `others` are the processes that work beside this one."""
+    from benchmarks.processes import timed
+
     for text in typed[:UNMEASURED]:
         way(text)
-    spent: dict[str, list[float]] = {}
+    spent: dict[str, list[tuple[float, float]]] = {}
     for text in typed:
-        started = time.perf_counter()
-        way(text)
-        milliseconds = (time.perf_counter() - started) * 1000
+        clock, processor = timed(partial(way, text), others)[:2]
         for letters in (str(len(text)) if len(text) < 5 else "5 and more", "all"):
-            spent.setdefault(letters, []).append(milliseconds)
+            spent.setdefault(letters, []).append((clock, processor))
     print(f"{name}, load of the machine {os.getloadavg()[0]:.1f}")
-    print(f"{'letters':<12}{'calls':>7}{'p50 ms':>9}{'p95':>9}{'p99':>9}{'most':>9}")
-    for letters, times in sorted(spent.items()):
-        cuts = statistics.quantiles(times, n=100)
-        row = "".join(f"{cuts[place - 1]:>9.1f}" for place in (50, 95, 99))
-        print(f"{letters:<12}{len(times):>7}{row}{max(times):>9.1f}", flush=True)
+    columns = f"{'p50 ms':>9}{'p95':>9}{'p99':>9}{'processor p50':>15}{'p95':>9}"
+    print(f"{'letters':<12}{'calls':>7}{columns}")
+    for letters, pairs in sorted(spent.items()):
+        clock, processor = (statistics.quantiles(each, n=100) for each in zip(*pairs, strict=True))
+        row = "".join(f"{clock[place - 1]:>9.1f}" for place in (50, 95, 99))
+        row += f"{processor[49]:>15.1f}{processor[94]:>9.1f}"
+        print(f"{letters:<12}{len(pairs):>7}{row}", flush=True)
