@@ -50,6 +50,8 @@ LONG = "\n\n".join(
     for number in range(60)
 )
 State = EmbeddingSpace.State
+# Seconds that each reader takes between two searches: without them they wait for each other.
+PAUSE = 0.02
 
 
 def slowly(seconds: float) -> Behaviour:
@@ -107,7 +109,7 @@ class Searchers:
     def _run(self, first: int) -> None:
         try:
             for question in itertools.islice(itertools.cycle(QUESTIONS), first, None):
-                if self._stop.is_set():
+                if self._stop.wait(PAUSE):
                     return
                 started = time.monotonic()
                 response = search(question, viewer=None)

@@ -318,6 +318,8 @@ def test_answers_say_nothing_of_a_hidden_document(
 
 
 @pytest.mark.parametrize("make", VIEWERS, ids=lambda make: make.__name__)
+@viewers_kept()
+@templates_not_noted()
 def test_an_address_of_a_hidden_document_answers_like_one_of_none(
     open_document: Document, client_of: Callable[[Make], Client], make: Make
 ) -> None:
