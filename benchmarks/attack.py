@@ -2,7 +2,8 @@
 
     python -m benchmarks.attack [--parts tests load words] [--seconds 300]
 
-    tests   the files of SUITE with 200 generated requests an operation and 1,000 examples a law
+    tests   the files of SUITE with 200 generated requests an operation, 1,000 examples a law and
+            10,000 graphs of permissions
     load    64 readers, more than the site serves in time (benchmarks.load), for --seconds each
     words   how long a word of hidden documents takes, beside one that nothing contains
 
@@ -24,6 +25,7 @@ from collections.abc import Sequence
 SUITE = {
     "who sees what, at every address": (
         "tests/web/test_visibility.py",
+        "tests/postgres/test_leaks.py",
         "tests/web/test_admin_analytics.py",
         "tests/web/test_targets.py",
         "tests/web/test_token_scopes.py",

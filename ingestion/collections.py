@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.accounts.models import User
@@ -93,21 +94,22 @@ def seen_by(person: User) -> list[Sight]:
     return [Sight(row, tuple(_reasons(person, row, own))) for row in rows]
 
 
-def readers_of(collection: Collection) -> list[Reader]:
+def readers_of(collection: Collection, audience: Collection | None = None) -> list[Reader]:
     """The active people who may read the collection for a reason of their own, by name.
 
     Of a collection that is open to everybody or to all who sign in, that openness is the reason,
-    and nobody is listed.
+    and nobody is listed. With a narrower `audience` those of it who may read the collection.
     """
-    if collection.deleted_at is not None or collection.visibility != Visibility.GROUPS:
+    named = audience or collection
+    if collection.deleted_at is not None or named.visibility != Visibility.GROUPS:
         return []
-    groups = {group.pk for group in collection.groups.all()}
-    people = User.objects.filter(is_active=True).order_by("username")
-    readers_by_group = people.filter(groups__in=groups) | people.filter(is_superuser=True)
+    chosen = Q(groups__in=named.groups.all()) | Q(is_superuser=True) | Q(pk__in=named.people.all())
+    people = User.objects.filter(chosen, is_active=True).order_by("username").distinct()
     readers = []
-    for person in readers_by_group.distinct().prefetch_related("groups"):
+    for person in people.prefetch_related("groups"):
         own = {group.pk for group in person.groups.all()}
-        readers.append(Reader(person, tuple(_reasons(person, collection, own))))
+        if any(_reasons(person, collection, own)):
+            readers.append(Reader(person, tuple(_reasons(person, named, own))))
     return readers
 
 
@@ -137,5 +139,7 @@ def _reasons(person: User, collection: Collection, own: set[int]) -> Iterator[st
         shared: list[Group] = [group for group in collection.groups.all() if group.pk in own]
         for group in sorted(shared, key=lambda one: one.name):
             yield gettext("member of the group “%(group)s”") % {"group": group.name}
+    if collection.within_id is not None and person in collection.people.all():
+        yield gettext("named as a reader")
     if person.is_superuser:
         yield gettext("superuser")

@@ -61,7 +61,8 @@ COLLECTION_DELETED = "collection.deleted"
 COLLECTION_RESTORED = "collection.restored"
 
 happened = Signal()
-"""Sent with `event`, `collection_id`, and `data`, which makes a dict of ids and states.
+"""Sent with `event`, `collection_id`, `readers_id`, the collection or narrower audience that may
+know of it, and `data`, which makes a dict of ids and states.
 
 Never a title or a text: a receiver passes them on to programs whose readers nobody knows.
 """
@@ -88,7 +89,8 @@ def tell_of_document(
             **details,
         }
 
-    happened.send(Document, event=event, collection_id=document.collection_id, data=data)
+    of = {"collection_id": document.collection_id, "readers_id": document.readers_id}
+    happened.send(Document, event=event, data=data, **of)
 
 
 def tell_of_collection(event: str, collection: Collection) -> None:
@@ -97,4 +99,5 @@ def tell_of_collection(event: str, collection: Collection) -> None:
     def data() -> dict[str, Any]:
         return {"collection": collection.slug}
 
-    happened.send(Collection, event=event, collection_id=collection.pk, data=data)
+    of = {"collection_id": collection.pk, "readers_id": collection.pk}
+    happened.send(Collection, event=event, data=data, **of)

@@ -6,6 +6,7 @@
     delete   -> the bin; restore undoes it (`deletion`), purge deletes permanently (`purging`)
     make_current -> a new version with the file of an older one      (`versions`)
     move -> another collection; annotate -> tags and metadata of many (`arranging`)
+    restrict -> fewer readers than its collection has                (`readers`)
     edit_chunk -> a passage changed by hand, in place                (`editing`)
 
 Every function here owns its transaction and enqueues on commit. The database alone records
@@ -20,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from common.accounts import tokens
 from common.accounts.models import User
@@ -36,13 +37,15 @@ from ingestion.documents.deletion import (
 )
 from ingestion.documents.editing import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
+from ingestion.documents.readers import Readers, restrict
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
-from ingestion.errors import QuotaUsedUp
+from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
 from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
+from ingestion.models.documents import DocumentQuerySet, open_to
 from ingestion.parsing.protocol import title_from_file_name, with_file_name
 
 
@@ -81,6 +84,7 @@ class _Origin:
     language: str
     lane: Lane
     metadata: Metadata | None
+    readers: Readers | None
 
 
 def receive(
@@ -95,25 +99,27 @@ def receive(
     language: str = "",
     lane: Lane = Lane.INTERACTIVE,
     metadata: Mapping[str, Any] | None = None,
+    readers: Readers | None = None,
 ) -> Receipt:
     """Store `file` as a document or a new version of one, and queue it; return the receipt.
 
     The same bytes twice in a collection make one document, so that a retry is always safe. A file
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
-    the same; None keeps it. Raises IngestionError for a refused file (empty, too large, of an
-    unsupported type, or not of the type its name states), of which nothing is stored,
-    InvalidMetadata, and StateConflict if the collection is in the bin.
+    the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
+    Nothing is stored if it raises: RefusedUpload for an empty file, one that is too large, of an
+    unsupported type or not of its name's, InvalidMetadata, QuotaUsedUp, StateConflict for a
+    collection in the bin and for readers without the user.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
-    origin = _Origin(source, source_kind, title, language, lane, checked)
+    origin = _Origin(source, source_kind, title, language, lane, checked, readers)
+    Readers.check(readers, acting_user)
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
-        if holder := held(collection.pk, examined.sha256):
-            unchanged = bool(source) and holder.source == source
-            if unchanged:
+        if holder := held(_known(collection, acting_user), examined.sha256):
+            if unchanged := bool(source) and holder.source == source:
                 _note_metadata(holder, checked, acting_user)
             return _duplicate(holder, unchanged=unchanged)
         _count(examined, acting_user)
@@ -141,7 +147,7 @@ def replace(
     examined = storage.examine(file, file_name)
 
     def replace_it() -> Receipt:
-        if holder := held(document.collection_id, examined.sha256):
+        if holder := held(Document.objects.beside(document), examined.sha256):
             if unchanged := holder.pk == document.pk:
                 _note_metadata(holder, checked, acting_user)
             return _duplicate(holder, unchanged=unchanged)
@@ -284,13 +290,23 @@ def _duplicate(document: Document, *, unchanged: bool) -> Receipt:
     return Receipt(document, document.latest, duplicate=True, unchanged=unchanged)
 
 
+def _known(collection: Collection, user: User | None) -> DocumentQuerySet:
+    """The collection's documents of which an uploader may learn; all for a command.
+
+    Of a document that they may not read they learn nothing, and theirs becomes another one, unless
+    they added it: what they import again is for its readers, too.
+    """
+    rows = Document.objects.kept().filter(collection=collection)
+    return rows if user is None else rows.filter(open_to(user) | Q(added_by=user))
+
+
 def _file_version(
     collection: Collection, stored: storage.StoredFile, acting_user: User | None, origin: _Origin
 ) -> Receipt:
     existing = None
     if origin.source:
-        rows = Document.objects.kept().select_for_update(of=("self",))
-        existing = rows.filter(collection=collection, source=origin.source).first()
+        rows = _known(collection, acting_user).select_for_update(of=("self",))
+        existing = rows.filter(source=origin.source).first()
     if existing is not None:
         _note_metadata(existing, origin.metadata, acting_user)
         version = add_version(existing, stored, lane=origin.lane)
@@ -298,6 +314,7 @@ def _file_version(
         return Receipt(existing, version, replaced=True)
     document = Document.objects.create(
         collection=collection,
+        audience=origin.readers.within(collection) if origin.readers else None,
         title=(origin.title or title_from_file_name(stored.file_name))[:500],
         title_given=bool(origin.title),
         language=origin.language,

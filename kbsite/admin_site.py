@@ -24,6 +24,7 @@ from common.accounts.models import User
 from common.accounts.rights import lacks_factor
 from common.admin import pages
 from ingestion import collections
+from ingestion.documents.readers import Readers
 from ingestion.models import Collection, Document
 
 
@@ -113,12 +114,15 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Who may read a document, and why."""
     _check(request)
-    row = get_object_or_404(Document.objects.select_related("collection"), public_id=public_id)
+    row = get_object_or_404(
+        Document.objects.select_related("collection", "audience"), public_id=public_id
+    )
     context = {
         "document": row,
         "is_deleted": row.deleted_at is not None,
         "openness": collections.openness(row.collection),
-        "readers": collections.readers_of(row.collection),
+        "own": Readers.of(row),
+        "readers": collections.readers_of(row.collection, row.audience),
     }
     title = gettext("Who sees “%(title)s”") % {"title": row.title}
     return _page(request, "document.html", title, context)

@@ -40,6 +40,8 @@ class Strict:
         if isinstance(data, Mapping):
             fields: Mapping[str, Any] = self.fields  # type: ignore[attr-defined]
             writable = [name for name, each in fields.items() if not each.read_only]
+            for name in tuple(writable):  # in forms, a serializer's fields are name.field
+                writable += [f"{name}.{inner}" for inner in getattr(fields[name], "fields", ())]
             refuse_unknown(data, writable, self.noun)
         return super().to_internal_value(data)  # type: ignore[misc]
 

@@ -1,6 +1,6 @@
-"""Bulk changes of documents: moving them to another collection, and their tags and metadata.
+"""Bulk changes of documents: another collection, fewer readers, tags and metadata.
 
-Both are actions of the list. Their page posts to the list again, with the same selection.
+All are actions of the list. Their page posts to the list again, with the same selection.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
 from ingestion.admin.fields import MetadataFormField
-from ingestion.documents.arranging import MOST_MOVED, Arranged
+from ingestion.documents.arranging import MOST_MOVED
+from ingestion.documents.readers import Arranged, Readers, UnknownReader
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
@@ -53,9 +59,48 @@ class ListField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **kwargs)
 
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list | tuple) else value
+
     def to_python(self, value: Any) -> Any:
         entered = super().to_python(value) or ""
         return [text.strip() for text in entered.split(",") if text.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(list(initial or []) != self.to_python(data))
+
+
+class ReadersForm(forms.Form):
+    """Who alone may read documents. `viewer` must be among them, unless a superuser."""
+
+    viewer: Any = None
+    reader_groups = forms.ModelMultipleChoiceField(
+        Group.objects.order_by("name"),
+        label=_("Groups that may read it"),
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_(
+            "Without groups and people all may read it who may read its collection; with them, "
+            "only these of them. Superusers may read everything."
+        ),
+    )
+    reader_people = ListField(
+        label=_("People who may read it"),
+        help_text=_("User names, separated by commas."),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Add `readers`: None for all readers of the collection."""
+        cleaned = super().clean() or {}
+        groups = [group.name for group in cleaned.get("reader_groups", ())]
+        try:
+            readers = Readers.named(groups, cleaned.get("reader_people", ()))
+        except UnknownReader as error:
+            self.add_error("reader_people", str(error))
+            return cleaned
+        if readers and (problem := readers.problem(self.viewer)):
+            self.add_error("reader_groups", problem)
+        return cleaned | {"readers": readers}
 
 
 class AnnotateForm(forms.Form):
@@ -85,8 +130,21 @@ class AnnotateForm(forms.Form):
         return cleaned
 
 
+class ReadersFilter(admin.SimpleListFilter):
+    title = _("readers")
+    parameter_name = "readers"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("own", gettext("Fewer than the collection's")), ("all", gettext("All of these"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() not in ("own", "all"):
+            return queryset
+        return queryset.filter(audience__isnull=self.value() == "all")
+
+
 class ArrangingPages(OwnPages[Document]):
-    """A ModelAdmin mixin with the two actions."""
+    """A ModelAdmin mixin with the three actions."""
 
     if TYPE_CHECKING:
 
@@ -126,12 +184,29 @@ class ArrangingPages(OwnPages[Document]):
             title = gettext("Edit tags and metadata")
             return self._asked(request, queryset, form, "annotate_selected", title)
         arranged = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
+        self._say_changed(request, arranged)
+        return None
+
+    @admin.action(description=_("Set readers…"), permissions=["change"])
+    def restrict_selected(
+        self, request: HttpRequest, queryset: QuerySet[Document]
+    ) -> HttpResponse | None:
+        """Ask for the readers, then set them."""
+        applied = "apply" in request.POST
+        form = ReadersForm(request.POST if applied else None)
+        form.viewer = actor(request)
+        if not applied or not form.is_valid():
+            return self._asked(request, queryset, form, "restrict_selected", gettext("Set readers"))
+        readers = form.cleaned_data["readers"]
+        self._say_changed(request, services.restrict(queryset, readers, acting_user=actor(request)))
+        return None
+
+    def _say_changed(self, request: HttpRequest, arranged: Arranged) -> None:
         sentence = ngettext(
             "%(count)d document was changed.", "%(count)d documents were changed.", arranged.count
         )
         self.message_user(request, sentence % {"count": arranged.count}, messages.SUCCESS)
         self._tell(request, arranged.refused)
-        return None
 
     def _asked(
         self,

@@ -39,6 +39,7 @@ from ingestion.admin.fields import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, DeletedDocument, Document, Purge
+from ingestion.models.documents import open_to
 
 
 def days_left(deleted: Document | Collection) -> int:
@@ -199,7 +200,9 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
         return bool(request.user.has_perm("ingestion.delete_document"))
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        collections = deleted_collections(request).annotate(document_count=Count("documents"))
+        collections = deleted_collections(request).annotate(
+            document_count=Count("documents", open_to(request.user, "documents__"))
+        )
         purges = {purge.collection_id: purge for purge in Purge.objects.defer("collection")}
         rows = [(each, days_left(each), purges.get(each.pk)) for each in collections]
         return {

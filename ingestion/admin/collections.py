@@ -33,6 +33,7 @@ from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
+from ingestion.models.documents import open_to
 from ingestion.models.library import ICONS, language_name
 from ingestion.models.versions import UNFINISHED
 
@@ -117,7 +118,7 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         queryset: QuerySet[Collection] = super().get_queryset(request)
-        in_use = Q(documents__deleted_at=None)
+        in_use = Q(documents__deleted_at=None) & open_to(request.user, "documents__")
         waiting = Count("documents", in_use & Q(documents__latest__state__in=UNFINISHED))
         return queryset.prefetch_related("groups").annotate(
             document_count=Count("documents", in_use),
@@ -176,7 +177,7 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        count = form.instance.documents.kept().count() if change else 0
+        count = form.instance.documents.visible_to(request.user).count() if change else 0
         if count and READING_FIELDS & set(form.changed_data):
             note = ngettext(
                 "The document here keeps its passages for now. To apply the new "
@@ -194,8 +195,8 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
                 request, _("You do not have permission to change documents."), messages.ERROR
             )
             return
-        documents = Document.objects.kept().filter(collection__in=list(queryset)).iterator()
-        count = services.reprocess(documents, acting_user=actor(request))
+        documents = Document.objects.visible_to(request.user).filter(collection__in=list(queryset))
+        count = services.reprocess(documents.iterator(), acting_user=actor(request))
         self.message_user(request, reprocessing(count), messages.SUCCESS)
 
     @admin.action(description=_("Export as a ZIP archive"), permissions=["change"])
@@ -227,8 +228,9 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
 
     def get_deleted_objects(self, objs: Iterable[Collection], request: HttpRequest) -> Summary:
         collections = list(objs)
-        documents = Document.objects.kept().filter(collection__in=collections).count()
-        chunks = Chunk.objects.filter(collection__in=collections, searchable=True).count()
+        seen = Document.objects.visible_to(request.user).filter(collection__in=collections)
+        documents = seen.count()
+        chunks = Chunk.objects.filter(document__in=seen, searchable=True).count()
         lacking = set() if self.has_delete_permission(request) else {"collection"}
         if documents and not request.user.has_perm("ingestion.delete_document"):
             lacking.add("document")

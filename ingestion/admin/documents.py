@@ -23,6 +23,7 @@ from common.admin.pages import (
     AuditedByServices,
     PanelPages,
     Summary,
+    ViewersForm,
     VisibleOnly,
     actor,
     deletion_summary,
@@ -32,7 +33,7 @@ from common.admin.progress import LiveCells
 from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.arranging import ArrangingPages
+from ingestion.admin.arranging import ArrangingPages, ReadersFilter, ReadersForm
 from ingestion.admin.bin import GoesToBin, deleted_documents
 from ingestion.admin.fields import (
     CollectionFilter,
@@ -48,11 +49,14 @@ from ingestion.admin.intake import upload_page, web_import_page
 from ingestion.admin.passages import PassagePages
 from ingestion.admin.status import status_of
 from ingestion.admin.versions import VersionPages
+from ingestion.documents.readers import Readers
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.documents import MISSING
 
+READER_FIELDS = ("reader_groups", "reader_people")
 
-class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
+
+class DocumentForm(ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
     title = forms.CharField(
         max_length=500,
         required=False,
@@ -74,6 +78,12 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Document
         fields = ("title", "language", "metadata")
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if readers := Readers.of(self.instance):
+            self.initial["reader_groups"] = readers.groups
+            self.initial["reader_people"] = readers.as_names()["people"]
+
 
 @admin.register(Document)
 class DocumentAdmin(
@@ -83,29 +93,37 @@ class DocumentAdmin(
     ArrangingPages,
     VersionPages,
     PassagePages,
+    ViewersForm,
     VisibleOnly,
     AuditedByServices,
     ModelAdmin,  # type: ignore[misc]
 ):
     empty_text = _("The library is empty. Upload files, import many at once, or watch a folder.")
     form = DocumentForm
-    fields = ("title", "language", "metadata")
     list_display = (
         "title_cell", "collection", "state_cell", "missing_cell", "chunks_cell", "size", "added",
     )  # fmt: skip
     list_display_links = ("title_cell",)
     list_filter = (
         StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
+        ReadersFilter,
     )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title",)
     search_help_text = _("Search by title")
-    actions = ("annotate_selected", "move_selected", "retry_selected", "reprocess_selected")
+    actions = (
+        "annotate_selected", "move_selected", "restrict_selected", "retry_selected",
+        "reprocess_selected",
+    )  # fmt: skip
     live_cells = ("title", "state", "missing", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
+
+    def get_fields(self, request: HttpRequest, obj: Document | None = None) -> Sequence[str]:
+        own = READER_FIELDS if self.has_change_permission(request, obj) else ()
+        return ("title", "language", "metadata", *own)
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -190,9 +208,13 @@ class DocumentAdmin(
     def save_model(
         self, request: HttpRequest, obj: Document, form: DocumentForm, change: bool
     ) -> None:
-        changes = {name: form.cleaned_data[name] for name in form.changed_data}
-        if changes:
-            services.describe(obj, acting_user=actor(request), **changes)
+        user, changed = actor(request), set(form.changed_data)
+        if changed & set(READER_FIELDS):
+            readers = form.cleaned_data["readers"]
+            for refusal in services.restrict([obj], readers, acting_user=user).refused:
+                self.message_user(request, refusal, messages.ERROR)
+        if changes := {name: form.cleaned_data[name] for name in changed - set(READER_FIELDS)}:
+            services.describe(obj, acting_user=user, **changes)
 
     def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:
         obj.refresh_from_db(fields=["title", "latest"])

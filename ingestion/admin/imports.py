@@ -30,6 +30,7 @@ from ingestion.intake import importing
 from ingestion.intake.importing import Counts, counts_of
 from ingestion.intake.importing.protocol import HERE, MANIFEST_ENDS, ImportRefused
 from ingestion.models import Import, ImportItem
+from ingestion.models.documents import open_to
 
 State = Import.State
 VARIANTS = {
@@ -166,8 +167,9 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
 
     def panel(self, request: HttpRequest, row: Import) -> dict[str, Any]:
         self.live_rows([row])
-        failed = row.items.filter(state=ImportItem.State.FAILED)
-        items = row.items.select_related("document__current")
+        readable = row.items.filter(open_to(request.user, "document__"))
+        failed = readable.filter(state=ImportItem.State.FAILED)
+        items = readable.select_related("document__current")
         items = items.defer("document__title_terms", "document__current__text")
         shown = items.exclude(state=ImportItem.State.FAILED).order_by("-position")[:ITEMS_SHOWN]
         for item in shown:

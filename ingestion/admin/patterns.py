@@ -16,7 +16,7 @@ from common.admin.pages import OwnPages, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
-from ingestion.models.library import INDEXING_FIELDS
+from ingestion.models.patterns import INDEXING_FIELDS
 
 
 class PatternForm(forms.ModelForm):  # type: ignore[type-arg]

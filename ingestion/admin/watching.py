@@ -24,6 +24,7 @@ from ingestion.errors import IngestionError
 from ingestion.intake import watched
 from ingestion.intake.watched import counts_line
 from ingestion.models import SyncSource, WatchedFile, WatchedFolder
+from ingestion.models.documents import open_to
 
 State = WatchedFolder.State
 VARIANTS = {
@@ -106,7 +107,8 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
         return _live(folder, "looked", _looked(folder))
 
     def panel(self, request: HttpRequest, row: WatchedFolder) -> dict[str, Any]:
-        missing = row.files.filter(missing_since__isnull=False, deletion_confirmed=False)
+        files = row.files.filter(open_to(request.user, "document__"))
+        missing = files.filter(missing_since__isnull=False, deletion_confirmed=False)
         troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
         return {
             "folder": row,
@@ -115,7 +117,7 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
             "looked": _looked(row),
             "missing": missing[:FILES_SHOWN],
             "missing_count": missing.count(),
-            "troubled": row.files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
+            "troubled": files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
             "may_act": self.has_change_permission(request, row),
             "may_confirm": self._may_confirm(request, row),
             "held": row.state == State.HELD,

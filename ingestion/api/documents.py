@@ -31,7 +31,7 @@ from ingestion.api.serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.documents import arranging
+from ingestion.documents.readers import Arranged, Readers
 from ingestion.files.storage import download
 from ingestion.idempotency import HEADER, once
 from ingestion.models import Concept, Document, DocumentVersion, State
@@ -156,6 +156,7 @@ class DocumentViewSet(ReadViewSet[Document]):
                 title=data.get("title", ""),
                 language=data.get("language", ""),
                 metadata=data.get("metadata"),
+                readers=_readers(data.get("readers")),
                 acting_user=actor(request),
             )
             return received(self, receipt)
@@ -169,19 +170,28 @@ class DocumentViewSet(ReadViewSet[Document]):
         A new title or language reprocesses the file; metadata takes effect immediately and is
         replaced as a whole. A new collection moves the document with its parts: 409 if it is a part
         itself, is being processed, comes from a watched folder or a synced source, or is in that
-        collection already as another document.
+        collection already as another document. With `readers` only these may read it from now on,
+        with its parts: 409 if you are not among them.
         """
         document = self.get_object()
         body = read_body(request, DocumentChangeSerializer, context={"request": request})
         data = dict(body.validated_data)
+        user = actor(request)
+        if "readers" in data:
+            document = self._arranged(
+                services.restrict([document], _readers(data.pop("readers")), acting_user=user)
+            )
         if to := data.pop("collection", None):
-            moved = arranging.move([document], to, acting_user=actor(request))
-            if moved.refused:
-                raise Conflict(moved.refused[0])
-            document = self.get_object()
+            document = self._arranged(services.move([document], to, acting_user=user))
         if data:
-            services.describe(document, acting_user=actor(request), **data)
+            services.describe(document, acting_user=user, **data)
         return self.shown(self.get_object())
+
+    def _arranged(self, arranged: Arranged) -> Document:
+        """The document as it is now. Raises Conflict."""
+        if arranged.refused:
+            raise Conflict(arranged.refused[0])
+        return self.get_object()
 
     @extend_schema(responses={202: DocumentSerializer})
     @action(detail=True, methods=["post"])
@@ -304,9 +314,15 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
 
 
+def _readers(names: dict[str, list[str]] | None) -> Readers | None:
+    """The readers with these names; None for none. Raises UnknownReader."""
+    return Readers.named(**names) if names else None
+
+
 def as_listed(documents: DocumentQuerySet) -> DocumentQuerySet:
     """The documents with what is shown of them: without texts, which may be megabytes long."""
-    joined = documents.select_related("collection", "current", "latest", "parent")
+    joined = documents.select_related("collection", "current", "latest", "parent", "audience")
+    joined = joined.prefetch_related("audience__groups", "audience__people")
     unshown = ("title_terms", "parent__title_terms", "current__text", "latest__text")
     return joined.defer(*unshown).with_part_count()
 

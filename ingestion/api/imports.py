@@ -20,6 +20,7 @@ from ingestion.idempotency import HEADER, once
 from ingestion.intake import importing
 from ingestion.intake.importing import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
+from ingestion.models.documents import open_to
 
 Kind = Import.Kind
 
@@ -175,6 +176,7 @@ class ImportViewSet(ReadViewSet[Import]):
     def items(self, request: Request, number: int) -> Response:
         """List the items of an import."""
         items = self.get_object().items.select_related("document").order_by("position", "pk")
+        items = items.filter(open_to(request.user, "document__"))
         return self.listed(items.defer("document__title_terms"))
 
     @extend_schema(

@@ -30,6 +30,7 @@ from ingestion.api.serializers import (
 )
 from ingestion.exporting import writing
 from ingestion.models import Chunk, ChunkEdit, Collection, Concept, Document
+from ingestion.models.documents import open_to
 
 # What documents are read by: a change reaches them when they are processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
@@ -45,12 +46,10 @@ class CollectionViewSet(EditableViewSet[Collection]):
     queryset = Collection.objects.none()
 
     def get_queryset(self) -> QuerySet[Collection]:
+        kept = Q(documents__deleted_at=None) & open_to(self.request.user, "documents__")
         rows = Collection.objects.visible_to(self.request.user).annotate(
-            document_count=Count("documents__pk", filter=Q(documents__deleted_at=None)),
-            searchable_count=Count(
-                "documents__pk",
-                filter=Q(documents__deleted_at=None, documents__current__isnull=False),
-            ),
+            document_count=Count("documents__pk", filter=kept),
+            searchable_count=Count("documents__pk", kept & Q(documents__current__isnull=False)),
         )
         return rows.prefetch_related(*self._related()).order_by(
             "name"
@@ -64,7 +63,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
         groups = fields.pop("groups", None)
         collections.save(form.row, fields, groups, acting_user=actor(self.request))
         unread = form.instance is not None and READING_FIELDS & fields.keys()
-        if unread and form.row.documents.kept().exists():
+        if unread and form.row.documents.visible_to(self.request.user).exists():
             yield (
                 "Its documents keep their passages until they are processed again, in the admin or "
                 "one by one."

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
 from ingestion.documents import completeness
+from ingestion.documents.readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
@@ -82,6 +83,13 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
             f"{', '.join(slugs[:MOST_NAMED]) or 'none'}.",
             code=key,
         )
+
+
+class ReadersSerializer(Strict, serializers.Serializer[Any]):
+    """Who alone may read a document, besides superusers, by their names."""
+
+    groups = serializers.ListField(child=serializers.CharField(max_length=150), default=list)
+    people = serializers.ListField(child=serializers.CharField(max_length=150), default=list)
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -167,6 +175,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     )
     part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
     metadata = MetadataField(read_only=True)
+    readers = serializers.SerializerMethodField(
+        help_text="Null: all who may read its collection. For users who may change documents."
+    )
     completeness = CompletenessField(
         source="current.completeness", default=None, read_only=True, allow_null=True
     )
@@ -179,13 +190,19 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields: tuple[str, ...] = (
             "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
             "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
-            "deleted_at", "url", "original", "metadata", "completeness",
+            "deleted_at", "url", "original", "metadata", "completeness", "readers",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 
     @extend_schema_field(ProblemSerializer(allow_null=True))
     def get_error(self, document: Document) -> dict[str, str] | None:
         return problem(document.latest) if document.latest else None
+
+    @extend_schema_field(ReadersSerializer(allow_null=True))
+    def get_readers(self, document: Document) -> dict[str, list[str]] | None:
+        may_see = self.context["request"].user.has_perm("ingestion.change_document")
+        readers = Readers.of(document) if may_see else None
+        return readers.as_names() if readers else None
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_searchable(self, document: Document) -> bool:
@@ -259,6 +276,9 @@ class DocumentUploadSerializer(FileUploadSerializer):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
+    readers = ReadersSerializer(
+        required=False, help_text="Of a new document: it is at no time open to others."
+    )
 
 
 class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
@@ -273,6 +293,9 @@ class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
     metadata = MetadataField(required=False, help_text="Replaces all of its metadata.")
     collection = CollectionField(
         required=False, help_text="The slug of a collection: moves the document there."
+    )
+    readers = ReadersSerializer(
+        required=False, allow_null=True, help_text="Null: all readers of its collection again."
     )
 
 

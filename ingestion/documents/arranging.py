@@ -1,42 +1,38 @@
 """Arrange documents in bulk: move them to another collection, change their tags and metadata.
 
-move      -> searchable in the new collection alone, with its readers; statistics follow
+move      -> searchable in the new collection alone, with its readers, or those of them that the
+             document is restricted to; statistics follow
 annotate  -> tags and keys added and removed; no passage changes
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.admin.models import CHANGE
-from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db import transaction
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.documents import activation, versions
+from ingestion.documents import versions
 from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.documents.purging import family_of
-from ingestion.errors import IngestionError, InvalidMetadata, StateConflict
+from ingestion.documents.readers import (
+    Arranged,
+    Readers,
+    changed_meanwhile,
+    each_by_itself,
+    place,
+    unfinished,
+)
+from ingestion.errors import InvalidMetadata, StateConflict
 from ingestion.events import log
-from ingestion.lexical import terms
 from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
-from ingestion.models import Chunk, Collection, Document, DocumentVersion
-from ingestion.models.versions import UNFINISHED
-from ingestion.parsing.protocol import with_file_name
+from ingestion.models import Collection, Document
 
 # A move reads every passage's terms again, in one request: about 500 documents in a minute.
 MOST_MOVED = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Arranged:
-    """The number of documents that changed, and why each other one did not."""
-
-    count: int
-    refused: tuple[str, ...] = ()
 
 
 def move(documents: Iterable[Document], to: Collection, *, acting_user: User) -> Arranged:
@@ -47,17 +43,7 @@ def move(documents: Iterable[Document], to: Collection, *, acting_user: User) ->
     from its source.
     The caller checks that the user may read both collections and change documents.
     """
-    count = 0
-    refused: list[str] = []
-    for document in documents:
-        try:
-            with transaction.atomic():
-                count += _move(document, to, acting_user)
-        except IngestionError as error:
-            refused.append(str(error))
-        except (Document.DoesNotExist, IntegrityError):
-            refused.append(_changed_meanwhile(document))
-    return Arranged(count, tuple(refused))
+    return each_by_itself(documents, lambda document: _move(document, to, acting_user))
 
 
 def annotate(
@@ -91,7 +77,7 @@ def annotate(
         except InvalidMetadata as error:
             refused.append(f"{each}: {error}")
         except Document.DoesNotExist:
-            refused.append(_changed_meanwhile(each))
+            refused.append(changed_meanwhile(each))
         else:
             count += 1
             if TAGS in metadata:
@@ -120,33 +106,22 @@ def _move(original: Document, to: Collection, acting_user: User) -> bool:
     origin = document.collection
     if origin.pk == to.pk:
         return False
-    _check(document, to)
+    _check(document)
     family = family_of(document)
-    pks = [member.pk for member in family]
-    _check_idle(document, pks)
-    not_deleted = [member for member in family if member.deleted_at is None]
-    for member in not_deleted:
-        activation.hide(member)
-    Document.objects.filter(pk__in=pks).update(collection=to)
-    Chunk.objects.filter(document__in=pks).update(collection=to)
-    for member in not_deleted:
-        _read_again(member)
-        activation.show(member)
+    if unfinished(family):
+        raise StateConflict(
+            gettext("“%(document)s” is being processed: move it when it is ready.")
+            % {"document": document.title}
+        )
+    readers = Readers.of(document)
+    place(family, to, readers.within(to) if readers else None)
     log(acting_user, document, CHANGE, f"Moved to another collection: {origin} → {to}")
     return True
 
 
-def _read_again(document: Document) -> None:
-    """Weigh the terms of the passages by the average length of their new collection."""
-    rows = DocumentVersion.objects.defer("text").filter(document=document)
-    version = rows.filter(document__current=F("pk")).first()
-    if version is not None:
-        terms.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
-
-
-def _check(document: Document, to: Collection) -> None:
-    """Raise StateConflict if the document cannot stand in the collection."""
-    names = {"document": document.title, "collection": to.name}
+def _check(document: Document) -> None:
+    """Raise StateConflict if the document cannot leave its collection."""
+    names = {"document": document.title}
     if document.parent_id is not None:
         raise StateConflict(
             gettext("“%(document)s” is a part of another document: move that one.") % names
@@ -167,28 +142,3 @@ def _check(document: Document, to: Collection) -> None:
             )
             % {**names, "source": item.source.name}
         )
-    if versions.held(to.pk, document.content_hash) is not None:
-        raise StateConflict(
-            gettext("“%(document)s”: “%(collection)s” already contains the same file.") % names
-        )
-    same = Document.objects.kept().filter(collection=to, source=document.source)
-    if document.source and same.exists():
-        raise StateConflict(
-            gettext("“%(document)s”: “%(collection)s” has a document from the same source already.")
-            % names
-        )
-
-
-def _check_idle(document: Document, pks: list[int]) -> None:
-    """Raise StateConflict while one is processed: its worker writes into the old collection."""
-    # Locked: a retry of a failed version would otherwise begin in between.
-    rows = DocumentVersion.objects.select_for_update(of=("self",)).filter(document__in=pks)
-    if set(rows.values_list("state", flat=True)) & set(UNFINISHED):
-        raise StateConflict(
-            gettext("“%(document)s” is being processed: move it when it is ready.")
-            % {"document": document.title}
-        )
-
-
-def _changed_meanwhile(document: Document) -> str:
-    return gettext("“%(document)s” was changed meanwhile: try again.") % {"document": document}

@@ -202,7 +202,8 @@ def _check_place(document: Document) -> None:
             )
         others = parent.parts.filter(part_path=document.part_path, deleted_at=None)
     else:
-        same_bytes = versions.held(document.collection_id, document.content_hash)
+        others = Document.objects.beside(document)
+        same_bytes = versions.held(others, document.content_hash)
         if same_bytes is not None:
             raise StateConflict(
                 gettext(
@@ -211,7 +212,6 @@ def _check_place(document: Document) -> None:
                 )
                 % {"document": document, "same_bytes": same_bytes}
             )
-        others = Document.objects.kept().filter(collection=document.collection_id)
         others = others.filter(source=document.source) if document.source else others.none()
     if other := others.first():
         raise StateConflict(

@@ -84,6 +84,7 @@ def _was_deleted(whole: Document, path: str, sha256: str) -> bool:
 def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
     return Document.objects.create(
         collection_id=whole.collection_id,
+        audience_id=whole.audience_id,
         parent=whole,
         part_path=path,
         source_kind=SourceKind.PART,

@@ -205,7 +205,7 @@ def _counted(first: int) -> dict[str, UnderWay | None]:
     rows = (
         DocumentVersion.objects.filter(pk__gte=first, document__deleted_at=None)
         .exclude(state=State.SUPERSEDED)
-        .values(visibility=F("document__collection__visibility"))
+        .values(visibility=F("document__collection__visibility"), own=F("document__audience"))
         .annotate(
             files=Count("pk"),
             unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
@@ -214,7 +214,7 @@ def _counted(first: int) -> dict[str, UnderWay | None]:
         )
     )
     counted = list(rows)
-    public = [row for row in counted if row["visibility"] == Visibility.PUBLIC]
+    public = [row for row in counted if row["visibility"] == Visibility.PUBLIC and not row["own"]]
     return {"all": _summed(counted), "public": _summed(public)}
 
 

@@ -234,7 +234,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
 
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
     return Chunk(
-        collection_id=version.document.collection_id,
+        collection_id=version.document.readers_id,
         document_id=version.document_id,
         version=version,
         ordinal=draft.ordinal,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.admin.models import CHANGE
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils.translation import gettext
 
 from common.accounts.models import User
@@ -50,7 +50,7 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
             )
             % {"number": older.number}
         )
-    holder = held(document.collection_id, older.sha256)
+    holder = held(Document.objects.beside(document), older.sha256)
     if holder is not None and holder.pk != document.pk:
         raise StateConflict(
             gettext("“%(title)s” in this collection is the same file. Delete that one first.")
@@ -63,10 +63,10 @@ def locked(document_id: int) -> Document:
     return Document.objects.kept().select_for_update(of=("self",)).get(pk=document_id)
 
 
-def held(collection_id: int, sha256: str) -> Document | None:
-    """The collection's document with these bytes, or None; parts are not considered."""
-    documents = Document.objects.kept().select_related("latest", "collection")
-    return documents.filter(collection=collection_id, content_hash=sha256, parent=None).first()
+def held(documents: QuerySet[Document], sha256: str) -> Document | None:
+    """The one of kept documents with these bytes, or None; parts are not considered."""
+    documents = documents.select_related("latest", "collection")
+    return documents.filter(content_hash=sha256, parent=None).first()
 
 
 def add_version(

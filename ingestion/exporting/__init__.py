@@ -12,14 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import IO, Any, Protocol
 
+from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 
 from ingestion.intake.importing.protocol import ImportRefused
-from ingestion.models import Collection
+from ingestion.models import Collection, Document
 
 NAME = "steelyard-collection"
 VERSION = 1
+# With documents for some readers: a release that does not know these would show them to all.
+WITH_READERS = 2
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.jsonl"
 EDITS = "edits.jsonl"
@@ -78,7 +81,7 @@ def read_manifest(data: bytes) -> dict[str, Any]:
         raise ImportRefused(
             gettext("The archive is not an exported collection but “%(name)s”.") % {"name": name}
         )
-    if version != VERSION:
+    if version not in (VERSION, WITH_READERS):
         raise ImportRefused(
             gettext(
                 "The archive has format %(version)d; this release supports format %(supported)d. "
@@ -103,8 +106,11 @@ class Attached(Protocol):
 
     name: str
 
-    def rows(self, collection: Collection) -> Iterable[Row]:
-        """The rows to export as JSON objects, in an order that can be restored."""
+    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterable[Row]:
+        """The rows to export as JSON objects, in an order that can be restored.
+
+        `documents` are those of the collection that are exported.
+        """
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         """Create the row in the caller's transaction; return False if it existed.

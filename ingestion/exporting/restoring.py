@@ -24,8 +24,10 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion import exporting as layout
+from ingestion.documents.readers import Readers
 from ingestion.documents.versions import add_version
 from ingestion.exporting import attached, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
@@ -257,6 +259,7 @@ def _create(
         source_kind=SourceKind(row["source_kind"]),
         parent=parent,
         part_path=str(row["part_path"]),
+        audience=parent.audience if parent else _audience(collection, row.get("readers")),
         content_hash=stored.sha256,
         created=moment(row["created"]),
     )
@@ -269,6 +272,15 @@ def _create(
     DocumentVersion.objects.filter(pk=version.pk).update(
         created=moment(row["file"]["added"]), not_before=timezone.now() + START_DELAY
     )
+
+
+def _audience(collection: Collection, row: dict[str, Any] | None) -> Collection | None:
+    """Of people who are unknown here nobody; new groups have no members."""
+    if row is None:
+        return None
+    groups = [Group.objects.get_or_create(name=str(name))[0] for name in row["groups"]]
+    people = User.objects.filter(username__in=[str(name) for name in row["people"]])
+    return Readers(groups, list(people)).within(collection)
 
 
 def _edit(collection: Collection, row: dict[str, Any]) -> bool:

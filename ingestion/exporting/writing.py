@@ -20,9 +20,11 @@ from common.accounts import tokens
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion import exporting as layout
+from ingestion.documents.readers import Readers
 from ingestion.errors import IngestionError
 from ingestion.exporting import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
+from ingestion.models.documents import DocumentQuerySet
 from ingestion.models.library import Viewer
 from ingestion.spaces import active_space
 
@@ -51,27 +53,30 @@ def may_export(viewer: Viewer, collection: Collection) -> bool:
     return bool(seen and viewer is not None and viewer.has_perm("ingestion.change_collection"))
 
 
-def export(collection: Collection) -> Iterator[bytes]:
-    """The blocks of the ZIP, from one snapshot of the collection."""
+def export(collection: Collection, documents: QuerySet[Document] | None = None) -> Iterator[bytes]:
+    """The blocks of the ZIP, from one snapshot of the collection: of all documents, or of these."""
     with ExitStack() as stack:
         outside = not connection.in_atomic_block
         stack.enter_context(transaction.atomic())
         if outside:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield from _archive(_entries(collection))
+        every = kept(collection) if documents is None else documents
+        yield from _archive(_entries(collection, every))
 
 
 def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     """The export as a streaming download, noted in the audit trail and counted for its reader.
 
-    Counted are the sizes of the current files. Raises QuotaExceeded.
+    It has the documents that the reader may read. Counted are the sizes of the current files.
+    Raises QuotaExceeded.
     """
-    total = _kept(collection).order_by().aggregate(size=Sum("current__size"))
+    documents = kept(collection).open_to(reader)
+    total = documents.order_by().aggregate(size=Sum("current__size"))
     tokens.spend(reader, tokens.DOWNLOADED, total["size"] or 0)
-    record(Kind.EXPORTED, subject=collection, details={"documents": _kept(collection).count()})
+    record(Kind.EXPORTED, subject=collection, details={"documents": documents.count()})
     return StreamingHttpResponse(
-        export(collection),
+        export(collection, documents),
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{file_name(collection)}"'},
     )
@@ -120,25 +125,26 @@ def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
     yield sink.fetch()
 
 
-def _entries(collection: Collection) -> Iterator[Entry]:
+def _entries(collection: Collection, documents: QuerySet[Document]) -> Iterator[Entry]:
     packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
-    yield layout.MANIFEST, packed, [json.dumps(_manifest(collection), indent=1).encode()]
-    yield layout.DOCUMENTS, packed, lines(_documents(collection))
-    yield layout.EDITS, packed, lines(_edits(collection))
+    yield layout.MANIFEST, packed, [json.dumps(_manifest(collection, documents), indent=1).encode()]
+    yield layout.DOCUMENTS, packed, lines(_documents(documents))
+    yield layout.EDITS, packed, lines(_edits(documents))
     for part in attached():
-        yield f"{part.name}.jsonl", packed, lines(part.rows(collection))
-    for name, sha256 in _files(collection):
+        yield f"{part.name}.jsonl", packed, lines(part.rows(collection, documents))
+    for name, sha256 in _files(documents):
         # Mostly compressed already; and stored files keep the archive below the ratio of a bomb.
         yield f"{layout.FILES}{sha256}", plain, _read(name)
 
 
-def _manifest(collection: Collection) -> dict[str, Any]:
+def _manifest(collection: Collection, documents: QuerySet[Document]) -> dict[str, Any]:
     space = active_space()
+    is_restricted = documents.exclude(audience=None).exists()
     return {
         "format": layout.NAME,
-        "version": layout.VERSION,
+        "version": layout.WITH_READERS if is_restricted else layout.VERSION,
         "exported": timezone.now().isoformat(),
-        "documents": _kept(collection).count(),
+        "documents": documents.count(),
         "collection": {
             **{name: getattr(collection, name) for name in COLLECTION_FIELDS},
             "groups": sorted(collection.groups.values_list("name", flat=True)),
@@ -150,14 +156,14 @@ def _manifest(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _kept(collection: Collection) -> QuerySet[Document]:
+def kept(collection: Collection) -> DocumentQuerySet:
     """The documents with a file, parents before their parts."""
     documents = Document.objects.filter(collection=collection, deleted_at=None)
     return documents.filter(latest__isnull=False).order_by("pk")
 
 
-def _documents(collection: Collection) -> Iterator[Row]:
-    joined = _kept(collection).select_related("parent", "current", "latest")
+def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
+    joined = documents.select_related("parent", "current", "latest", "audience")
     lean = joined.defer("title_terms", "current__text", "latest__text", "parent__title_terms")
     for document in lean.iterator(ROWS_AT_ONCE):
         version = document.current or document.latest
@@ -173,6 +179,7 @@ def _documents(collection: Collection) -> Iterator[Row]:
             "source_kind": document.source_kind,
             "parent": str(document.parent.public_id) if document.parent else None,
             "part_path": document.part_path,
+            "readers": readers.as_names() if (readers := Readers.of(document)) else None,
             "created": document.created.isoformat(),
             "file": {
                 "name": version.file_name,
@@ -184,8 +191,8 @@ def _documents(collection: Collection) -> Iterator[Row]:
         }
 
 
-def _edits(collection: Collection) -> Iterator[Row]:
-    edits = ChunkEdit.objects.filter(document__in=_kept(collection)).order_by("document", "pk")
+def _edits(documents: QuerySet[Document]) -> Iterator[Row]:
+    edits = ChunkEdit.objects.filter(document__in=documents).order_by("document", "pk")
     for edit in edits.select_related("document").defer("document__title_terms").iterator(100):
         yield {
             "document": str(edit.document.public_id),
@@ -194,10 +201,10 @@ def _edits(collection: Collection) -> Iterator[Row]:
         }
 
 
-def _files(collection: Collection) -> Iterator[tuple[str, str]]:
+def _files(documents: QuerySet[Document]) -> Iterator[tuple[str, str]]:
     """The stored files, each once, with their hashes."""
     seen: set[bytes] = set()
-    names = _kept(collection).values_list(
+    names = documents.values_list(
         "current__file", "current__sha256", "latest__file", "latest__sha256"
     )
     for current, current_sha, latest, latest_sha in names.iterator(ROWS_AT_ONCE):

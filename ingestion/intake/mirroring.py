@@ -153,7 +153,7 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
     Runs in the caller's transaction. Chunks are unchanged; the new file name becomes searchable.
     """
     row = Document.objects.select_for_update().get(pk=document.pk)
-    rivals = Document.objects.kept().filter(collection=row.collection_id, source=source)
+    rivals = Document.objects.beside(row).filter(source=source)
     if row.deleted_at is not None or rivals.exclude(pk=row.pk).exists():
         return False
     latest = row.versions.filter(pk=row.latest_id or 0).only("pk", "file_name").first()
@@ -272,7 +272,7 @@ def _stored(
     file_name: str,
     acting_user: User,
     metadata: Mapping[str, Any] | None,
-    given: dict[str, str],
+    given: dict[str, Any],
 ) -> str:
     """Store the file of a row, and the row; return the outcome."""
     is_back = _restored(row, file, file_name, acting_user)
@@ -294,7 +294,7 @@ def _stored(
     row.document = document = receipt.document
     new = {name: text for name, text in given.items() if text not in ("", getattr(document, name))}
     if new and row.is_own:
-        row.document = describe(document, acting_user=acting_user, **new)  # type: ignore[arg-type]
+        row.document = describe(document, acting_user=acting_user, **new)
     return "restored" if is_back and receipt.unchanged else receipt.outcome
 
 

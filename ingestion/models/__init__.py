@@ -3,7 +3,7 @@
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem
-from ingestion.models.library import Collection, IdentifierPattern, Visibility
+from ingestion.models.library import Collection, Visibility
 from ingestion.models.mirrors import (
     Mirrored,
     SyncItem,
@@ -11,6 +11,7 @@ from ingestion.models.mirrors import (
     WatchedFile,
     WatchedFolder,
 )
+from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (
     Concept,
     CorpusChange,

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job, JobState
-from ingestion.models.library import Collection, Viewer, validate_metadata
+from ingestion.models.library import Collection, Viewer, named_audiences, validate_metadata
 
 
 class SourceKind(models.TextChoices):
@@ -39,6 +39,23 @@ MISSING = Coalesce(
 )
 
 
+# Of a row `d` of documents: the collection or narrower audience that its passages belong to.
+READERS = "coalesce(d.audience_id, d.collection_id)"
+
+
+def open_to(viewer: Viewer, document: str = "") -> Q:
+    """A condition for documents of collections that `viewer` may read: that they may read these.
+
+    `document` is the path from a row to its document, with the underscores behind it.
+    """
+    unrestricted = Q(**{f"{document}audience": None})
+    if viewer is None or not viewer.is_authenticated or not viewer.is_active:
+        return unrestricted
+    if viewer.is_superuser:
+        return Q()
+    return unrestricted | Q(**{f"{document}audience__in": named_audiences(viewer)})
+
+
 class DocumentQuerySet(models.QuerySet["Document"]):
     def kept(self) -> DocumentQuerySet:
         """The documents that are not in the bin, nor in a collection that is."""
@@ -47,12 +64,21 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
         """The documents that `viewer` may read, without those in the bin."""
         readable = Collection.objects.visible_to(viewer)
-        return self.filter(deleted_at=None, collection__in=readable)
+        return self.filter(deleted_at=None, collection__in=readable).open_to(viewer)
 
     def in_bin_of(self, viewer: Viewer) -> DocumentQuerySet:
         """The documents in the bin whose collections `viewer` may read."""
         readable = Collection.objects.visible_to(viewer)
-        return self.exclude(deleted_at=None).filter(collection__in=readable)
+        return self.exclude(deleted_at=None).filter(collection__in=readable).open_to(viewer)
+
+    def open_to(self, viewer: Viewer) -> DocumentQuerySet:
+        """Those without readers of their own, and those whose readers include `viewer`."""
+        return self.filter(open_to(viewer))
+
+    def beside(self, document: Document) -> DocumentQuerySet:
+        """The kept documents of its collection with the same readers."""
+        rows = self.kept().filter(collection=document.collection_id)
+        return rows.filter(audience=document.audience_id)
 
     def incomplete(self) -> DocumentQuerySet:
         """The documents of which something is not searchable, those that lack most first."""
@@ -74,6 +100,10 @@ class Document(models.Model):
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="documents")
+    # Null: the readers of the collection. A narrower audience of that collection, see `Collection`.
+    audience = models.ForeignKey(
+        Collection, models.CASCADE, null=True, blank=True, editable=False, related_name="+"
+    )
     title = models.CharField(max_length=500)
     title_given = models.BooleanField(
         default=False, help_text=_("The title was set by hand: a new version keeps it.")
@@ -138,6 +168,9 @@ class Document(models.Model):
             models.UniqueConstraint(
                 "collection",
                 "content_hash",
+                # Whoever may not read the one must not learn of it by an error (ADR 120).
+                "audience",
+                nulls_distinct=False,
                 # Parts are identified by their path; documents in the bin do not count.
                 condition=Q(parent=None, deleted_at=None),
                 name="document_same_bytes_once",
@@ -148,6 +181,8 @@ class Document(models.Model):
             models.UniqueConstraint(
                 "collection",
                 "source",
+                "audience",
+                nulls_distinct=False,
                 condition=~Q(source="") & Q(deleted_at=None),
                 name="document_one_per_source",
                 violation_error_message=_(
@@ -181,6 +216,11 @@ class Document(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("search:document", args=(self.public_id,))
+
+    @property
+    def readers_id(self) -> int:
+        """The id of the collection or narrower audience that its passages belong to."""
+        return self.audience_id or self.collection_id
 
 
 class DeletedDocument(Document):

@@ -18,7 +18,7 @@ from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
 from ingestion.models.documents import Document
-from ingestion.models.library import Collection, Viewer
+from ingestion.models.library import Collection, Viewer, narrower
 from ingestion.models.versions import ChunkEdit, DocumentVersion
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `terms`).
@@ -35,14 +35,23 @@ class EqualsAny(Func):
 
 
 class SubqueryOnce(ArraySubquery):
-    """An array of a subquery, compiled once: every candidate generator contains it."""
+    """An array of collections and the audiences within them that include `viewer`.
+
+    Compiled once: every candidate generator contains it.
+    """
 
     _compiled: tuple[object, Any] | None = None
+
+    def __init__(self, collections: Any, viewer: Viewer) -> None:
+        super().__init__(collections.order_by().values("pk"))
+        self._viewer = viewer
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **kwargs: Any) -> Any:
         # Django copies an expression to change its query: the copy compiles its own.
         if self._compiled is None or self._compiled[0] is not self.query:
-            self._compiled = self.query, super().as_sql(compiler, connection, *args, **kwargs)
+            array, params = super().as_sql(compiler, connection, *args, **kwargs)
+            sql, more = narrower(array.removeprefix("ARRAY(").removesuffix(")"), self._viewer)
+            self._compiled = self.query, (f"ARRAY({sql})", (*params, *more))
         return self._compiled[1]
 
 
@@ -53,12 +62,11 @@ class ChunkQuerySet(models.QuerySet["Chunk"]):
         The collections come as `= ANY(ARRAY(SELECT ...))`, which Postgres runs once ahead of
         the scan; an IN subquery becomes a join that can cost the vector index its order.
         """
-        return self._of(SubqueryOnce(Collection.objects.visible_to(viewer).order_by().values("pk")))
+        return self._of(SubqueryOnce(Collection.objects.visible_to(viewer), viewer))
 
     def searched_by(self, viewer: Viewer, slugs: Sequence[str] = ()) -> ChunkQuerySet:
         """Those of `Collection.objects.searched_by`; every search starts from this queryset."""
-        collections = Collection.objects.searched_by(viewer, slugs).order_by()
-        return self._of(SubqueryOnce(collections.values("pk")))
+        return self._of(SubqueryOnce(Collection.objects.searched_by(viewer, slugs), viewer))
 
     def visible_within_statement(self) -> ChunkQuerySet:
         """`visible_to`, in a statement with a common table `readable` of the collections' ids.

@@ -1,4 +1,4 @@
-"""Collections with their icons, who may read them, and the patterns of identifiers in them."""
+"""Collections with their icons, and who may read them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from django.conf.locale import LANG_INFO
 from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.postgres.fields import ArrayField
-from django.core.exceptions import ValidationError
+from django.core.exceptions import EmptyResultSet, ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext
@@ -22,7 +23,6 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User, user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
-from ingestion.identifiers import NORMALISERS, Pattern, check_pattern, overlaps
 
 # The drawings of static/search/icons.svg.
 ICONS = (
@@ -115,6 +115,16 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         rows = self.visible_to(viewer)
         return rows.filter(slug__in=slugs) if slugs else rows.exclude(name__startswith=JUDGED)
 
+    def with_narrower(self, viewer: Viewer) -> CollectionQuerySet:
+        """These collections, and of the narrower audiences within them those with `viewer`."""
+        try:
+            sql, params = self.order_by().values("pk").query.sql_with_params()
+        except EmptyResultSet:  # as of a token that is limited to collections that are gone
+            return self
+        sql, more = narrower(sql, viewer)
+        ids = RawSQL(f"({sql})", (*params, *more))  # noqa: S611  # compiled, and ours
+        return Collection.audiences.filter(pk__in=ids)
+
     def open_to(self, viewer: Viewer) -> CollectionQuerySet:
         """The collections whose audience includes `viewer`, in the bin or not."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
@@ -127,19 +137,61 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
     def _open_to_user(self, viewer: User) -> CollectionQuerySet:
         if viewer.is_superuser:
             return self
-        member = Q(
-            pk__in=Collection.groups.through.objects.filter(group__user=viewer.pk).values(
-                "collection"
-            )
-        )
+        groups = Collection.groups.through.objects.filter(group__user=viewer.pk)
+        member = Q(pk__in=groups.values("collection"))
         return self.filter(
             Q(visibility__in=(Visibility.PUBLIC, Visibility.SIGNED_IN))
             | (Q(visibility=Visibility.GROUPS) & member)
         )
 
 
+# The narrower audiences that name a user, whose key it takes twice, or a group of theirs.
+_NAMED = (
+    "SELECT collection_id FROM ingestion_collection_people WHERE user_id = %s UNION ALL"
+    " SELECT g.collection_id FROM ingestion_collection_groups g"
+    " JOIN accounts_user_groups m USING (group_id) WHERE m.user_id = %s"
+)
+
+
+def named_audiences(viewer: User) -> RawSQL:
+    """The ids of the narrower audiences that name `viewer` or one of their groups."""
+    return RawSQL(f"({_NAMED})", (viewer.pk, viewer.pk))  # noqa: S611  # ours
+
+
+def narrower(readable: str, viewer: Viewer) -> tuple[str, tuple[int, ...]]:
+    """SQL for the ids of `readable`, SQL for collections, and of the narrower audiences in them.
+
+    And its parameters, behind those of `readable`. An audience is never wider than its collection.
+    As text: Django takes a millisecond to compile it, in each search of who is signed in. For
+    visitors, whom no audience names, it is `readable` itself.
+    """
+    if viewer is None or not viewer.is_authenticated or not viewer.is_active:
+        return readable, ()
+    whole = "coalesce(a.within_id, a.id)"
+    sql = f"SELECT a.id FROM ingestion_collection a WHERE {whole} IN ({readable})"  # noqa: S608
+    if viewer.is_superuser:
+        return sql, ()
+    return f"{sql} AND (a.within_id IS NULL OR a.id IN ({_NAMED}))", (viewer.pk, viewer.pk)
+
+
+_Audiences = models.Manager.from_queryset(CollectionQuerySet)
+
+
+class CollectionManager(_Audiences["Collection"]):
+    """The collections without the narrower audiences within them."""
+
+    def get_queryset(self) -> CollectionQuerySet:
+        rows: Any = super().get_queryset()
+        return rows.filter(within=None)  # type: ignore[no-any-return]
+
+
 class Collection(models.Model):
-    """A set of documents with one audience and one chunking configuration."""
+    """A set of documents with one audience and one chunking configuration.
+
+    A row with `within` is no collection of its own but a narrower audience of that one: the
+    `groups` and `people` who alone may read some of its documents (ADR 120). Their passages have
+    its id, and so have their term statistics: what may be counted is what may be read.
+    """
 
     name = models.CharField(max_length=120)
     slug = models.SlugField(max_length=120, blank=True)
@@ -158,6 +210,10 @@ class Collection(models.Model):
         blank=True,
         help_text=_("Groups that may read it if it is visible to chosen groups only."),
     )
+    within = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, editable=False, related_name="narrower"
+    )
+    people = models.ManyToManyField(User, blank=True, editable=False, related_name="+")
     language = models.CharField(
         max_length=8,
         blank=True,
@@ -191,7 +247,9 @@ class Collection(models.Model):
     )
     deleted_by = user_or_none(editable=False)
 
-    objects = CollectionQuerySet.as_manager()
+    objects = CollectionManager()
+    # With the narrower audiences: for conditions on what may be read, never for lists.
+    audiences = _Audiences()
 
     class Meta:
         ordering = ("name",)
@@ -228,70 +286,3 @@ class Collection(models.Model):
         if not self.slug:
             self.slug = slugify(self.name)[:120] or f"collection-{uuid.uuid4().hex[:8]}"
         super().save(*args, **kwargs)
-
-
-# The fields that determine the index entries.
-INDEXING_FIELDS = frozenset({"regex", "normaliser", "enabled", "position"})
-
-
-class IdentifierPattern(models.Model):
-    """One kind of identifier: its regular expression and its canonical form."""
-
-    name = models.CharField(max_length=60, unique=True)
-    regex = models.TextField(
-        help_text=_(
-            "A regular expression in RE2's syntax: Python's, but without looking ahead or behind. "
-            "What surrounds an identifier need not be named."
-        )
-    )
-    normaliser = models.CharField(
-        max_length=40,
-        choices=[(name, name) for name in sorted(NORMALISERS)],
-        help_text=_(
-            "How spellings are unified, and which parts of an identifier match it as well."
-        ),
-    )
-    examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)
-    counter_examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)
-    enabled = models.BooleanField(default=True)
-    position = models.PositiveSmallIntegerField(default=100)
-
-    class Meta:
-        ordering = ("position", "name")
-
-    def __str__(self) -> str:
-        return self.name
-
-    def as_pattern(self) -> Pattern:
-        return Pattern(
-            name=self.name,
-            regex=self.regex,
-            normaliser=self.normaliser,
-            examples=tuple(self.examples),
-            counter_examples=tuple(self.counter_examples),
-        )
-
-    def clean(self) -> None:
-        problems = check_pattern(self.as_pattern())
-        if problems:
-            raise ValidationError({"regex": problems})
-
-    def neighbours(self) -> tuple[list[Pattern], list[Pattern]]:
-        """The other enabled patterns: those tried before this one, and those after it."""
-        rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=self.pk)
-        place = (self.position, self.name)
-        sides: tuple[list[Pattern], list[Pattern]] = ([], [])
-        for row in rows:
-            sides[(row.position, row.name) > place].append(row.as_pattern())
-        return sides
-
-    def surprises(self, *, rereads: bool) -> list[str]:
-        """Warnings about a change; `rereads`: it affects how documents are read."""
-        examples = list(overlaps(self.as_pattern(), *self.neighbours())) if self.enabled else []
-        if rereads:
-            note = gettext(
-                "“%(name)s” now applies to questions. It applies to existing documents after "
-                "they are reprocessed (see Collections)."
-            )
-            examples.append(note % {"name": self})
-        return examples

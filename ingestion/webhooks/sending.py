@@ -34,11 +34,16 @@ logger = logging.getLogger(__name__)
 
 
 def record_event(
-    *, event: str, collection_id: int, data: Callable[[], Mapping[str, Any]], **_signal: Any
+    *,
+    event: str,
+    collection_id: int,
+    readers_id: int,
+    data: Callable[[], Mapping[str, Any]],
+    **_signal: Any,
 ) -> int:
     """Queue an event of a collection at the webhooks that want it and may know; return how many."""
     wanting = _wanting(event).filter(Q(collections=None) | Q(collections=collection_id)).distinct()
-    receivers = [hook for hook in wanting if _may_read(hook, collection_id)]
+    receivers = [hook for hook in wanting if _may_read(hook, readers_id)]
     return _queue(receivers, event, data()) if receivers else 0
 
 
@@ -62,9 +67,10 @@ def _wanting(event: str) -> Any:
     return hooks.select_related("acts_for")
 
 
-def _may_read(webhook: Webhook, collection_id: int) -> bool:
+def _may_read(webhook: Webhook, readers_id: int) -> bool:
     # In the bin or not: of a deletion, too, only those are told who could read what was deleted.
-    return Collection.objects.open_to(webhook.acts_for).filter(pk=collection_id).exists()
+    open_ones = Collection.objects.open_to(webhook.acts_for).with_narrower(webhook.acts_for)
+    return open_ones.filter(pk=readers_id).exists()
 
 
 @transaction.atomic

@@ -28,7 +28,8 @@ def readable_sources(viewer: Viewer) -> Q:
     """
     if viewer is not None and viewer.is_active and viewer.is_superuser:
         return Q()
-    rows = list(Collection.objects.visible_to(viewer).order_by().values_list("pk", "slug", "name"))
+    readable = Collection.objects.visible_to(viewer).with_narrower(viewer).order_by()
+    rows = list(readable.values_list("pk", "slug", "name"))
     names = {text.casefold() for _, slug, name in rows for text in (slug, name)}
     return Q(
         sources__contained_by=[pk for pk, _, _ in rows], collections__contained_by=sorted(names)

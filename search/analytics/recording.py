@@ -125,7 +125,7 @@ def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return shown  # a member of no group
-    readable = Collection.objects.visible_to(user)
+    readable = Collection.objects.visible_to(user).with_narrower(user)
     closed = readable.filter(visibility=Visibility.GROUPS).order_by()
     return shown | set(closed.values_list("pk", flat=True))
 

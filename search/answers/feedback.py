@@ -152,7 +152,7 @@ def _complaint(row: AnswerFeedback) -> Complaint:
         # In a conversation the question alone may say nothing.
         question=answer.searched_for or answer.question,
         visitor=row.visitor,
-        sources=sorted({each.document.collection_id for each in answer.sources.all()}),
+        sources=sorted({each.document.readers_id for each in answer.sources.all()}),
         collections=sorted(answer.filters.get("collections", ())),
         at=row.at,
     )

@@ -285,7 +285,7 @@ def _context(row: Answer) -> Context:
             title=source.title,
             heading_path=tuple(source.heading_path),
             page=source.page,
-            collection_id=source.document.collection_id,
+            collection_id=source.document.readers_id,
             collection=source.document.collection.name,
             language=source.language,
             start=source.start,

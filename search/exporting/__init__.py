@@ -25,10 +25,8 @@ class Pins:
 
     name = "pins"
 
-    def rows(self, collection: Collection) -> Iterator[Row]:
-        pins = Pin.objects.filter(document__in=exported_documents(collection)).select_related(
-            "document"
-        )
+    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+        pins = Pin.objects.filter(document__in=documents).select_related("document")
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
             yield {
                 "query": pin.query,
@@ -58,7 +56,7 @@ class OwnProfile:
 
     name = "profile"
 
-    def rows(self, collection: Collection) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
         for scope in ScopeProfile.objects.filter(collection=collection):
             yield {"profile": scope.profile, "note": scope.note}
 
@@ -74,16 +72,14 @@ class GoldenQueries:
 
     name = "golden-queries"
 
-    def rows(self, collection: Collection) -> Iterator[Row]:
-        judged = Judgement.objects.filter(
-            query=OuterRef("pk"), document__in=exported_documents(collection)
-        )
+    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+        judged = Judgement.objects.filter(query=OuterRef("pk"), document__in=documents)
         related = Q(Exists(judged)) | Q(collections=[collection.slug])
-        related |= Q(must_be_first__in=exported_documents(collection))
+        related |= Q(must_be_first__in=documents)
         queries = GoldenQuery.objects.filter(related).select_related("must_be_first").order_by("pk")
         for query in queries.iterator(ROWS_AT_ONCE):
             first = query.must_be_first
-            own = first is not None and first.collection_id == collection.pk
+            own = first is not None and documents.filter(pk=first.pk).exists()
             yield {
                 "id": str(query.public_id),
                 "text": query.text,
@@ -123,8 +119,8 @@ class Judgements:
 
     name = "judgements"
 
-    def rows(self, collection: Collection) -> Iterator[Row]:
-        judgements = Judgement.objects.filter(document__in=exported_documents(collection))
+    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+        judgements = Judgement.objects.filter(document__in=documents)
         for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
             yield {
                 "query": str(one.query.public_id),
@@ -164,11 +160,6 @@ def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | 
     """The golden query with this id, or with the same text and collections."""
     same = Q(folded=query_key(text), collections=collections)
     return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()
-
-
-def exported_documents(collection: Collection) -> QuerySet[Document]:
-    """The documents of a collection that are exported: those not in the bin."""
-    return Document.objects.filter(collection=collection, deleted_at=None, latest__isnull=False)
 
 
 def attach_all() -> None:

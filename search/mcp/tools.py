@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from common.accounts import tokens
 from ingestion.documents import completeness
 from ingestion.models import Collection, Document
+from ingestion.models.documents import open_to
 from ingestion.models.library import Viewer
 from search import pipeline
 from search.analytics.models import SearchEvent
@@ -139,7 +140,7 @@ def fetch(item: str, caller: Caller) -> Fetched:
 def list_collections(caller: Caller) -> Collections:
     """The collections that the caller may read, with the number of their searchable documents."""
     searchable = Q(documents__deleted_at=None, documents__current__isnull=False)
-    counted = Count("documents", filter=searchable)
+    counted = Count("documents", searchable & open_to(caller.viewer, "documents__"))
     rows = Collection.objects.visible_to(caller.viewer).annotate(searchable=counted)
     return Collections(
         collections=[

@@ -22,6 +22,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from ingestion.documents import completeness, pictures
+from ingestion.documents.readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
@@ -74,6 +75,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],
         "type": type_label(version.media_type) if version else "",
         "language": language_name(shown.language) if shown.language else "",
+        "readers": Readers.of(shown) if getattr(request.user, "is_staff", False) else None,
     }
     return render(request, "search/document.html", context)
 
@@ -171,7 +173,7 @@ def _document(request: HttpRequest, public_id: UUID) -> Document:
     documents = (
         Document.objects.visible_to(request.user)
         .with_part_count()
-        .select_related("collection", "current", "latest", "parent")
+        .select_related("collection", "current", "latest", "parent", "audience")
         .defer("title_terms", "parent__title_terms", "current__text", "latest__text")
     )
     return get_object_or_404(documents, public_id=public_id)

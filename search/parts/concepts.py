@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.probes import Finding, look
 from ingestion.lexical import concepts
+from ingestion.models.documents import READERS
 from ingestion.models.library import Viewer
 from search.domain import Signal
 from search.retrieval.filters import readable_to
@@ -42,7 +43,7 @@ conceptual AS MATERIALIZED (
         JOIN ingestion_concept k ON k.lexemes && asked.rare
         JOIN ingestion_document d ON d.id = k.document_id
         JOIN term t ON t.lexeme = ANY(k.lexemes)
-        WHERE d.collection_id IN (SELECT id FROM readable)
+        WHERE {READERS} IN (SELECT id FROM readable)
         ORDER BY k.document_id, t.lexeme, grade DESC, k.ordinal
     ) graded
     GROUP BY document_id
@@ -96,7 +97,7 @@ WITH readable(id) AS MATERIALIZED ({readable})
 SELECT c.key, min(c.label), count(c.document_id)
 FROM ingestion_concept c JOIN ingestion_document d ON d.id = c.document_id
 WHERE c.document_id = ANY(%(documents)s::bigint[]) AND d.deleted_at IS NULL
-  AND d.collection_id IN (SELECT id FROM readable) AND c.key <> ALL(%(chosen)s::text[])
+  AND {readers} IN (SELECT id FROM readable) AND c.key <> ALL(%(chosen)s::text[])
 GROUP BY c.key
 HAVING count(c.document_id) > 1 AND count(c.document_id) < %(all)s::integer
 ORDER BY sum(c.weight) DESC, c.key
@@ -115,7 +116,9 @@ def shared_concepts(
     if len(documents) < 3:  # of fewer, all or one have it
         return []
     readable, values = readable_to(viewer, "readable")
-    statement = _shapes.get(readable, lambda: Statement(_STATEMENT.format(readable=readable)))
+    statement = _shapes.get(
+        readable, lambda: Statement(_STATEMENT.format(readable=readable, readers=READERS))
+    )
     values = values | {
         "documents": list(documents),
         "chosen": list(chosen),

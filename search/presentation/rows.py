@@ -30,7 +30,7 @@ _COLUMNS = (
     "pk", "ordinal", "text", "marked", "words", "kind", "heading_path", "page",
     "document__language", "document__public_id", "document__part_path", "document__title",
     "document__created", "document__metadata",
-    "collection_id", "collection__name", "collection__slug",
+    "collection_id", "document__collection__name", "document__collection__slug",
     "version__media_type", "version__file_name", "version__completeness", "original", "layout",
     "sections",
 )  # fmt: skip

@@ -11,13 +11,12 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, Model, Q, QuerySet
 
 from common.database import named
 from ingestion.models import Chunk, Collection, Concept, Document
-from ingestion.models.index import EqualsAny
-from ingestion.models.library import Viewer
+from ingestion.models.index import EqualsAny, SubqueryOnce
+from ingestion.models.library import Viewer, narrower
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
 from search.retrieval.columns import fits, fitting
@@ -63,6 +62,7 @@ class Scope:
     before_phrases: QuerySet[Chunk] | None = None
     is_whole: bool = False
     is_public: bool = False
+    viewer: Viewer = None
 
     @cached_property
     def collections(self) -> QuerySet[Collection]:
@@ -70,10 +70,13 @@ class Scope:
         return self.made_collections()
 
     def readable(self, prefix: str) -> tuple[str, dict[str, Any]]:
-        """SQL for the ids of the collections, and its parameters, whose names have the prefix."""
+        """SQL for the ids of the collections and of the viewer's narrower audiences within them.
+
+        And its parameters, whose names have the prefix.
+        """
         if self.is_public:
             return readable_to(None, prefix)
-        return named(self.collections.order_by().values("pk"), prefix)
+        return _with_narrower(self.collections, self.viewer, prefix)
 
     @cached_property
     def chunks(self) -> QuerySet[Chunk]:
@@ -92,7 +95,7 @@ class Scope:
 
         if filters == Filters(collections=filters.collections):
             is_public = _is_anonymous(viewer) and not filters.collections
-            return cls(readable, collections, is_whole=True, is_public=is_public)
+            return cls(readable, collections, is_whole=True, is_public=is_public, viewer=viewer)
         chunks = readable()
         matching = fitting_rows(chunks, filters)
         if filters.documents:
@@ -101,7 +104,8 @@ class Scope:
             matching = matching.filter(
                 document__in=Concept.objects.filter(key=key).values("document")
             )
-        return cls(lambda: matching, collections, narrowed=matching is not chunks)
+        narrowed = matching is not chunks
+        return cls(lambda: matching, collections, narrowed=narrowed, viewer=viewer)
 
     def within_statement(self) -> Self:
         """A whole scope for a statement with the common table `readable` of its collections."""
@@ -120,7 +124,7 @@ class Scope:
                 _named(unwanted.collections, empty=False)
             )
             # Not a join: see `visible_to`.
-            readable = ArraySubquery(collections.order_by().values("pk"))
+            readable = SubqueryOnce(collections, self.viewer)
             chunks = chunks.filter(EqualsAny(F("collection_id"), readable))
         readable_chunks = chunks
         chunks = fitting_rows(chunks, included)
@@ -142,7 +146,10 @@ class Scope:
         for phrase in query.phrases:
             chunks = chunks.filter(contains(phrase))
         narrowed = self.narrowed or chunks is not readable_chunks
-        return type(self)(lambda: chunks, lambda: collections, narrowed, query.phrases, before)
+        return replace(
+            type(self)(lambda: chunks, lambda: collections, narrowed, query.phrases, before),
+            viewer=self.viewer,
+        )
 
     def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
         """The scope as a condition on common tables, the tables, and their parameters.
@@ -155,7 +162,8 @@ class Scope:
         tables, params = phrased(self.before_phrases, self.phrases)
         # The partial indexes of chunks are for searchable ones.
         chunks = Chunk.objects.filter(PHRASED, searchable=True)
-        return type(self)(lambda: chunks, self.made_collections, narrowed=True), tables, params
+        found = type(self)(lambda: chunks, self.made_collections, narrowed=True, viewer=self.viewer)
+        return found, tables, params
 
     def without(self, documents: Container[int]) -> Self:
         """The scope without these documents, by id."""
@@ -169,14 +177,23 @@ class Scope:
 
 
 def readable_to(viewer: Viewer, prefix: str) -> tuple[str, dict[str, Any]]:
-    """SQL for the ids of the collections that `viewer` may read, and its parameters by name.
+    """SQL for the ids of the collections and audiences that `viewer` may read, and its parameters.
 
     Compiled for each reader; for anonymous visitors, who are all alike, once in a process.
     """
     if _is_anonymous(viewer):
         sql, params = _public(prefix)
         return sql, dict(params)
-    return named(Collection.objects.visible_to(viewer).order_by().values("pk"), prefix)
+    return _with_narrower(Collection.objects.visible_to(viewer), viewer, prefix)
+
+
+def _with_narrower(
+    collections: QuerySet[Collection], viewer: Viewer, prefix: str
+) -> tuple[str, dict[str, Any]]:
+    sql, params = named(collections.order_by().values("pk"), prefix)
+    sql, keys = narrower(sql, viewer)
+    key = f"{prefix}viewer"
+    return sql.replace("%s", f"%({key})s"), params | ({key: keys[0]} if keys else {})
 
 
 def _is_anonymous(viewer: Viewer) -> bool:

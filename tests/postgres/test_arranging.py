@@ -74,15 +74,6 @@ class TestMoving:
         assert (counts(old), counts(new)) == ((0, 0, 0), before)
         assert set(Chunk.objects.values_list("collection", "searchable")) == {(new.pk, True)}
 
-    def test_its_readers_are_those_of_the_new_collection(
-        self, new: Collection, document: Document, administrator: User, member: User, reader: User
-    ) -> None:
-        services.move([document], new, acting_user=administrator)
-
-        assert found(new, member) == ["Pump maintenance"]
-        assert found(new, reader) == found(new, None) == []
-        assert not Document.objects.visible_to(reader).exists()
-
     def test_what_cannot_be_moved_says_why_and_stays(
         self, old: Collection, new: Collection, administrator: User
     ) -> None:

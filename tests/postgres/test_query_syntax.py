@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingestion.models import Collection, Document
+from ingestion.models import Document
 from search.domain import Hit, Query, Weights
 from search.engine import configuration
 from search.engine.batch_ranking import ranking_of
@@ -146,12 +146,6 @@ class TestOperators:
         assert titles("collection:deutsches-regal pump", filters=handbook) == set()
         assert titles("type:txt pump", filters=Filters(media_types=("text/markdown",))) == set()
         assert titles("type:md title:region pump", filters=handbook) == {"Region D40"}
-
-    def test_never_open_a_hidden_collection(self) -> None:
-        Collection.objects.filter(slug="handbook").update(visibility="signed_in")
-        assert titles("collection:handbook pump") == set()
-        assert titles('"pump station"') == {"werk"}
-        assert titles('"pump station"', choices=INSIST) == set()
 
     def test_days_are_inclusive(self) -> None:
         Document.objects.filter(title="Hamlet").update(created="2020-05-05T12:00Z")

@@ -206,7 +206,7 @@ _SAME = (
 )  # fmt: skip
 _FIELDS = (
     *_SAME, "pk", "document_id", "version_id", "version__completeness", "heading_path", "sections",
-    "layout", "collection__name", "document__public_id", "document__title", "document__language",
+    "layout", *(f"document__{x}" for x in ("collection__name", "public_id", "title", "language")),
 )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         version=row["version_id"],
         title=row["document__title"],
         heading_path=tuple(row["heading_path"]),
-        collection=row["collection__name"],
+        collection=row["document__collection__name"],
         language=row["document__language"],
         score=place.hit.score if place else 0.0,
         rank=place.rank if place else 0,

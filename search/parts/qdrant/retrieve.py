@@ -198,7 +198,7 @@ _shapes = Shapes()
 def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
     """Postgres' row on the question, see _QUESTION; its last columns are the signals' weights."""
     scope, phrased, phrase_params = searched.with_phrases_found()
-    readable, readable_params = named(scope.collections.order_by().values("pk"), "readable")
+    readable, readable_params = scope.readable("readable")
     parts = _word_signals(inputs)
     few = "NULL::bigint[]"
     few_params: dict[str, Any] = {}

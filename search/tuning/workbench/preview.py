@@ -272,7 +272,8 @@ def _name(
     collections: Sequence[str],
 ) -> str:
     """A cache key of everything that affects the candidates and what the viewer may see of them."""
-    readable = Collection.objects.visible_to(viewer).order_by("pk").values_list("pk", flat=True)
+    rows = Collection.objects.visible_to(viewer).with_narrower(viewer)
+    readable = rows.order_by("pk").values_list("pk", flat=True)
     is_known = viewer is not None and viewer.is_authenticated
     who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
     sought = sorted(boost.name for boost in width.boosts)

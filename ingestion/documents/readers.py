@@ -1,0 +1,238 @@
+"""The readers of a document, where they are fewer than those of its collection (ADR 120).
+
+restrict -> some groups and people alone read a document with its parts; or again all who may
+place    -> the passages and their statistics follow
+
+Readers are a row of `Collection` within the document's: one for all documents with the same ones.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django.contrib.admin.models import CHANGE
+from django.contrib.auth.models import Group
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import IntegrityError, transaction
+from django.db.models import F, OuterRef, QuerySet
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from ingestion.documents import activation, versions
+from ingestion.documents.deletion import keep_out_of_bin
+from ingestion.documents.purging import family_of
+from ingestion.errors import IngestionError, StateConflict
+from ingestion.events import log
+from ingestion.lexical import terms
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
+from ingestion.models.versions import UNFINISHED
+from ingestion.parsing.protocol import with_file_name
+
+
+class UnknownReader(IngestionError):
+    """A name of no group and no user."""
+
+    code = "unknown_reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Who alone may read a document, besides superusers; in place of them, None: all readers of
+    its collection. Without groups and people nobody may, as after these were deleted.
+    """
+
+    groups: Sequence[Group] = ()
+    people: Sequence[User] = ()
+
+    @classmethod
+    def of(cls, document: Document) -> Self | None:
+        """The document's own readers. Two queries if it has some, else none."""
+        if document.audience is None:
+            return None
+        groups, people = document.audience.groups.all(), document.audience.people.all()
+        return cls(
+            sorted(groups, key=lambda group: group.name),
+            sorted(people, key=lambda user: user.username),
+        )
+
+    @classmethod
+    def named(cls, groups: Iterable[str], people: Iterable[str]) -> Self | None:
+        """The readers with these names; None without any. Raises UnknownReader."""
+        rows: list[Any] = []
+        for model, field, names in ((Group, "name", groups), (User, "username", people)):
+            known = model._default_manager.in_bulk(sorted(set(names)), field_name=field)
+            if unknown := next((name for name in names if name not in known), None):
+                raise UnknownReader(
+                    gettext("There is no group or user with the name “%(name)s”.")
+                    % {"name": unknown}
+                )
+            rows.append([known[name] for name in sorted(known)])
+        return cls(*rows) if any(rows) else None
+
+    def as_names(self) -> dict[str, list[str]]:
+        """The names of `groups` and `people`."""
+        return {
+            "groups": [group.name for group in self.groups],
+            "people": [user.username for user in self.people],
+        }
+
+    def __str__(self) -> str:
+        names = self.as_names()
+        return ", ".join([*names["groups"], *names["people"]]) or gettext("Superusers only")
+
+    def problem(self, viewer: User | None) -> str:
+        """Why `viewer` may not set them: they would lose the document. Empty if they may."""
+        if viewer is None or viewer.is_superuser or viewer in self.people:
+            return ""
+        own = viewer.groups.values_list("pk", flat=True)
+        if set(own) & {group.pk for group in self.groups}:
+            return ""
+        return gettext(
+            "You are not among these readers and would lose access to the document. Add yourself "
+            "or one of your own groups."
+        )
+
+    @staticmethod
+    def check(readers: Readers | None, viewer: User | None) -> None:
+        """Raise StateConflict if `viewer` may not set these readers."""
+        if readers and (problem := readers.problem(viewer)):
+            raise StateConflict(problem)
+
+    def within(self, collection: Collection) -> Collection:
+        """The audience within the collection with these readers, made if it is missing."""
+        groups = sorted(group.pk for group in self.groups)
+        people = sorted(user.pk for user in self.people)
+        same = Collection.audiences.filter(within=collection).alias(
+            of_groups=_members(Collection.groups.through, "group"),
+            of_people=_members(Collection.people.through, "user"),
+        )
+        found = same.filter(of_groups=groups, of_people=people).order_by("pk").first()
+        if found is None:
+            # Shown nowhere, and no name or address of a collection.
+            name = f"readers-{uuid.uuid4().hex}"
+            found = Collection.audiences.create(
+                name=name, slug=name, within=collection, visibility=Visibility.GROUPS
+            )
+            found.groups.set(groups)
+            found.people.set(people)
+        return found
+
+
+def _members(through: Any, name: str) -> ArraySubquery:
+    rows: QuerySet[Any] = through.objects.filter(collection=OuterRef("pk")).order_by(name)
+    return ArraySubquery(rows.values(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """The number of documents that changed, and why each other one did not."""
+
+    count: int
+    refused: tuple[str, ...] = ()
+
+
+def restrict(
+    documents: Iterable[Document], readers: Readers | None, *, acting_user: User | None
+) -> Arranged:
+    """Set who may read documents with their parts; None: all readers of their collections.
+
+    Each is changed in a transaction of its own, and refused if it is a part, or if the user, not
+    among the readers, would lose it. What is being processed is processed again. The caller checks
+    that the user may change the documents.
+    """
+    return each_by_itself(documents, lambda document: _restrict(document, readers, acting_user))
+
+
+def each_by_itself(documents: Iterable[Document], change: Any) -> Arranged:
+    """Change documents each in a transaction of its own; a refusal leaves the others."""
+    count = 0
+    refused: list[str] = []
+    for document in documents:
+        try:
+            with transaction.atomic():
+                count += change(document)
+        except IngestionError as error:
+            refused.append(str(error))
+        except (Document.DoesNotExist, IntegrityError):
+            refused.append(changed_meanwhile(document))
+    return Arranged(count, tuple(refused))
+
+
+def changed_meanwhile(document: Document) -> str:
+    return gettext("“%(document)s” was changed meanwhile: try again.") % {"document": document}
+
+
+def _restrict(original: Document, readers: Readers | None, acting_user: User | None) -> bool:
+    Readers.check(readers, acting_user)
+    keep_out_of_bin(original.collection)
+    document = versions.locked(original.pk)
+    if document.collection_id != original.collection_id:
+        raise Document.DoesNotExist
+    if document.parent_id is not None:
+        raise StateConflict(
+            gettext("“%(document)s” is a part of another document: restrict that one.")
+            % {"document": document.title}
+        )
+    before = Readers.of(document)
+    audience = readers.within(document.collection) if readers else None
+    if audience == document.audience:
+        return False
+    family = family_of(document)
+    waiting = unfinished(family)
+    place(family, document.collection, audience)
+    for version in waiting:
+        # Its worker would go on to write passages for the readers before.
+        versions.add_version(version.document, versions.file_of(version))
+    everyone = "all of the collection"
+    message = f"Changed readers: {before or everyone} → {readers or everyone}"
+    log(acting_user, document, CHANGE, message)
+    return True
+
+
+def unfinished(family: Iterable[Document]) -> list[DocumentVersion]:
+    """The documents' versions that are being processed, all locked: none is retried meanwhile."""
+    rows = DocumentVersion.objects.select_for_update(of=("self",)).filter(document__in=family)
+    rows = rows.defer("text").select_related("document")
+    return [version for version in rows if version.state in UNFINISHED]
+
+
+def place(family: Sequence[Document], collection: Collection, audience: Collection | None) -> None:
+    """Put documents, locked, into a collection for an audience within it, or all its readers.
+
+    Raises StateConflict if a document is there already with the same file or source.
+    """
+    _check_place(family[0], collection, audience)
+    pks = [member.pk for member in family]
+    kept = [member for member in family if member.deleted_at is None]
+    for member in kept:
+        activation.hide(member)
+    Document.objects.filter(pk__in=pks).update(collection=collection, audience=audience)
+    Chunk.objects.filter(document__in=pks).update(collection=audience or collection)
+    for member in kept:
+        _read_again(member)
+        activation.show(member)
+
+
+def _check_place(document: Document, to: Collection, audience: Collection | None) -> None:
+    names = {"document": document.title, "collection": to.name}
+    others = Document.objects.beside(Document(collection=to, audience=audience))
+    if versions.held(others, document.content_hash) is not None:
+        raise StateConflict(
+            gettext("“%(document)s”: “%(collection)s” already contains the same file.") % names
+        )
+    if document.source and others.filter(source=document.source).exists():
+        raise StateConflict(
+            gettext("“%(document)s”: “%(collection)s” has a document from the same source already.")
+            % names
+        )
+
+
+def _read_again(document: Document) -> None:
+    """Weigh the terms of the passages by the average length of their new collection."""
+    rows = DocumentVersion.objects.defer("text").filter(document=document)
+    version = rows.filter(document__current=F("pk")).first()
+    if version is not None:
+        terms.read_terms(version.pk, title=with_file_name(version.title, version.file_name))

@@ -1,0 +1,264 @@
+"""What a reader is shown agrees with the rule of `tests.support.permissions`, in random graphs.
+
+Each step changes one permission, then asks something that shows documents, for a visitor and a
+person. `make attack` takes ten thousand steps. Faults that are planted here are found.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from io import BytesIO
+from types import SimpleNamespace
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from django.test import Client
+
+from common.accounts import tokens
+from ingestion.exporting import writing
+from ingestion.models import Chunk, Collection, Document
+from ingestion.webhooks import sending
+from ingestion.webhooks.models import Webhook
+from search import pipeline
+from search.analytics.models import SearchEvent
+from search.answers import recording
+from search.answers.models import Answer, AnswerSource, records
+from search.engine.configuration import current
+from search.mcp import tools
+from search.pages.facets import facets_for
+from search.presentation import rows
+from search.readers import news, personal
+from search.readers.models import Favourite, Find, SavedSearch
+from search.retrieval import Filters, Scope, statement
+from search.retrieval.prepared import Shapes
+from search.retrieval.spelling import neighbours, passages_with
+from search.tuning.workbench import preview
+from tests.support.database import lasting
+from tests.support.laws import examples
+from tests.support.permissions import WORDS, Graph
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+STEPS = 150 if examples(100) <= 100 else 10_000
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[Graph]:
+    """The library, and of each document an answer, a favourite, a find and a webhook's owner."""
+    with lasting(django_db_blocker):
+        graph = Graph()
+        for word, document in graph.documents.items():
+            _answer(word, document)
+        for person in (*graph.sailors, graph.captain):
+            saved = SavedSearch.objects.create(user=person, name="all", question="vessel")
+            for document in graph.documents.values():
+                Favourite.objects.create(user=person, document=document)
+                Find.objects.create(search=saved, version=document.current)
+            address = "http://h.example/"
+            Webhook.objects.create(name=str(person), url=address, events=[], acts_for=person)
+        yield graph
+
+
+def _answer(word: str, document: Document) -> None:
+    """A stored answer to everybody who has its thread, with the document as its source."""
+    asked = {"question": word, "searched_for": word, "asked_mode": "instant", "mode": "instant"}
+    answer = Answer.objects.create(**asked, state="done", text=f"See the {word}.", source_count=1)
+    chunk = document.chunks.get()
+    AnswerSource.objects.create(
+        answer=answer, number=1, document=document, version=document.current, rank=1, score=1,
+        chunk_ids=[chunk.pk], ordinal=0, title=document.title, start=0, end=9, text=chunk.text,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def graph(library: Graph, db: None) -> Graph:
+    return deepcopy(library)
+
+
+class Shown:
+    """What one viewer is shown: each public method returns the words of documents."""
+
+    def __init__(self, graph: Graph, viewer: Any, shelf: Collection) -> None:
+        self.graph, self.viewer, self.shelf = graph, viewer, shelf
+        self.expected = {word for word in WORDS if graph.may_read(viewer, word)}
+
+    def on_the_shelf(self) -> set[str]:
+        documents = self.graph.documents
+        return {word for word in self.expected if documents[word].collection_id == self.shelf.pk}
+
+    def words(self, documents: Any) -> set[str]:
+        """The words of documents, given as rows, keys or public ids."""
+        keys = {str(getattr(each, "pk", each)) for each in documents}
+        rows = self.graph.documents.items()
+        return {word for word, row in rows if {str(row.pk), str(row.public_id)} & keys}
+
+    def lists_and_passages(self) -> set[str]:
+        passages = Chunk.objects.visible_to(self.viewer).values_list("document", flat=True)
+        assert self.words(passages) == self.expected
+        return self.words(Document.objects.visible_to(self.viewer))
+
+    def results(self) -> set[str]:
+        response = pipeline.search("vessel", viewer=self.viewer)
+        assert response.total == len(self.expected)
+        slug, here = self.shelf.slug, self.on_the_shelf()
+        inside = Filters(collections=(slug,))
+        assert self.found("vessel", inside) == self.found(f"vessel collection:{slug}") == here
+        assert self.found(f"vessel -collection:{slug}") == self.expected - here
+        assert self.found('"every vessel has"') == self.expected
+        return self.words(result.document_id for result in response.results)
+
+    def found(self, text: str, filters: Filters | None = None) -> set[str]:
+        response = pipeline.search(text, viewer=self.viewer, filters=filters)
+        assert response.total == len(response.results)
+        return self.words(result.document_id for result in response.results)
+
+    def a_passage_by_its_id(self) -> set[str]:
+        documents = dict(Chunk.objects.values_list("pk", "document"))
+        seen = rows.read_rows(documents, self.viewer, (), "vessel")
+        return self.words(documents[pk] for pk in seen)
+
+    def statistics(self) -> set[str]:
+        counts = passages_with([*WORDS, "vessel"], self.viewer)
+        assert counts.get("vessel", 0) == len(self.expected)
+        return counts.keys() - {"vessel"}
+
+    def suggestions(self) -> set[str]:
+        """Words spelt like a wrong one, and the words that no readable passage has."""
+        wrong = {f"{word[:-2]}{word[-1]}{word[-2]}": word for word in WORDS}
+        found = neighbours([*wrong], Scope.of(self.viewer, Filters()), ())
+        response = pipeline.search(" ".join([*WORDS, "vessel"]), viewer=self.viewer)
+        if self.expected:
+            assert {*response.unknown} == {*WORDS} - self.expected
+        return {wrong[each] for each, near in found.items() if near}
+
+    def facets(self) -> set[str]:
+        facets = facets_for(self.viewer)
+        assert facets.documents == len(self.expected)
+        self.counts({option.value: option.documents for option in facets.collections})
+        return self.expected
+
+    def counts(self, told: dict[str, int]) -> None:
+        """Compare numbers of documents by the slug of their collection."""
+        places = [self.graph.documents[word].collection.slug for word in self.expected]
+        for shelf in self.graph.shelves:
+            assert told.get(shelf.slug, 0) == places.count(shelf.slug), (shelf, told)
+        assert {*told} <= {shelf.slug for shelf in self.graph.shelves}
+
+    def agents(self) -> set[str]:
+        caller = tools.Caller(self.viewer, "http://kb.example/")
+        listed = tools.list_collections(caller)
+        self.counts({item.slug: item.documents for item in listed.collections})
+        shown = set()
+        for word, row in self.graph.documents.items():
+            with suppress(tools.NotFound):
+                assert word in tools.fetch(str(row.public_id), caller).text
+                shown.add(word)
+        return shown
+
+    def api(self) -> set[str]:
+        client = Client()
+        if self.viewer.is_authenticated:
+            limit = self.viewer.collections_limit
+            _, key = tokens.make(self.viewer, name="t", scopes=["read"], collections=limit)
+            client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {key}"
+        listed = client.get("/api/v1/collections/").json()["results"]
+        self.counts({each["slug"]: each["documents"] for each in listed})
+        self.counts({each["slug"]: each["searchable"] for each in listed})
+        documents = client.get("/api/v1/documents/").json()["results"]
+        return self.words(each["id"] for each in documents)
+
+    def stored_answers(self) -> set[str]:
+        answers = [recording.shown(row) for row in recording.with_sources(self.viewer)]
+        assert not any(each.text or each.context.passages for each in answers if each.withheld)
+        return {each.text.removeprefix("See the ")[:-1] for each in answers if not each.withheld}
+
+    def recorded_searches(self) -> set[str]:
+        if getattr(self.viewer, "is_superuser", False):
+            return self.expected  # who is shown them all
+        SearchEvent.objects.all().delete()
+        for word, row in self.graph.documents.items():
+            readers = Document.objects.get(pk=row.pk).readers_id
+            SearchEvent.objects.create(
+                query=word, query_class="lookup", total=1, milliseconds=1, sources=[readers]
+            )
+        return {event.query for event in SearchEvent.objects.visible_to(self.viewer)}
+
+    def favourites_and_feeds(self) -> set[str]:
+        if self.viewer.is_anonymous:
+            return self.expected
+        found = news.readable(Find.objects.filter(search__user=self.viewer), self.viewer)
+        starred = self.words(personal.favourites_of(self.viewer))
+        assert starred == self.words(find.version.document for find in found)
+        return starred
+
+    def webhooks(self) -> set[str]:
+        if self.viewer.is_anonymous or self.viewer.collections_limit is not None:
+            return self.expected
+        hook = Webhook.objects.get(acts_for=self.viewer)
+        # Of what is in the bin they are told that it was deleted.
+        rows = Document.objects.exclude(collection__in=self.graph.binned)
+        return self.words(row for row in rows if sending._may_read(hook, row.readers_id))
+
+    def exports(self) -> set[str]:
+        """Of one collection, if the viewer may read that."""
+        if not Collection.objects.visible_to(self.viewer).filter(pk=self.shelf.pk).exists():
+            assert self.on_the_shelf() == set()
+            return self.expected
+        archive = ZipFile(BytesIO(b"".join(writing.streamed(self.shelf, self.viewer))))
+        rows = self.graph.documents.items()
+        packed = {word for word, row in rows if f"files/{row.content_hash}" in archive.namelist()}
+        return packed | (self.expected - self.on_the_shelf())
+
+    def cached_candidates(self) -> set[str]:
+        """The workbench's, whose key names all that may be read."""
+        width = preview.Width.of((configured := current()).profile())
+        found = preview.candidates_for("vessel", width, configured, viewer=self.viewer)
+        return self.words(found.candidates.documents[0].tolist())
+
+
+HELPERS = ("__init__", "words", "counts", "found", "on_the_shelf")
+SURFACES = [name for name, made in vars(Shown).items() if callable(made) and name not in HELPERS]
+
+
+def walk(graph: Graph, steps: int, *surfaces: str) -> None:
+    """Change the graph in steps; check one surface after each, in turn."""
+    chance = random.Random(20_261_126)
+    told = []
+    for step in range(steps):
+        told.append(graph.change(chance))
+        surface = (surfaces or SURFACES)[step % len(surfaces or SURFACES)]
+        for viewer in graph.viewers(chance):
+            shown = Shown(graph, viewer, chance.choice(graph.shelves))
+            limit = getattr(viewer, "collections_limit", None)
+            story = f"{surface} for {viewer} ({limit}) after:\n" + "\n".join(told)
+            assert getattr(shown, surface)() == shown.expected, story
+
+
+def test_everybody_is_shown_what_they_may_read_and_nothing_else(graph: Graph) -> None:
+    walk(graph, STEPS)
+
+
+def test_it_finds_a_candidate_generator_that_drops_the_filter(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unfiltered(scope: Scope) -> Scope:
+        return replace(scope, made=lambda: Chunk.objects.filter(searchable=True))
+
+    monkeypatch.setattr(Scope, "within_statement", unfiltered)
+    monkeypatch.setattr(statement, "_shapes", Shapes())  # of statements with the filter
+    with pytest.raises(AssertionError):
+        walk(graph, STEPS, "results")
+
+
+def test_it_finds_a_stored_answer_for_a_reader_who_lost_its_source(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = SimpleNamespace(visible_to=lambda _viewer: Document.objects.all())
+    monkeypatch.setattr(records, "Document", SimpleNamespace(objects=everything))
+    with pytest.raises(AssertionError):
+        walk(graph, STEPS, "stored_answers")
