@@ -393,7 +393,12 @@ def test_a_model_that_fails_before_the_answer_is_not_asked_again(
     assert (step.detail, step.usage) == ("", ONE_CALL)
 
 
-@pytest.mark.parametrize("text", [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours."])
+ECHO = "The passage is:\n\n<passages-1>\n[1] Is it 47 hours?\n\nThe passage is:"
+
+
+@pytest.mark.parametrize(
+    "text", [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours.", ECHO]
+)
 def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

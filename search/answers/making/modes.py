@@ -204,10 +204,11 @@ async def _repair(work: Work) -> AsyncIterator[Event]:
 
 
 async def _quote_instead(work: Work) -> AsyncIterator[Event]:
-    """Put quotes in the place of an answer that its sources hardly bear out."""
-    now = work.now
-    is_doubtful = now.state is State.DONE and bool(unsupported(now.sentences))
-    if not is_doubtful or not _is_baseless(now.sentences):
+    """Put quotes in the place of an answer that its sources hardly bear out, or that says nothing,
+    such as the prompt once more. A refusal stays one.
+    """
+    is_answer = work.now.state is State.DONE and not work.refuses_in_other_words
+    if not is_answer or not _is_baseless(work.now.sentences):
         return
     for event in await write_quotes(work):
         yield event
@@ -217,10 +218,11 @@ async def _quote_instead(work: Work) -> AsyncIterator[Event]:
 
 
 def _is_baseless(sentences: Sequence[Sentence]) -> bool:
-    """Whether of the sentences that claim something fewer than LEAST_BORNE_OUT are borne out.
+    """Whether fewer than LEAST_BORNE_OUT of the sentences that claim something are borne out, or
+    none claims anything.
 
     One that cites a passage in other words than its own, or in another language, counts as one.
     """
     claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
     fine = sum(each.verdict is not Verdict.UNSUPPORTED and bool(each.citations) for each in claims)
-    return fine < LEAST_BORNE_OUT * len(claims)
+    return not claims or (bool(unsupported(claims)) and fine < LEAST_BORNE_OUT * len(claims))
