@@ -126,7 +126,7 @@ def replay(answer: Answered) -> Iterator[Event]:
 
 # What would be markup in a quotation: anywhere, or at a line's beginning. Names such as `a_name`
 # stay as they are, for programs that show no Markdown.
-_MARKUP = re.compile(r"([\\`*\[\]<]|~(?=~)|&(?=#?\w+;)|(?<!\w)_|_(?!\w))")
+_MARKUP = re.compile(r"([\\`*\[\]<]|~(?=~)|&(?=#?\w+;)|(?<!\w)_+|_+(?!\w))")
 _OPENING = re.compile(r"^(\d*)([#>|=+\-.)])")
 _ITEM = re.compile(r"(?:[-*+•‣◦–—·▪]|\(?(\d{1,3})[.)]|\(?[a-zA-Z][.)])\s+")
 _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
@@ -219,7 +219,7 @@ def _line(text: str, block: Sequence[TextPart], marked: TextPart) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _MARKUP.sub(lambda found: re.sub("(.)", r"\\\1", found[0]), " ".join(text.split()))
 
 
 def unsupported(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:

@@ -287,6 +287,14 @@ def test_the_section_that_an_identifier_names_comes_first() -> None:
     assert quoted("What is the default value of MAX_LOAD?", held)[0] == "Default: 5."
 
 
+def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
+    held = context("Guard it by __name__ and a__b of _c.")
+    answer = Answered("1", "", "", Mode.AUTO, Mode.AUTO, context=held)
+    found = extract(Query("guard it by"), held, embedder=None, most=1)
+    text = quoted_answer(answer, found.quotes, "").text
+    assert r"Guard it by \_\_name\_\_ and a__b of \_c." in text
+
+
 def test_a_table_is_its_header_and_the_row() -> None:
     text = shown("heavy kg limit")
     assert "| Beam | Limit |\n| --- | --- |\n| **heavy** | **500 kg** |" in text
