@@ -31,8 +31,8 @@ def _lines(found: Figures) -> Iterator[str]:
 
 
 COLUMNS = (
-    "", "n", "at a glance", "contained", "refused", "*Answer*", "wrong", "without", "*Answer*",
-    "foreign", "*Answer*", "p50 ms",
+    "", "n", "at a glance", "contained", "refused", "wrong *Answers*", "without", "*Answer*",
+    "foreign", "ms",
 )  # fmt: skip
 
 
@@ -42,26 +42,33 @@ def as_table(runs: Sequence[Figures]) -> str:
     for run in runs:
         for half, seen in run["modes"]["instant"]["halves"].items():
             if seen["questions"]:
-                lines.append(f"| {run['collection']}, {half} | {' | '.join(_seen(run, seen))} |")
+                name = f"{run['collection']}, {half.removeprefix('set ')}"
+                lines.append(f"| {name} | {' | '.join(_seen(run, seen))} |")
     return "\n".join(lines)
 
 
 def _seen(run: Figures, seen: Figures) -> Iterator[str]:
     yield str(seen["questions"])
     yield _with_interval(seen["at_a_glance"], seen["questions"])
-    for name in ("contained", "refused", "called_an_answer"):
-        yield f"{seen[name]:.3f}"
+    for name in ("contained", "refused"):
+        yield _short(seen[name])
     yield f"{seen['wrong']} of {seen['called']}"
-    for name in ("without", "foreign"):
-        yield str(seen[name])
-        called = seen[f"{name}_called_an_answer"]
-        yield "" if called is None else _with_interval(called, seen[name])
+    yield str(seen["without"])
+    yield _with_interval(seen["without_called_an_answer"], seen["without"])
+    foreign = seen["foreign_called_an_answer"]
+    yield "" if foreign is None else _short(foreign)
     yield f"{run['extract_ms']['p50']:.0f}"
 
 
-def _with_interval(share: float, count: int) -> str:
+def _with_interval(share: float | None, count: int) -> str:
+    if share is None:
+        return ""
     low, high = interval(share, count)
-    return f"{share:.3f} ({low:.2f} to {high:.2f})"
+    return f"{_short(share)} ({_short(low)}-{_short(high)})"
+
+
+def _short(share: float) -> str:
+    return f"{share:.2f}".removeprefix("0")
 
 
 def _context(recall: Figures) -> Iterator[str]:

@@ -108,7 +108,6 @@ def _half(
         "wrong_answers": _rounded(share(not row.at_a_glance for row in sure)),
         "without": len(without),
         "without_called_an_answer": _rounded(share(row.is_sure for row in without)),
-        "foreign": len(foreign),
         "foreign_called_an_answer": _rounded(share(row.is_sure for row in foreign)),
     }
 
