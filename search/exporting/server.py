@@ -25,7 +25,7 @@ from search.tuning.models import ProfileChange
 from search.tuning.publishing.activation import activate
 
 # The program: everything that runs, and nothing of its development or of this site.
-CODE = ("common", "ingestion", "kbsite", "search", "static", "templates")
+CODE = ("common", "ingestion", "kbsite", "locale", "search", "static", "templates")
 FILES = ("manage.py", "pyproject.toml", "requirements.txt", "LICENSE")
 ARCHIVE, PROFILE = "collection.zip", "profile.json"
 # What belongs to a site's history rather than to the ranking.
