@@ -105,7 +105,9 @@ def statements() -> list[str]:
 
 def environment(var: Path) -> dict[str, str]:
     """The environment of a process whose data is under `var` alone."""
-    ours = {"STEELYARD_VAR": str(var), "DATABASE_POOL": "0", "LOG_LEVEL": "ERROR"}
+    # Statements are written down as they are sent: prepared ones are names in one connection.
+    unprepared = {"DATABASE_POOL": "0", "DATABASE_PREPARED_STATEMENTS": "0"}
+    ours = {"STEELYARD_VAR": str(var), "LOG_LEVEL": "ERROR", **unprepared}
     # The first search loads the model.
     return {**os.environ, **ours, "QUERY_EMBEDDING_TIMEOUT": "60"}
 
