@@ -27,17 +27,9 @@ _MARKS = re.compile(f"[{TERM}{DEFINITION}{RUN_IN}]")
 
 # The names of pandoc's and of Word's own import of HTML ("Definition Term", "Definition List"), of
 # LibreOffice ("List Heading", "List Contents"), and those that people make after the elements.
-_NAMES = {
-    "definition term": TERM,
-    "html definition term": TERM,
-    "html definition": TERM,
-    "list heading": TERM,
-    "definition": DEFINITION,
-    "definition list": DEFINITION,
-    "definition description": DEFINITION,
-    "html definition description": DEFINITION,
-    "list contents": DEFINITION,
-}
+_TERMS = ("definition term", "html definition term", "html definition", "list heading")
+_TEXTS = ("definition", "definition list", "definition description", "list contents")
+_NAMES = dict.fromkeys(_TERMS, TERM) | dict.fromkeys(_TEXTS, DEFINITION)
 _STYLE = re.compile(rb"<(\w+):style\b([^>]*)>.{0,1000}?<\1:name\s+\1:val=\"([^\"]*)\"", re.DOTALL)
 _STYLE_ID = re.compile(rb'\w+:styleId="([^"]*)"')
 # The bounds keep a hostile file from costing the square of its size.
@@ -69,15 +61,12 @@ def marked(part: bytes, styles: dict[bytes, str]) -> bytes:
     """The part of a DOCX with marks in the paragraphs of these styles, and after run-in terms."""
 
     def with_mark(match: re.Match[bytes]) -> bytes:
-        mark = styles.get(match[3])
-        return match[0] + _run(match[2], mark) if mark else match[0]
+        mark, w = styles.get(match[3], "").encode(), match[2]
+        run = b"<%s:r><%s:t>%s</%s:t></%s:r>" % (w, w, mark, w, w)
+        return match[0] + run if mark else match[0]
 
     part = _PARAGRAPH.sub(with_mark, part) if styles else part
     return _HANGING.sub(rb"\1<\2:t>" + RUN_IN.encode() + rb"</\2:t>", part)
-
-
-def _run(prefix: bytes, mark: str) -> bytes:
-    return b"<%s:r><%s:t>%s</%s:t></%s:r>" % (prefix, prefix, mark.encode(), prefix, prefix)
 
 
 def is_run_in(block: anydoc.Block) -> bool:
