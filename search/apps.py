@@ -44,14 +44,6 @@ class QdrantConfig(AppConfig):
     verbose_name = _("Qdrant")
 
 
-class SparseConfig(AppConfig):
-    """The part “sparse”: its table is there on every site."""
-
-    name = "search.parts.sparse"
-    label = "sparse"
-    verbose_name = _("Expected words")
-
-
 class ReadersConfig(AppConfig):
     name = "search.readers"
     label = "readers"

@@ -11,7 +11,6 @@ import logging
 from celery import shared_task
 
 from common import jobs
-from ingestion.errors import EmbeddingError
 from search.analytics import failed_searches, visitors
 from search.answers import budgets, feedback, threads
 from search.engine import background
@@ -20,7 +19,6 @@ from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.parts.sparse import signal as sparse
 from search.readers import news, personal
 from search.tuning import optimisations
 from search.tuning.evaluation import golden_runs, nightly
@@ -38,18 +36,6 @@ def measure_run(run_id: int) -> bool:
         return golden_runs.measure(run_id) is not None
     except SearchError:
         return False
-
-
-@shared_task
-def expand_passages() -> int:
-    """Store the words that are expected of passages without them; return how many passages.
-
-    Without the encoder none: the probe of the signals says so.
-    """
-    try:
-        return sparse.expand()
-    except EmbeddingError:
-        return 0
 
 
 @shared_task

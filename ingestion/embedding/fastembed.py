@@ -1,6 +1,4 @@
-"""Models that fastembed (Qdrant's, Apache-2.0) runs in this process.
-
-Embedders, cross-encoders and a learned sparse encoder.
+"""Models that fastembed (Qdrant's, Apache-2.0) runs in this process: embedders and cross-encoders.
 
 An extra, requirements/fastembed.txt. The files of a model are read in MODELS_DIR/NAME, such as
 MODELS_DIR/BAAI/bge-small-en-v1.5, if there is such a folder. Otherwise they are fetched from the
@@ -80,10 +78,6 @@ RERANKERS = (
 )
 
 
-# The sparse encoder that is fetched, and the folder of MODELS_DIR with one in its place.
-SPLADE, SPLADE_FOLDER = "prithivida/Splade_PP_en_v1", "splade"
-
-
 def require_installed() -> None:
     """Raise EmbeddingRejected if fastembed is missing; loads nothing."""
     if importlib.util.find_spec("fastembed") is None:
@@ -96,12 +90,6 @@ def require_installed() -> None:
 def cross_encoder(name: str, models_dir: Path, threads: int) -> Any:
     """fastembed's TextCrossEncoder, loaded. Raises EmbeddingError."""
     return _loaded(_model("TextCrossEncoder", name, models_dir, threads))
-
-
-def sparse_encoder(models_dir: Path, threads: int) -> Any:
-    """fastembed's SparseTextEmbedding, loaded. Raises EmbeddingError."""
-    own = models_dir / SPLADE_FOLDER
-    return _loaded(_model("SparseTextEmbedding", SPLADE, models_dir, threads, own))
 
 
 class FastembedEmbedder(LocalEmbedder):
@@ -159,13 +147,8 @@ def _window(folder: Path) -> int:
         ) from error
 
 
-def _model(
-    kind: str, name: str, models_dir: Path, threads: int = 1, own: Path | None = None
-) -> Any:
-    """fastembed's object of this kind with its files here, not loaded. Raises EmbeddingError.
-
-    `own` is a folder with the files of another model of this kind, if it is there.
-    """
+def _model(kind: str, name: str, models_dir: Path, threads: int = 1) -> Any:
+    """fastembed's object of this kind with its files here, not loaded. Raises EmbeddingError."""
     require_installed()
     # The tokenizer's own threads do not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -177,7 +160,6 @@ def _model(
             "lists under Embedding spaces, or of fastembed's own list."
         )
     folder, is_offline = models_dir / names[name.lower()], _hub.is_open
-    folder = own if own is not None and own.is_dir() else folder
     try:
         return cls(
             name,
@@ -198,7 +180,7 @@ def _model(
 
 
 def _class_of(kind: str) -> Any:
-    """The class of this name; TextEmbedding then knows multilingual-e5-small."""
+    """TextEmbedding, which then knows multilingual-e5-small, or TextCrossEncoder."""
     import fastembed
     from fastembed.common.model_description import ModelSource, PoolingType
     from fastembed.rerank.cross_encoder import TextCrossEncoder
@@ -207,11 +189,7 @@ def _class_of(kind: str) -> Any:
     if all(each["model"] != E5_SMALL for each in cls.list_supported_models()):
         source = ModelSource(hf=E5_SMALL)
         cls.add_custom_model(E5_SMALL, PoolingType.MEAN, True, source, dim=384)
-    return {
-        "TextEmbedding": cls,
-        "TextCrossEncoder": TextCrossEncoder,
-        "SparseTextEmbedding": fastembed.SparseTextEmbedding,
-    }[kind]
+    return TextCrossEncoder if kind == "TextCrossEncoder" else cls
 
 
 def _loaded(model: Any) -> Any:

@@ -12,7 +12,6 @@ from redis.retry import Retry
 from common import database
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
-from kbsite.settings.search import SEARCH_PARTS
 
 EMBEDDED = EmbeddedServers(VAR_DIR)
 DATABASE_URL = env.str("DATABASE_URL", default="")
@@ -132,6 +131,4 @@ if env.str("QDRANT_URL", default=""):
         "sync-points": _every(2, "search.tasks.sync_points"),
         "check-points": _every(3600, "search.tasks.check_points", "imports"),
     }
-if "sparse" in SEARCH_PARTS:
-    CELERY_BEAT_SCHEDULE["expand-passages"] = _every(30, "search.tasks.expand_passages", "imports")
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")

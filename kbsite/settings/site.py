@@ -54,7 +54,6 @@ INSTALLED_APPS = [
     "search.apps.AnalyticsConfig",
     "search.apps.ReadersConfig",
     "search.apps.QdrantConfig",
-    "search.apps.SparseConfig",
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [

@@ -85,9 +85,9 @@ class QueryFilters:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A synonym or a broader term of a query's word by WordNet, or a word expected of its answer.
+    """A synonym or a broader term of a query's word by WordNet; `grade`, in (0, 1], is its worth.
 
-    `grade` is its worth. WordNet's lies in (0, 1]: a word of the query itself would have 1.
+    A word of the query itself would have 1.
     """
 
     text: str
@@ -107,8 +107,8 @@ class Query:
     `is_identifier`: the whole query is one identifier; `asks_for_identifiers`: it asks for the
     identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
-    nothing (ADR 2). `expansions` are the synonyms of its words; `related` their WordNet relatives
-    and `expected` the words that a sparse encoder expects of an answer, if those signals run.
+    nothing (ADR 2). `expansions` are the synonyms of its words, `related` their WordNet relatives,
+    if that signal runs.
     """
 
     text: str
@@ -128,7 +128,6 @@ class Query:
     unwanted: QueryFilters = QueryFilters()
     expansions: tuple[str, ...] = ()
     related: tuple[Relative, ...] = ()
-    expected: tuple[Relative, ...] = ()
 
     @property
     def is_empty(self) -> bool:

