@@ -219,7 +219,8 @@ class ParsedDocument:
 
     Metadata that the file does not state is empty, never guessed: defaults for title and
     language are set later, in `services`. Dates are ISO 8601 strings, as precise as the file
-    states. `warnings` are sentences for people ("Two pages contain only images.").
+    states. `warnings` are sentences for people ("Two pages contain only images."), `stated` what
+    it says of its currency (`ingestion.currency.kept`).
     """
 
     blocks: tuple[Block, ...]
@@ -233,6 +234,7 @@ class ParsedDocument:
     warnings: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     completeness: Completeness = field(default_factory=Completeness)
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
 
 def extracted_text(blocks: Sequence[Block]) -> str:

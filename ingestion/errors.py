@@ -154,6 +154,12 @@ class InvalidMetadata(IngestionError):
     code = "invalid_metadata"
 
 
+class InvalidCurrency(IngestionError):
+    """Days or documents that contradict each other: nothing was changed."""
+
+    code = "invalid_currency"
+
+
 class FetchError(IngestionError):
     """Base class of all errors of fetching an address."""
 

@@ -69,6 +69,14 @@ Never a title or a text: a receiver passes them on to programs whose readers nob
 reindexed = Signal()
 """Sent with `versions`, the ids of versions; some may not exist any more."""
 
+currency_changed = Signal()
+"""Sent when a document may have become superseded or valid for some days only, or no longer."""
+
+
+def tell_of_currency() -> None:
+    """Tell that a document's currency was changed."""
+    currency_changed.send(Document)
+
 
 def tell_of_index(*versions: int) -> None:
     """Tell that the searchable chunks of these versions changed."""

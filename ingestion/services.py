@@ -27,6 +27,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.chunking.options import LAYOUT
+from ingestion.documents import editions
 from ingestion.documents.arranging import annotate, move
 from ingestion.documents.deletion import (
     delete,
@@ -85,6 +86,7 @@ class _Origin:
     lane: Lane
     metadata: Metadata | None
     readers: Readers | None
+    stated: Mapping[str, Any] | None = None
 
 
 def receive(
@@ -100,6 +102,7 @@ def receive(
     lane: Lane = Lane.INTERACTIVE,
     metadata: Mapping[str, Any] | None = None,
     readers: Readers | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> Receipt:
     """Store `file` as a document or a new version of one, and queue it; return the receipt.
 
@@ -107,13 +110,13 @@ def receive(
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    Nothing is stored if it raises: RefusedUpload for an empty file, one that is too large, of an
-    unsupported type or not of its name's, InvalidMetadata, QuotaUsedUp, StateConflict for a
-    collection in the bin and for readers without the user.
+    `stated`: see `ingestion.currency.KEYS`. Nothing is stored if it raises: RefusedUpload for an
+    empty file, one that is too large, of an unsupported type or not of its name's, InvalidMetadata,
+    QuotaUsedUp, StateConflict for a collection in the bin and for readers without the user.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
-    origin = _Origin(source, source_kind, title, language, lane, checked, readers)
+    origin = _Origin(source, source_kind, title, language, lane, checked, readers, stated)
     Readers.check(readers, acting_user)
 
     def file_it() -> Receipt:
@@ -121,6 +124,7 @@ def receive(
         if holder := held(_known(collection, acting_user), examined.sha256):
             if unchanged := bool(source) and holder.source == source:
                 _note_metadata(holder, checked, acting_user)
+                list(editions.apply(holder, stated or {}))
             return _duplicate(holder, unchanged=unchanged)
         _count(examined, acting_user)
         stored = storage.store(file, examined)
@@ -309,7 +313,7 @@ def _file_version(
         existing = rows.filter(source=origin.source).first()
     if existing is not None:
         _note_metadata(existing, origin.metadata, acting_user)
-        version = add_version(existing, stored, lane=origin.lane)
+        version = add_version(existing, stored, lane=origin.lane, stated=origin.stated)
         log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(existing, version, replaced=True)
     document = Document.objects.create(
@@ -325,6 +329,6 @@ def _file_version(
         content_hash=stored.sha256,
         added_by=acting_user,
     )
-    version = add_version(document, stored, lane=origin.lane)
+    version = add_version(document, stored, lane=origin.lane, stated=origin.stated)
     log(acting_user, document, ADDITION, f"Uploaded: {stored.file_name}")
     return Receipt(document, version)

@@ -17,6 +17,7 @@ class SearchConfig(AppConfig):
     name = "search"
 
     def ready(self) -> None:
+        from ingestion.events import currency_changed
         from search import exporting
         from search.engine import configuration
         from search.parts import register_parts
@@ -34,6 +35,7 @@ class SearchConfig(AppConfig):
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
+        currency_changed.connect(configuration.note_currency)
 
 
 class QdrantConfig(AppConfig):

@@ -19,7 +19,7 @@ from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.readers import news, personal
+from search.readers import news, personal, reviews
 from search.tuning import optimisations
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
@@ -93,8 +93,8 @@ def forget_searchers() -> int:
 
 @shared_task
 def look_for_news() -> int:
-    """Look for news of saved searches; return how many digests were mailed."""
-    return news.look()
+    """Look for news of saved searches and due reviews; return how many mails."""
+    return news.look() + reviews.remind()
 
 
 @shared_task

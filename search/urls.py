@@ -25,6 +25,7 @@ OWN = [
         saved_searches.NewsFeed(),
         name="saved-search-feed",
     ),
+    path("reviews/<str:token>/feed/", saved_searches.ReviewsFeed(), name="reviews-feed"),
     path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
 ]
 urlpatterns = [

@@ -8,7 +8,8 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
@@ -19,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.accounts.models import User
 from common.admin.pages import (
     AuditedByServices,
     PanelPages,
@@ -47,11 +49,15 @@ from ingestion.admin.fields import (
 )
 from ingestion.admin.intake import upload_page, web_import_page
 from ingestion.admin.passages import PassagePages
+from ingestion.admin.reviewing import ReviewPages
 from ingestion.admin.status import status_of
 from ingestion.admin.versions import VersionPages
+from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.readers import Readers
+from ingestion.errors import InvalidCurrency
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.documents import MISSING
+from ingestion.models.library import Viewer
 
 READER_FIELDS = ("reader_groups", "reader_people")
 
@@ -73,16 +79,44 @@ class DocumentForm(ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
         ),
     )
     metadata = MetadataFormField()
+    owner = forms.ModelChoiceField(
+        User.objects.filter(is_active=True),
+        to_field_name="username",
+        required=False,
+        label=_("Owner"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The user name of who answers for it, and is reminded of its review."),
+    )
+    supersedes = forms.ModelMultipleChoiceField(
+        Document.objects.none(),
+        required=False,
+        label=_("Supersedes"),
+        widget=AutocompleteSelectMultiple(Document._meta.get_field("superseded_by"), admin.site),
+        help_text=_("Older documents whose place it takes: they rank below it, and say so."),
+    )
+    viewer: Viewer = None
 
     class Meta:
         model = Document
-        fields = ("title", "language", "metadata")
+        fields = ("title", "language", "metadata", "valid_from", "valid_until", "review_by")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        field: Any = self.fields.get("supersedes")
+        if field is not None:  # none where the page is read alone
+            field.queryset = Document.objects.visible_to(self.viewer)
+            self.initial["supersedes"] = [row.pk for row in self.instance.supersedes.all()]
+            self.initial["owner"] = self.instance.owner and self.instance.owner.get_username()
         if readers := Readers.of(self.instance):
             self.initial["reader_groups"] = readers.groups
             self.initial["reader_people"] = readers.as_names()["people"]
+
+    def clean_supersedes(self) -> Any:
+        try:
+            check_superseded(self.instance, self.cleaned_data["supersedes"])
+        except InvalidCurrency as error:
+            raise ValidationError(str(error)) from error
+        return self.cleaned_data["supersedes"]
 
 
 @admin.register(Document)
@@ -93,6 +127,7 @@ class DocumentAdmin(
     ArrangingPages,
     VersionPages,
     PassagePages,
+    ReviewPages,
     ViewersForm,
     VisibleOnly,
     AuditedByServices,
@@ -121,9 +156,12 @@ class DocumentAdmin(
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
 
-    def get_fields(self, request: HttpRequest, obj: Document | None = None) -> Sequence[str]:
-        own = READER_FIELDS if self.has_change_permission(request, obj) else ()
-        return ("title", "language", "metadata", *own)
+    def get_fields(self, request: HttpRequest, obj: Document | None = None) -> Any:
+        """Without readers and a list of other documents where the page is read alone."""
+        may_change = self.has_change_permission(request, obj)
+        own = ("supersedes", *READER_FIELDS) if may_change else ()
+        days = (("valid_from", "valid_until"), ("review_by", "owner"))
+        return ("title", "language", "metadata", *days, *own)
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -213,7 +251,11 @@ class DocumentAdmin(
             readers = form.cleaned_data["readers"]
             for refusal in services.restrict([obj], readers, acting_user=user).refused:
                 self.message_user(request, refusal, messages.ERROR)
-        if changes := {name: form.cleaned_data[name] for name in changed - set(READER_FIELDS)}:
+        changes = {name: form.cleaned_data[name] for name in changed - set(READER_FIELDS)}
+        stated = {name: changes.pop(name) for name in (*FIELDS, "supersedes") if name in changes}
+        if stated:
+            declare(obj, acting_user=user, **stated)
+        if changes:
             services.describe(obj, acting_user=user, **changes)
 
     def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
 from ingestion.admin.versions import VersionRow, version_rows
-from ingestion.documents import completeness
+from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.library import language_name
@@ -91,9 +91,19 @@ def links(document: Document) -> SafeString:
             reverse("search:page", query={"document": str(document.public_id)}),
             gettext("Search it"),
             completeness.note(document.current.completeness),
-            content,
+            format_html("{} {}", edition(document), content),
         )
     return live(document, "links", content)
+
+
+def edition(document: Document) -> SafeString:
+    """A link to the queue if it looks like a new edition of a document; empty if not."""
+    older = document.edition_of
+    if older is None or older.deleted_at or older.collection_id != document.collection_id:
+        return SafeString()
+    text = gettext("Perhaps a new edition of “%(title)s”: decide") % {"title": older.title}
+    address = reverse("admin:ingestion_document_review")
+    return format_html('<a class="text-link" href="{}#editions">{}</a>', address, text)
 
 
 def reprocessing(count: int) -> str:
@@ -134,6 +144,8 @@ class Status:
     document: Document
     label: SafeString
     searchable: str
+    not_current: str
+    edition: SafeString
     advice: StrOrPromise
     still_found: bool
     can_retry: bool
@@ -159,6 +171,8 @@ def status_of(document: Document) -> Status:
         searchable=completeness.summary(latest.completeness, with_places=True)
         if latest is not None and latest.state == State.READY
         else "",
+        not_current=currency.label(currency.currency_of(document, None)),
+        edition=edition(document),
         advice=ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         still_found=document.current_id is not None and document.current_id != document.latest_id,
         can_retry=failed,

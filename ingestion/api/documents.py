@@ -31,6 +31,8 @@ from ingestion.api.serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
+from ingestion.currency import kept
+from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.readers import Arranged, Readers
 from ingestion.files.storage import download
 from ingestion.idempotency import HEADER, once
@@ -147,6 +149,9 @@ class DocumentViewSet(ReadViewSet[Document]):
         """
         context = {"request": request}
         data = read_body(request, DocumentUploadSerializer, context=context).validated_data
+        stated = {name: data[name] for name in (*FIELDS, "supersedes") if name in data}
+
+        check_superseded(None, data.get("supersedes", ()))
 
         def receive() -> Response:
             receipt = services.receive(
@@ -157,8 +162,11 @@ class DocumentViewSet(ReadViewSet[Document]):
                 language=data.get("language", ""),
                 metadata=data.get("metadata"),
                 readers=_readers(data.get("readers")),
+                stated=kept({name: data.get(name) for name in FIELDS}),  # before the file's own
                 acting_user=actor(request),
             )
+            if stated and not receipt.duplicate:
+                declare(receipt.document, acting_user=actor(request), **stated)
             return received(self, receipt)
 
         return once(request, receive)
@@ -183,6 +191,9 @@ class DocumentViewSet(ReadViewSet[Document]):
             )
         if to := data.pop("collection", None):
             document = self._arranged(services.move([document], to, acting_user=user))
+        stated = {name: data.pop(name) for name in (*FIELDS, "supersedes") if name in data}
+        if stated:
+            declare(document, acting_user=user, **stated)
         if data:
             services.describe(document, acting_user=user, **data)
         return self.shown(self.get_object())
@@ -321,8 +332,9 @@ def _readers(names: dict[str, list[str]] | None) -> Readers | None:
 
 def as_listed(documents: DocumentQuerySet) -> DocumentQuerySet:
     """The documents with what is shown of them: without texts, which may be megabytes long."""
-    joined = documents.select_related("collection", "current", "latest", "parent", "audience")
-    joined = joined.prefetch_related("audience__groups", "audience__people")
+    joined = documents.select_related(
+        "collection", "current", "latest", "parent", "audience", "owner"
+    ).prefetch_related("audience__groups", "audience__people")
     unshown = ("title_terms", "parent__title_terms", "current__text", "latest__text")
     return joined.defer(*unshown).with_part_count()
 

@@ -13,9 +13,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from common.accounts.models import User
 from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
-from ingestion.documents import completeness
+from ingestion.currency import CurrencyState
+from ingestion.documents import completeness, currency
 from ingestion.documents.readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
@@ -121,6 +123,33 @@ class CompletenessField(serializers.JSONField):
         return {**words, **numbers, "gaps": value["gaps"]}
 
 
+_CURRENCY: dict[str, Any] = {
+    "state": {"type": "string", "enum": [state.value for state in CurrencyState]},
+    "label": {"type": "string"},
+    "day": {"type": "string", "format": "date", "nullable": True},
+    "successor": {"type": "object", "additionalProperties": {"type": "string"}, "nullable": True},
+}
+
+
+@extend_schema_field({"type": "object", "properties": _CURRENCY})
+class CurrencyField(serializers.JSONField):
+    """Whether a document is current: `label` says it in words, empty if it is.
+
+    `day` is its last valid day if it is expired, its first if it is not yet valid. `successor` is
+    null where there is none, or you may not read it.
+    """
+
+    def to_representation(self, value: Any) -> Any:
+        """Of a document; the states of a list are read at once, if any may not be current."""
+        request, context = self.context["request"], self.root.__dict__
+        if "currencies" not in context:
+            rows = getattr(self.root, "instance", None) or [value]
+            rows = rows if isinstance(rows, list) else [value]
+            dated = [each.pk for each in rows if each.may_be_dated]
+            context["currencies"] = currency.currencies(dated, request.user)
+        return currency.as_data(context["currencies"].get(value.pk), request.build_absolute_uri)
+
+
 class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
     """One uploaded file of a document, and its progress. `progress` is a share, 0 to 1.
 
@@ -181,6 +210,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     completeness = CompletenessField(
         source="current.completeness", default=None, read_only=True, allow_null=True
     )
+    currency = CurrencyField(source="*", read_only=True)
+    owner = serializers.SerializerMethodField(
+        help_text="The user name of who answers for it; null unless you may change documents."
+    )
     parts = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField()
     original = serializers.SerializerMethodField()
@@ -190,7 +223,8 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields: tuple[str, ...] = (
             "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
             "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
-            "deleted_at", "url", "original", "metadata", "completeness", "readers",
+            "deleted_at", "url", "original", "metadata", "completeness", "readers", "currency",
+            "valid_from", "valid_until", "review_by", "reviewed", "owner",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 
@@ -203,6 +237,11 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         may_see = self.context["request"].user.has_perm("ingestion.change_document")
         readers = Readers.of(document) if may_see else None
         return readers.as_names() if readers else None
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_owner(self, document: Document) -> str | None:
+        may_know = self.context["request"].user.has_perm("ingestion.change_document")
+        return document.owner.get_username() if document.owner and may_know else None
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_searchable(self, document: Document) -> bool:
@@ -235,10 +274,19 @@ class DocumentDetailSerializer(DocumentSerializer):
     """A document with all its versions, newest first."""
 
     versions = VersionSerializer(many=True, read_only=True)
+    supersedes = serializers.SerializerMethodField(
+        help_text="The ids of the documents that it supersedes, of those that you may read."
+    )
 
     class Meta(DocumentSerializer.Meta):
-        fields = (*DocumentSerializer.Meta.fields, "versions")
+        fields = (*DocumentSerializer.Meta.fields, "versions", "supersedes")
         read_only_fields = fields
+
+    @extend_schema_field({"type": "array", "items": {"type": "string", "format": "uuid"}})
+    def get_supersedes(self, document: Document) -> list[str]:
+        readable = Document.objects.visible_to(self.context["request"].user)
+        older = readable.filter(superseded_by=document.pk).order_by("pk")
+        return [str(each) for each in older.values_list("public_id", flat=True)]
 
 
 class ReceiptSerializer(DocumentSerializer):
@@ -266,7 +314,47 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     )
 
 
-class DocumentUploadSerializer(FileUploadSerializer):
+PEOPLE = User.objects.filter(is_active=True)
+
+
+class CurrencyFields(serializers.Serializer[Any]):
+    """What is stated of a document's currency; omitted fields are unchanged."""
+
+    valid_from = serializers.DateField(required=False, allow_null=True)
+    valid_until = serializers.DateField(required=False, allow_null=True)
+    review_by = serializers.DateField(required=False, allow_null=True)
+    owner = serializers.SlugRelatedField[User](
+        slug_field="username",
+        queryset=User.objects.filter(is_active=True),
+        required=False,
+        allow_null=True,
+    )
+    supersedes = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        help_text="The ids of all documents whose place it takes. Needs the right to change "
+        "documents.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        start, end = attrs.get("valid_from"), attrs.get("valid_until")
+        if start and end and end < start:
+            raise serializers.ValidationError({"valid_until": ["It is before valid_from."]})
+        return attrs
+
+    def validate_supersedes(self, value: list[Any]) -> list[Document]:
+        user = self.context["request"].user
+        may = user.has_perm("ingestion.change_document")
+        readable = Document.objects.visible_to(user) if may else Document.objects.none()
+        documents = {row.public_id: row for row in readable.filter(public_id__in=value)}
+        if missing := [str(each) for each in value if each not in documents]:
+            raise serializers.ValidationError(
+                f"There is no document {', '.join(missing)} that you may change."
+            )
+        return list(documents.values())
+
+
+class DocumentUploadSerializer(CurrencyFields, FileUploadSerializer):
     """A file for a collection that the user may read."""
 
     collection = CollectionField(help_text="The collection's slug.")
@@ -281,7 +369,7 @@ class DocumentUploadSerializer(FileUploadSerializer):
     )
 
 
-class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
+class DocumentChangeSerializer(Strict, CurrencyFields):
     """The changes to a document; omitted fields are unchanged."""
 
     title = serializers.CharField(

@@ -24,7 +24,7 @@ from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
 from ingestion.chunking.options import LAYOUT
-from ingestion.documents import activation, carrying, parts, versions
+from ingestion.documents import activation, carrying, editions, parts, versions
 from ingestion.documents.carrying import patterns as known_patterns
 from ingestion.documents.pictures import ocr_of_settings
 from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
@@ -108,6 +108,7 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     activation.embed(lease, begun)
     while not activation.activate(lease, phrases):
         activation.embed(lease)  # another space has become active
+    editions.offer(version)
 
 
 def _postpone(
@@ -146,15 +147,15 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
         file_created=_moment(parsed.created),
         file_modified=_moment(parsed.modified),
         parser=parsed.parser[:80],
-        warnings=list(parsed.warnings),
+        warnings=[*parsed.warnings, *editions.read_version(version, parsed.stated)],
+        stated=version.stated,
         completeness=parsed.completeness.as_json(),
     )
     begun = _store_chunks(lease, parsed)
     carried = carrying.carry(lease, spaces.embedder().tokenizer)
     terms.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
     versions.copy_vectors(lease)
-    count = version.chunks.count()
-    if not count:  # nothing would be embedded
+    if not (count := version.chunks.count()):  # nothing would be embedded
         raise NoText(gettext("No passage could be made of this file's text."))
     lease.update(
         state=State.EMBEDDING,

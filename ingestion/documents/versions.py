@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib.admin.models import CHANGE
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -75,8 +78,12 @@ def add_version(
     *,
     lane: Lane = Lane.INTERACTIVE,
     restored_from: DocumentVersion | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> DocumentVersion:
-    """Queue a new version and return it; earlier unfinished ones are superseded."""
+    """Queue a new version and return it; earlier unfinished ones are superseded.
+
+    `stated` is what its import says of its currency.
+    """
     numbers = document.versions.values_list("number", flat=True)
     for waiting in document.versions.select_for_update().filter(state__in=UNFINISHED):
         waiting.chunks.all().delete()
@@ -93,6 +100,7 @@ def add_version(
         sha256=stored.sha256,
         lane=lane,
         restored_from=restored_from,
+        stated=stated,
     )
     document.latest = version
     document.content_hash = stored.sha256

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import IO, Any, Protocol
 
 from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 
+from common.accounts.models import User
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.models import Collection, Document
 
@@ -99,6 +100,15 @@ def moment(text: Any) -> datetime:
     if timestamp is None or timestamp.tzinfo is None:
         raise ValueError(f"{text!r} is not a timestamp")
     return timestamp
+
+
+def currency(stated: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a document's currency but for its successor; people by their user names."""
+    days = {"valid_from", "valid_until", "review_by", "reviewed"} & stated.keys()
+    fields: dict[str, Any] = {name: date.fromisoformat(stated[name]) for name in days}
+    for name in {"owner", "reviewed_by"} & stated.keys():
+        fields[name] = User.objects.filter(username=stated[name]).first()
+    return fields
 
 
 class Attached(Protocol):

@@ -29,7 +29,7 @@ from common.jobs import enqueue
 from ingestion import exporting as layout
 from ingestion.documents.readers import Readers
 from ingestion.documents.versions import add_version
-from ingestion.exporting import attached, moment, read_lines, read_manifest
+from ingestion.exporting import attached, currency, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
 from ingestion.intake.importing.archives import copy_counted, open_archive
@@ -92,6 +92,11 @@ def _fill(archive: zipfile.ZipFile, outcome: Restored, check: Callable[[str], No
     for row in _rows(archive, layout.DOCUMENTS):
         _count(outcome, "documents", _document(archive, outcome.collection, row))
         check("documents")
+    for row in _rows(archive, layout.DOCUMENTS):  # a successor may come after its document
+        if newer := row.get("currency", {}).get("superseded_by"):
+            with _row_errors("documents"):
+                older = Document.objects.filter(public_id=row["id"], superseded_by=None)
+                older.update(superseded_by=Document.objects.filter(public_id=newer).first())
     for row in _rows(archive, layout.EDITS):
         _count(outcome, "edits", _edit(outcome.collection, row))
         check("edits")
@@ -262,6 +267,7 @@ def _create(
         audience=parent.audience if parent else _audience(collection, row.get("readers")),
         content_hash=stored.sha256,
         created=moment(row["created"]),
+        **currency(row.get("currency", {})),
     )
     document.clean_fields(exclude=["title_terms", "content_hash"])
     document.save()

@@ -35,6 +35,9 @@ COLLECTION_FIELDS = (
     "name", "slug", "description", "visibility", "language", "chunk_tokens", "overlap_tokens",
     "metadata_keys", "icon",
 )  # fmt: skip
+CURRENCY_FIELDS = (
+    "valid_from", "valid_until", "review_by", "reviewed", "owner", "reviewed_by", "superseded_by",
+)  # fmt: skip
 EDIT_FIELDS = (
     "text", "disabled", "questions", "note", "original", "content_hash", "hash_before",
     "hash_after", "heading_path", "ordinal", "state", "reason",
@@ -163,7 +166,8 @@ def kept(collection: Collection) -> DocumentQuerySet:
 
 
 def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
-    joined = documents.select_related("parent", "current", "latest", "audience")
+    people = ("audience", "owner", "reviewed_by")
+    joined = documents.select_related("parent", "current", "latest", "superseded_by", *people)
     lean = joined.defer("title_terms", "current__text", "latest__text", "parent__title_terms")
     for document in lean.iterator(ROWS_AT_ONCE):
         version = document.current or document.latest
@@ -181,6 +185,7 @@ def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
             "part_path": document.part_path,
             "readers": readers.as_names() if (readers := Readers.of(document)) else None,
             "created": document.created.isoformat(),
+            "currency": _currency(document),
             "file": {
                 "name": version.file_name,
                 "sha256": version.sha256,
@@ -189,6 +194,14 @@ def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
                 "added": version.created.isoformat(),
             },
         }
+
+
+def _currency(document: Document) -> Row:
+    """What is stated of a document's currency: days, user names, the id of its successor."""
+    values: dict[str, Any] = {name: getattr(document, name) for name in CURRENCY_FIELDS}
+    if document.superseded_by:
+        values["superseded_by"] = document.superseded_by.public_id
+    return {name: str(value) for name, value in values.items() if value}
 
 
 def _edits(documents: QuerySet[Document]) -> Iterator[Row]:

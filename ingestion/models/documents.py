@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from datetime import date
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Cast, Coalesce, Upper
 from django.db.models.lookups import Exact
 from django.urls import reverse
 from django.utils import timezone
@@ -30,6 +32,8 @@ class SourceKind(models.TextChoices):
     SYNC = "sync", _("Program that syncs")
 
 
+# Whose currency must be looked at: without such documents no search does.
+DATED = Q(superseded_by__isnull=False) | Q(valid_from__isnull=False) | Q(valid_until__isnull=False)
 # Of which something is not searchable.
 INCOMPLETE = Q(current__completeness__missing__gt=0)
 # The share of the searchable version that is missing; -1 where that is not known.
@@ -54,6 +58,27 @@ def open_to(viewer: Viewer, document: str = "") -> Q:
     if viewer.is_superuser:
         return Q()
     return unrestricted | Q(**{f"{document}audience__in": named_audiences(viewer)})
+
+
+# A document is superseded if one that takes its place, at once or in turn, is in force.
+_NOT_CURRENT = """
+WITH RECURSIVE older(id) AS (
+    SELECT d.id FROM ingestion_document d
+    JOIN ingestion_document n ON n.id = d.superseded_by_id
+    JOIN ingestion_collection c ON c.id = n.collection_id
+    WHERE n.deleted_at IS NULL AND c.deleted_at IS NULL AND n.current_id IS NOT NULL
+      AND (n.valid_from IS NULL OR n.valid_from <= %s)
+    UNION
+    SELECT d.id FROM ingestion_document d JOIN older ON d.superseded_by_id = older.id
+)
+SELECT id FROM older
+UNION ALL SELECT id FROM ingestion_document WHERE valid_until < %s OR valid_from > %s
+"""
+
+
+def not_current(day: date) -> RawSQL:
+    """The ids of the documents that are superseded, expired or not yet valid on the day."""
+    return RawSQL(_NOT_CURRENT, (day, day, day))  # noqa: S611  # ours
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
@@ -83,6 +108,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def incomplete(self) -> DocumentQuerySet:
         """The documents of which something is not searchable, those that lack most first."""
         return self.filter(INCOMPLETE).order_by(MISSING.desc(), "-pk")
+
+    def current(self, day: date) -> DocumentQuerySet:
+        """The documents that are neither superseded nor expired on the day, and valid already."""
+        return self.exclude(pk__in=not_current(day))
 
     def with_part_count(self) -> DocumentQuerySet:
         """The documents annotated with `part_count`, the number of their kept parts."""
@@ -159,6 +188,21 @@ class Document(models.Model):
         ),
     )
     deleted_by = user_or_none(editable=False)
+    # The newer document that takes its place.
+    superseded_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, related_name="supersedes", editable=False
+    )
+    # What it looks like a new edition of, until a person decides.
+    edition_of = models.ForeignKey(
+        "self", models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    valid_from = models.DateField(null=True, blank=True, help_text=_("Its first valid day."))
+    valid_until = models.DateField(null=True, blank=True, help_text=_("Its last valid day."))
+    review_by = models.DateField(null=True, blank=True, help_text=_("The day of its review."))
+    reviewed = models.DateField(null=True, editable=False)
+    reviewed_by = user_or_none(editable=False)
+    reminded = models.DateField(null=True, editable=False)  # when its owner was
+    owner = user_or_none(help_text=_("Who answers for it, and is reminded of its review."))
 
     objects = DocumentQuerySet.as_manager()
 
@@ -205,8 +249,15 @@ class Document(models.Model):
                 name="document_metadata_is_an_object",
                 violation_error_message=_("Metadata is a JSON object of keys and values."),
             ),
+            models.CheckConstraint(
+                condition=Q(valid_until__gte=F("valid_from")),
+                name="document_validity_has_days",
+                violation_error_message=_("Its last valid day is before its first."),
+            ),
         )
         indexes = (
+            models.Index(fields=("collection",), condition=DATED, name="document_dated"),
+            models.Index("collection", Upper("title"), name="document_by_title"),
             GinIndex(fields=("title_terms",), name="document_title_terms"),
             GinIndex(fields=("metadata",), name="document_metadata"),
         )
@@ -221,6 +272,11 @@ class Document(models.Model):
     def readers_id(self) -> int:
         """The id of the collection or narrower audience that its passages belong to."""
         return self.audience_id or self.collection_id
+
+    @property
+    def may_be_dated(self) -> bool:
+        """Whether it is one of DATED."""
+        return bool(self.superseded_by_id or self.valid_from or self.valid_until)
 
 
 class DeletedDocument(Document):

@@ -71,6 +71,11 @@ class DocumentVersion(Job):
         editable=False,
         help_text=_("What became searchable: domain.Completeness. Empty: not known."),
     )
+    stated = models.JSONField(
+        null=True,
+        editable=False,
+        help_text=_("What file and import state of its currency: ingestion.currency.KEYS."),
+    )
     chunk_count = models.PositiveIntegerField(default=0)
     chunk_layout = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text=_("Of its chunks: see chunking.options.LAYOUT.")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from ingestion.domain import Block, Completeness, Part, Unit, Why
 from ingestion.errors import NoText
@@ -175,7 +175,10 @@ class Source:
 
 @dataclass(frozen=True)
 class StatedMetadata:
-    """Metadata stated in the file; empty if it states none. Dates are in ISO 8601."""
+    """Metadata stated in the file; empty if it states none. Dates are in ISO 8601.
+
+    `stated` is what it says of its currency: see `ingestion.currency.kept`.
+    """
 
     title: str = ""
     author: str = ""
@@ -183,6 +186,7 @@ class StatedMetadata:
     created: str = ""
     modified: str = ""
     page_count: int | None = None
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass

@@ -111,6 +111,9 @@ UNFOLD: dict[str, Any] = {
             {
                 "items": [
                     _item(_("Documents"), "description", "ingestion", "document"),
+                    _page(
+                        _("Review"), "rule", "ingestion_document_review", "ingestion", "document"
+                    ),
                     _item(_("Collections"), "library_books", "ingestion", "collection"),
                     _item(_("Imports"), "drive_folder_upload", "ingestion", "import"),
                     _item(_("Searches"), "manage_search", "analytics", "searchevent"),

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from common.admin.charts import line
 from ingestion.chunking.options import LAYOUT
+from ingestion.documents.currency import review_states
 from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.versions import UNFINISHED
 from search.analytics import reporting
@@ -99,6 +100,8 @@ def _library(request: HttpRequest) -> dict[str, Any]:
         failed=Count("pk", Q(latest__state=State.FAILED)),
         outdated=Count("pk", Q(current__chunk_layout__lt=LAYOUT)),
         chunks=Sum("current__chunk_count", default=0),
+        editions=Count("pk", Q(edition_of__isnull=False)),
+        **{name: Count("pk", wanted) for name, wanted in review_states().items()},
     )
     failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
     return {**counts, "failures": failed.defer("latest__text", "title_terms")[:SHOWN]}

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from ingestion.currency import Currency
+
 
 class Mode(StrEnum):
     """How much is done for an answer; docs/answers.md says what each costs.
@@ -69,7 +71,8 @@ class Passage:
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
     a chunk was edited by hand. `score` and `rank` are those of its best chunk. `sections` are the
     offsets in `text` and the paths of the sections in it, `layout` the offsets and kinds of its
-    blocks; `completeness` is the column of the version. They are not stored.
+    blocks; `completeness` is the column of the version, `currency` why the document is not current,
+    None if it is. They are not stored.
     """
 
     number: int
@@ -93,6 +96,7 @@ class Passage:
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
     layout: tuple[tuple[int, str], ...] = ()
     completeness: Mapping[str, Any] | None = field(default=None, compare=False)
+    currency: Currency | None = field(default=None, compare=False)
 
     def named_at(self, offset: int) -> Passage:
         """The passage under the headings of its section at `offset`."""
@@ -113,6 +117,12 @@ class Context:
     budget: int = 0
     left_out: int = 0
     copies: int = 0
+
+    def with_currency(self, currencies: Mapping[int, Currency]) -> Context:
+        """The context, each passage of a document that is not current with why; by its id."""
+        dated = (each for each in self.passages if each.document in currencies)
+        states = {each.number: replace(each, currency=currencies[each.document]) for each in dated}
+        return replace(self, passages=tuple(states.get(it.number, it) for it in self.passages))
 
     def passage(self, number: int) -> Passage | None:
         """The passage of that number; None if the context has none."""

@@ -16,6 +16,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from common.accounts.models import User
+from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
 from ingestion.models.library import Viewer
 from search.answers.budgets import MOST_NAME
@@ -196,11 +197,8 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 def with_sources(viewer: Viewer) -> QuerySet[Answer]:
     """The stored answers, annotated and with all that `shown` reads; two queries."""
     sources = AnswerSource.objects.select_related("document__collection").order_by("number")
-    return (
-        Answer.objects.with_readable_sources(viewer)
-        .select_related("thread")
-        .prefetch_related(Prefetch("sources", queryset=sources))
-    )
+    answers = Answer.objects.with_readable_sources(viewer).select_related("thread")
+    return answers.prefetch_related(Prefetch("sources", queryset=sources))
 
 
 def are_readable(context: Context, viewer: Viewer) -> bool:
@@ -297,4 +295,6 @@ def _context(row: Answer) -> Context:
         )
         for source in sources
     )
-    return Context(passages, row.context_tokens, row.context_tokens)
+    dated = [each.document_id for each in sources if each.document.may_be_dated]
+    context = Context(passages, row.context_tokens, row.context_tokens)
+    return context.with_currency(currencies(dated, None))  # who reads it is not known here

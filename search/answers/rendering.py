@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
+from ingestion.documents.currency import label
 from search.answers.domain import (
     NOT_SUPPORTED,
     Answered,
@@ -111,7 +112,8 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
         title = plain_line(passage.title)
         page = gettext(", page %(page)d") % {"page": passage.page} if passage.page else ""
         url = address(passage_url(passage))
-        lines.append(f"- \\[{passage.number}\\] [{title}]({url}){page}")
+        stale = f" ({plain_line(said)})" if (said := label(passage.currency)) else ""
+        lines.append(f"- \\[{passage.number}\\] [{title}]({url}){page}{stale}")
     return "\n".join(lines) + "\n"
 
 

@@ -21,6 +21,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.accounts.models import User
+from ingestion.documents.currency import label
 from ingestion.models.library import Viewer
 from search.answers import recording
 from search.answers.domain import Answered, Passage, State
@@ -145,7 +146,8 @@ def _source(passage: Passage, link: str) -> str:
     place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
     if passage.page is not None:
         place.append(gettext("page %(page)s") % {"page": passage.page})
-    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link})"
+    stale = f" ({plain_line(said)})" if (said := label(passage.currency)) else ""
+    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){stale}"
 
 
 def sweep_running(older_than: timedelta = STALE) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
+from ingestion.documents.currency import as_data, label
 from ingestion.models.library import Viewer
 from search.answers.domain import (
     Answered,
@@ -125,8 +127,24 @@ def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
         "score": passage.score,
         "rank": passage.rank,
         "url": passage_url(passage),
+        "currency": as_data(passage.currency),
     }
     return {**data, "text": passage.text} if texts else data
+
+
+def not_current(answer: Answered) -> list[str]:
+    """A sentence on each cited document that is not current, by the number of its passage.
+
+    Without the title of a successor: others may read the answer.
+    """
+    cited = [answer.context.passage(number) for number in answer.cited]
+    first = {each.document: each for each in reversed(cited) if each is not None}
+    text = gettext("Source %(number)d: %(gap)s")
+    return [
+        text % {"number": each.number, "gap": said}
+        for each in first.values()
+        if (said := label(each.currency))
+    ]
 
 
 def passage_url(passage: Passage) -> str:

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField, Parameters, Strict
+from ingestion.api.serializers import CurrencyField
 from search.analytics.visitors import visitor_of
 from search.answers import recording
 from search.answers.domain import Mode, State, Verdict
@@ -55,6 +56,7 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField()
     rank = serializers.IntegerField(help_text="Among the results of the search.")
     url = serializers.CharField(help_text="The path of the document's page at the passage.")
+    currency = CurrencyField(help_text="Whether its document is current: say it if not.")
     cited = serializers.BooleanField(help_text="Whether the answer cites it.")
     text = serializers.CharField(required=False, help_text="Without `texts=false`.")
     rectangles = rectangles_field("all of the passage")

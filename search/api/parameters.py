@@ -180,6 +180,10 @@ class QuestionParameters(Parameters):
     )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
+    current = serializers.BooleanField(
+        default=False,
+        help_text="Leaves out documents that are superseded, expired or not yet valid.",
+    )
     profile = serializers.CharField(
         required=False,
         max_length=80,
@@ -228,6 +232,7 @@ class QuestionParameters(Parameters):
             documents=tuple(given.get("document", ())),
             metadata=tuple(given.get("meta", ())),
             concepts=tuple(given.get("concept", ())),
+            current=given["current"],
         )
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from ingestion.documents.currency import as_data
 from search.api.results import (
     CREATED,
     LEGACY_SCORES,
@@ -133,6 +134,7 @@ class ResultSerializer(serializers.Serializer[Result]):
             "created": CREATED.to_representation(result.created),
             "metadata": METADATA.to_representation(dict(result.metadata)),
             "gap": result.gap,
+            "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
         }
 
     @cached_property

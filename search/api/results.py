@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ingestion.api.serializers import MetadataField
+from ingestion.api.serializers import CurrencyField, MetadataField
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal, Trial
 from search.presentation.blocks import NamedSection
 from search.presentation.results import Result
@@ -175,6 +175,8 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     gap = serializers.CharField(
         help_text="What of the document is not searchable, in words; empty if nothing is known."
     )
+
+    currency = CurrencyField(help_text="Whether the document is current, or what is instead.")
 
 
 class CollectionReferenceSerializer(serializers.Serializer[Result]):

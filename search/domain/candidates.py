@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ingestion.currency import Currency, CurrencyState
 from ingestion.lexical import signatures
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch
@@ -69,8 +70,8 @@ class Candidates:
     not cover; `unknown` are its first plain words that no searched text contains; `expanded` is the
     number of terms that WordNet adds; `readings` are the query under the text configurations
     searched. `by_meaning`: the vector signal ran. `reranked` has the reranker's strengths by chunk,
-    of the passages that it has read. `degraded` names the signals and stages that failed. `at` is
-    the time of retrieval.
+    of the passages that it has read. `currency` has the documents that are not current, by id.
+    `degraded` names the signals and stages that failed. `at` is the time of retrieval.
     """
 
     query: Query
@@ -86,6 +87,7 @@ class Candidates:
     readings: tuple[Reading, ...] = ()
     by_meaning: bool = False
     reranked: Mapping[int, float] = field(default_factory=dict, repr=False)
+    currency: Mapping[int, Currency] = field(default_factory=dict, repr=False)
     degraded: tuple[Signal | Stage, ...] = ()
     unread: int = 0
     languages: tuple[str, ...] = ()
@@ -223,6 +225,8 @@ def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
         "languages": list(candidates.languages),
         "by_meaning": candidates.by_meaning,
         "reranked": sorted(candidates.reranked.items()),
+        # What a ranking reads of it: the rest is for a reader, and pools are nobody's.
+        "currency": [[pk, each.state, each.behind] for pk, each in candidates.currency.items()],
         "expanded": candidates.expanded,
         "dimensions": 0 if vectors is None else int(vectors.shape[1]),
     }
@@ -244,6 +248,10 @@ def from_facts(
         readings=tuple(Reading(*values) for values in facts["readings"]),
         by_meaning=facts["by_meaning"],
         reranked=dict(facts.get("reranked", ())),
+        currency={
+            pk: Currency(CurrencyState(state), behind=tuple(behind))
+            for pk, state, behind in facts.get("currency", ())
+        },
         languages=tuple(facts["languages"]),
         expanded=facts["expanded"],
         is_wide=True,

@@ -1,14 +1,14 @@
 """Q4: the adjustments of a question's weights to its candidates, in their order.
 
 What is settled before retrieval cannot know what a question finds. Each adjustment changes the
-weights of one question, or the passages that its words count for, and adds a note that says so.
-Parts register theirs. The reranker's share is none of them: it needs a ranking (`rankings`).
+weights of one question, the passages that its words count for, or which document comes before
+another. Parts register theirs. The reranker's share is none: it needs a ranking (`rankings`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from django.utils.translation import gettext
@@ -35,7 +35,8 @@ class Weighing:
     """A question with its candidates before they are ranked.
 
     `by_meaning`: the vectors are evidence, since they ran and the model knows the language.
-    `foreign` are the languages of passages that are ranked by meaning alone.
+    `foreign` are the languages of passages that are ranked by meaning alone. `behind` are the
+    documents that come before a document of the candidates, by its id.
     """
 
     settled: Settled
@@ -43,6 +44,7 @@ class Weighing:
     configuration: Configuration
     by_meaning: bool
     foreign: frozenset[str] = frozenset()
+    behind: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def has_fixed_weights(self) -> bool:
@@ -128,7 +130,29 @@ def mark_foreign(weighing: Weighing) -> Weighing:
     return replace(weighing, settled=settled, foreign=others)
 
 
-_adjustments: list[Adjustment] = [lean_on_keywords, lean_on_meaning, mark_foreign]
+def yield_to_successors(weighing: Weighing) -> Weighing:
+    """Put superseded documents behind those that take their place, where both are candidates.
+
+    Likewise one that is not yet valid behind those that it will supersede.
+    """
+    candidates = weighing.prepared.candidates
+    if not candidates.currency:
+        return weighing
+    present = set(candidates.documents[0].tolist())
+    behind = {
+        document: others
+        for document, each in candidates.currency.items()
+        if document in present and (others := tuple(pk for pk in each.behind if pk in present))
+    }
+    return replace(weighing, behind=behind)
+
+
+_adjustments: list[Adjustment] = [
+    lean_on_keywords,
+    lean_on_meaning,
+    mark_foreign,
+    yield_to_successors,
+]
 
 
 def register(adjustment: Adjustment, *, before: Adjustment | None = None) -> None:

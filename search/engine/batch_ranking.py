@@ -28,7 +28,7 @@ from search.domain import (
 from search.engine.adjust import adjust
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.ranking import Batch, Prepared, Ranked, prepare, rank, reranked
+from search.ranking import Batch, Prepared, Ranked, prepare, put_behind, rank, reranked
 from search.ranking.confidence import confidence
 from search.ranking.grouping import grouped, leaders
 from search.ranking.reranking import FIRST
@@ -71,7 +71,8 @@ def rankings(
     ranked = rank(batch, weights, classes, profile)
     unknown = np.full(len(settled), np.nan)
     sure = _sureness(ranked, configuration, means, group) if confident else unknown
-    return Rankings(final, _reranked(ranked), sure)
+    # Last: a reranker knows nothing of it.
+    return Rankings(final, put_behind(_reranked(ranked), [each.behind for each in weighings]), sure)
 
 
 def _reranked(ranked: Ranked) -> Ranked:

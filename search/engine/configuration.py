@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 
 from ingestion import spaces
 from ingestion.identifiers import Pattern
-from ingestion.models import ChunkEdit, Collection, EmbeddingSpace, IdentifierPattern
+from ingestion.models import ChunkEdit, Collection, Document, EmbeddingSpace, IdentifierPattern
+from ingestion.models.documents import DATED
 from search.domain import ClassifierRule, Pinned, Profile, RunningExperiment
 from search.engine import background
 from search.errors import NoActiveProfile, UnknownProfile
@@ -45,6 +46,7 @@ class Configuration:
     """A consistent snapshot of the administrators' search configuration.
 
     `published` are profiles by name and version; the first of a name is its version in force.
+    `has_currency`: a document is superseded, or valid for some days only. Without, no search asks.
     """
 
     stamp: int
@@ -59,6 +61,7 @@ class Configuration:
     background: Background | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
     scopes: Scopes = field(default=NO_SCOPES, repr=False)
+    has_currency: bool = False
 
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one given by `key`: `name` or `name@version`.
@@ -133,6 +136,12 @@ def bump(**_signal: Any) -> None:
     ConfigurationStamp.objects.update_or_create(pk=1, defaults={"number": secrets.randbits(62)})
 
 
+def note_currency(**_signal: Any) -> None:
+    """Mark the configuration as changed if searches do not look at currency yet."""
+    if not current().has_currency:
+        bump()
+
+
 @transaction.atomic
 def _read(stamp: int) -> Configuration:
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
@@ -154,6 +163,7 @@ def _read(stamp: int) -> Configuration:
         background=background.read(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
         scopes=read_scopes(),
+        has_currency=Document.objects.filter(DATED).exists(),
     )
 
 

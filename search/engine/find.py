@@ -19,6 +19,8 @@ from django.utils.translation import gettext
 
 from common.guarded import TimedOut, TimeLimited
 from ingestion import spaces
+from ingestion.currency import Currency
+from ingestion.documents.currency import currencies
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages import language_odds
 from ingestion.models import Document, EmbeddingSpace
@@ -185,9 +187,16 @@ def find(question: Question, breadth: Breadth) -> Candidates:
         candidates,
         degraded=(*vector.degraded, *candidates.degraded, *_unavailable(breadth.required)),
         unread=vector.unread,
+        currency=_currency_of(candidates, question),
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},
     )
+
+
+def _currency_of(candidates: Candidates, question: Question) -> dict[int, Currency]:
+    """Those of the candidates' documents that are not current; no query on sites without any."""
+    documents = candidates.documents[0].tolist() if question.configuration.has_currency else []
+    return currencies(documents, question.request.viewer)
 
 
 def _retrieved(

@@ -31,7 +31,7 @@ from search.engine.read import Question
 from search.engine.settle import Settled
 from search.presentation import correction, language_gap
 from search.presentation.marking import with_exact_words, with_nearest
-from search.presentation.results import Result, newest_first, results_for
+from search.presentation.results import Result, newest_first, results_for, with_currency
 from search.query.correcting import correctable
 from search.query.language import OtherLanguage, other_language
 from search.retrieval.phrases import MOST_CHECKED
@@ -244,6 +244,7 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
     )
     results = with_exact_words(results, candidates.query)
     results = with_nearest(results, candidates.query.text, question.configuration.space)
+    results = with_currency(results, candidates.currency)
     hidden = hiding_notes(ranking.settled.hidden, request.viewer)
     return SearchResponse(
         ranking,

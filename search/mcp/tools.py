@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
 from common.accounts import tokens
-from ingestion.documents import completeness
+from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
 from ingestion.models.documents import open_to
 from ingestion.models.library import Viewer
@@ -66,6 +66,7 @@ class SourceItem(BaseModel):
     collection: str
     page: int | None
     cited: bool
+    not_current: str = Field(description="Empty if its document is current; say it if you quote.")
     text: str
     rectangles: list[dict[str, Any]] | None = Field(
         default=None,
@@ -241,11 +242,14 @@ def _whole(document: Document, caller: Caller) -> Fetched:
 def _fetched(
     item: str, document: Document, text: str, url: str, metadata: dict[str, str], caller: Caller
 ) -> Fetched:
+    shown = currency.currency_of(document, caller.viewer)
     common = {
         "document": str(document.public_id),
         "collection": document.collection.name,
         "language": document.language,
         "gap": completeness.note(document.current.completeness) if document.current else "",
+        "not_current": currency.label(shown, title=True),
+        "successor": shown.successor,
     }
     kept = {name: value for name, value in (common | metadata).items() if value}
     return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=kept)
@@ -262,14 +266,17 @@ def _source(
         collection=passage.collection,
         page=passage.page,
         cited=passage.number in answer.cited,
+        not_current=currency.label(passage.currency, title=True),
         text=passage.text,
         rectangles=rectangles,
     )
 
 
 def _title(result: Result) -> str:
-    """The document's title, and the heading of the section that matched."""
-    return f"{result.title} - {result.heading}" if trail(result) else result.title
+    """The document's title, the heading of the section that matched, and why it is not current."""
+    title = f"{result.title} - {result.heading}" if trail(result) else result.title
+    stale = currency.label(result.currency, title=True)
+    return f"{title} ({stale})" if stale else title
 
 
 def _url(result: Result, caller: Caller) -> str:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingestion.documents import completeness, pictures
+from ingestion.documents import completeness, currency, pictures
 from ingestion.documents.readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
@@ -56,6 +56,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     # Without text, the picture is what there is to see.
     is_beside = bool(pages) and (request.GET.get("view") == "original" or not reading.total)
     asked_for = {"q": query, "view": "original" if is_beside else ""}
+    state = currency.currency_of(shown, request.user)
     context = {
         "document": shown,
         "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
@@ -63,6 +64,8 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "searchable": completeness.summary(version.completeness, with_places=True)
         if version and version.pk == shown.current_id
         else "",
+        "currency": state,
+        "stale": currency.label(state),
         "reading": reading,
         "contents": contents_of(shown, viewer=request.user, reading=reading),
         "hits": hits_of(shown, viewer=request.user, words=words, requested=reading.asked),

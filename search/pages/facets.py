@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import Metadata, texts
 from ingestion.models import Concept, Document
+from ingestion.models.documents import DATED
 from ingestion.models.library import Viewer, language_name
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
@@ -60,7 +61,8 @@ class KeyFacet:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The values of all readable documents, ordered by label; `documents` is the total.
+    """The values of all readable documents, ordered by label; `documents` is the total, `dated` how
+    many may not be current.
 
     `metadata`: the most frequent values of the keys that readable collections name.
     """
@@ -70,6 +72,7 @@ class Facets:
     languages: tuple[Option, ...]
     documents: int
     metadata: tuple[KeyFacet, ...] = ()
+    dated: int = 0
 
 
 def facets_for(viewer: Viewer) -> Facets:
@@ -88,14 +91,16 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
             "collection__slug", "collection__name", "collection__metadata_keys",
             "collection__icon", "collection__description", "current__media_type", "language",
         )
-        .annotate(documents=Count("pk"))
+        .annotate(documents=Count("pk"), dated=Count("pk", DATED))
     )  # fmt: skip
     keys: set[str] = set()
     collections: Counter[tuple[str, str]] = Counter()
     types: Counter[tuple[str, str]] = Counter()
     languages: Counter[tuple[str, str]] = Counter()
     shown: dict[str, tuple[str, str]] = {}
-    for slug, name, named, icon, description, media_type, language, documents in rows:
+    dated_documents = 0
+    for slug, name, named, icon, description, media_type, language, documents, dated in rows:
+        dated_documents += dated
         keys.update(named)
         shown[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
@@ -111,6 +116,7 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
         languages=_options(languages),
         documents=collections.total(),
         metadata=_key_facets(searchable, keys) if keys else (),
+        dated=dated_documents,
     )
 
 
@@ -129,6 +135,7 @@ def with_others(matching: Facets, whole: Facets, chosen: Collection[str]) -> Fac
         languages=_with_others(matching.languages, whole.languages, chosen),
         documents=matching.documents,
         metadata=tuple(KeyFacet(key, each) for key, each in metadata.items() if each),
+        dated=matching.dated,
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
 FILTER_FIELDS = (
-    "collection", "document", "type", "language", "meta", "concept", "after", "before",
+    "collection", "document", "type", "language", "meta", "concept", "after", "before", "current",
 )  # fmt: skip
 # In bytes. Gunicorn accepts request lines of 8,190, most proxies of 8,192; the rest is for a page
 # number and the sign-in page.
@@ -155,6 +155,7 @@ class SearchForm(forms.Form):
                 required=False,
                 error_messages={"invalid": _("“To” is not a date. Write it like 2026-01-31.")},
             ),
+            "current": FlagField(),
             "profile": QueryField(required=False),
             "group": FlagField("false", "false 0 no off"),
             "sort": SortField(required=False),
@@ -193,6 +194,7 @@ class SearchForm(forms.Form):
             documents=(cleaned["document"],) if cleaned["document"] else (),
             metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
             concepts=tuple(cleaned["concept"]),
+            current=bool(cleaned["current"]),
         )
 
     @property

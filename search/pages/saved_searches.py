@@ -17,15 +17,18 @@ from django.utils.cache import patch_cache_control
 from django.utils.decorators import method_decorator
 from django.utils.feedgenerator import Atom1Feed
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.accounts.models import User
 from common.api.requests import actor
+from ingestion.models import Document
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm
 from search.pages.me import refused
-from search.readers import news, personal
+from search.readers import news, personal, reviews
 from search.readers.models import Find, SavedSearch
 from search.readers.personal import NotSaved
 
@@ -111,8 +114,8 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @method_decorator(require_safe, name="__call__")
-class NewsFeed(Feed):  # type: ignore[type-arg]
-    """The news of a saved search as Atom, for whoever has its secret address."""
+class _PrivateFeed(Feed):  # type: ignore[type-arg]
+    """An Atom feed for whoever has its secret address, kept out of caches and indexes."""
 
     feed_type = Atom1Feed
 
@@ -122,6 +125,29 @@ class NewsFeed(Feed):  # type: ignore[type-arg]
         response["X-Robots-Tag"] = "noindex"
         response["Referrer-Policy"] = "no-referrer"
         return response
+
+
+class ReviewsFeed(_PrivateFeed):
+    """What waits for an owner's review."""
+
+    link = "/"
+    title = _("Reviews · Steelyard")
+
+    def get_object(self, request: HttpRequest, token: str) -> User:
+        owner = reviews.owner_of_feed(token)
+        if owner is None:
+            raise Http404
+        return owner
+
+    def items(self, owner: User) -> list[Document]:
+        return list(reviews.waiting_for(owner)[: reviews.MOST_SHOWN])
+
+    def item_description(self, item: Document) -> str:
+        return gettext("Review by %(day)s") % {"day": item.review_by}
+
+
+class NewsFeed(_PrivateFeed):
+    """The news of a saved search."""
 
     def get_object(self, request: HttpRequest, public_id: UUID, key: str) -> SavedSearch:
         search = news.of_feed(public_id, key)

@@ -238,8 +238,8 @@ def _plain(name: str, value: Any) -> str:
     if name in ("after", "before"):
         text = gettext("from %(day)s") if name == "after" else gettext("to %(day)s")
         return text % {"day": date_format(value, "SHORT_DATE_FORMAT")}
-    if name == "document":
-        return gettext("one document")
+    if name in ("document", "current"):
+        return gettext("one document") if name == "document" else gettext("current documents")
     key, _, content = str(value).partition(":")
     return f"{key}: {content}" if content else str(value)
 

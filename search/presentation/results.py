@@ -10,7 +10,8 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.documents import completeness
+from ingestion.currency import Currency
+from ingestion.documents import completeness, currency
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
@@ -50,7 +51,7 @@ class Result:
     the `asked` different words of the question, stop words of its language not counted.
     `told_apart` is the file's name if another result's document has the same title. `section` is
     the one of the passage's `sections` that matched, None without headings. `completeness` is the
-    column of its version.
+    column of its version, `currency` why its document is not current, None if it is.
     """
 
     group: Group[Hit]
@@ -82,6 +83,7 @@ class Result:
     note: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     completeness: Mapping[str, Any] | None = None
+    currency: Currency | None = None
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
 
@@ -89,6 +91,11 @@ class Result:
     def gap(self) -> str:
         """A short note if not all of its document is searchable; else empty."""
         return completeness.note(self.completeness)
+
+    @property
+    def currency_label(self) -> str:
+        """That its document is not current, in words; empty if it is."""
+        return currency.label(self.currency)
 
     @property
     def hit(self) -> Hit:
@@ -213,6 +220,15 @@ def results_for(
         if group.best.chunk_id in by_id
     )
     return _told_apart(results)
+
+
+def with_currency(
+    results: Sequence[Result], currencies: Mapping[int, Currency]
+) -> tuple[Result, ...]:
+    """The results, those of documents that are not current with why; `currencies` are by id."""
+    states = (currencies.get(result.hit.document_id) for result in results)
+    dated = zip(results, states, strict=True)
+    return tuple(replace(result, currency=state) if state else result for result, state in dated)
 
 
 def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:

@@ -37,6 +37,7 @@ from search.domain import (
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START
 from search.ranking.boosts import BOOST
+from search.ranking.rank import BEHIND
 from search.signals import registry
 
 # The segment of a bar for terms added to the signals: feedback, boosts, reranker.
@@ -249,6 +250,8 @@ def reason(result: Result, candidates: Candidates) -> str:
         *_by_heading(result),
         *_by_title(result.hit),
     ]
+    if any(part.label == BEHIND for _, part in result.hit.explanation.adjustments):
+        clauses.append(gettext(BEHIND))
     text = "; ".join(clauses) or gettext("the closest passage")
     return f"{text[:1].upper()}{text[1:]}."
 

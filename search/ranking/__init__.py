@@ -3,4 +3,4 @@
 from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.boosts import applicable
 from search.ranking.fusion import identifiers_lead
-from search.ranking.rank import Ranked, rank, reranked
+from search.ranking.rank import Ranked, put_behind, rank, reranked

@@ -16,10 +16,13 @@ import numpy as np
 from search.domain import (
     SIGNALS,
     Candidate,
+    Combination,
     Contribution,
     Explanation,
     Floats,
     Integers,
+    Leaf,
+    Operation,
     Profile,
     QueryClass,
     Signal,
@@ -46,6 +49,9 @@ from search.ranking.reranking import Reranking, likeness, reranking_of, with_fee
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12
+BEHIND = "not current: behind the document in force"
+"""The label of what an explanation takes off a score: see `put_behind`."""
+STEP = 1e-6  # between the scores of two documents that `put_behind` orders
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ class Ranked:
 
     `weights` and `classes` are the queries'. `likeness` has the feedback's weight and the cosines
     by column, by index of the queries that have feedback; `rerankings` are the
-    reranker's, likewise.
+    reranker's, likewise; `lowered` what `put_behind` took off the scores of columns, likewise.
     """
 
     batch: Batch
@@ -66,6 +72,7 @@ class Ranked:
     tiers: Integers
     likeness: dict[int, tuple[float, Floats]] = field(default_factory=dict)
     rerankings: dict[int, Reranking] = field(default_factory=dict)
+    lowered: dict[int, dict[int, float]] = field(default_factory=dict)
     # By query, and whether a candidate is in another language: a page explains thirty.
     _shares: dict[tuple[int, bool], list[tuple[int, Signal, float]]] = field(
         default_factory=dict, init=False, repr=False
@@ -100,6 +107,8 @@ class Ranked:
             root = with_feedback(root, float(cosines[column]), weight)
         if (reranking := self.rerankings.get(place)) is not None:
             root = with_reranker(root, reranking, column)
+        if (taken := self.lowered.get(place, {}).get(column)) is not None:
+            root = Combination(BEHIND, Operation.SUM, (root, Leaf(BEHIND, -taken)))
         note = FOREIGN_NOTE if self.batch.foreign[place, column] else ""
         return Explanation(parts, tier(int(self.tiers[place, column]), candidate), root, note)
 
@@ -176,14 +185,70 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
         if reranking is None:
             continue
         after = reranking.applied_to(before)
-        by_score = columns[np.argsort(-np.round(after[columns], SCORE_DIGITS), kind="stable")]
-        by_tier = np.argsort(ranked.tiers[place, by_score], kind="stable")
-        order[place, : len(prepared)] = by_score[by_tier]
+        order[place, : len(prepared)] = _ordered(columns, after, ranked.tiers[place])
         scores[place, : len(prepared)] = after
         rerankings[place] = reranking
     return (
         replace(ranked, order=order, scores=scores, rerankings=rerankings) if rerankings else ranked
     )
+
+
+def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) -> Ranked:
+    """The rankings with each document after the best passages of the documents that it is behind.
+
+    `behind` are those by document, for each query; all of them are candidates. A passage that comes
+    before is given the score below theirs, and their tier. Pinned ones stay, and so do those with
+    an identifier of the query that the other document does not hold: it is asked for by name.
+    """
+    if not any(behind):
+        return ranked
+    scores, tiers, order = ranked.scores.copy(), ranked.tiers.copy(), ranked.order.copy()
+    lowered: dict[int, dict[int, float]] = {}
+    for place, pairs in enumerate(behind):
+        if not pairs:
+            continue
+        columns, each = ranked.columns(place), ranked.batch.prepared[place]
+        documents = each.candidates.rows["document"][each.rows]
+        before = scores[place].copy()
+        # As often as the longest chain: a document may be behind one that is itself moved.
+        for pair in [*pairs.items()] * len(pairs):
+            _lower(documents, columns, scores[place], tiers[place], *pair)
+            columns = _ordered(columns, scores[place], tiers[place])
+        order[place, : len(each)] = columns
+        taken = before - scores[place]
+        lowered[place] = {at: float(taken[at]) for at in np.flatnonzero(taken).tolist()}
+    return replace(ranked, order=order, scores=scores, tiers=tiers, lowered=lowered)
+
+
+def _lower(
+    documents: Integers,
+    columns: Integers,
+    scores: Floats,
+    tiers: Integers,
+    document: int,
+    others: Sequence[int],
+) -> None:
+    """Lower the passages of a document that come before the last of the others' best."""
+    first = {int(documents[column]): int(column) for column in columns[::-1].tolist()}
+    place = {column: at for at, column in enumerate(columns.tolist())}
+    limit = max((first[other] for other in others), key=place.__getitem__)
+    ahead = [
+        column
+        for column in columns[: place[limit]].tolist()
+        if documents[column] == document
+        and tiers[column] >= 0
+        and (tiers[column] >= PLAIN or tiers[limit] < PLAIN)
+    ]
+    best = max((float(scores[column]) for column in ahead), default=0.0)
+    for column in ahead:
+        scores[column] = min(scores[column], scores[limit] - STEP * (1 + best - scores[column]))
+        tiers[column] = tiers[limit]
+
+
+def _ordered(columns: Integers, scores: Floats, tiers: Integers) -> Integers:
+    """One query's columns by tier, then score; equal ones keep their order."""
+    by_score = columns[np.argsort(-np.round(scores[columns], SCORE_DIGITS), kind="stable")]
+    return by_score[np.argsort(tiers[by_score], kind="stable")]
 
 
 def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:

@@ -151,6 +151,7 @@ def filters_of(params: Params) -> Filters:
         documents=tuple(map(UUID, params.get("document", ()))),
         metadata=tuple(map(metadata_filter, params.get("meta", ()))),
         concepts=tuple(params.get("concept", ())),
+        current=bool(one("current")),
     )
 
 

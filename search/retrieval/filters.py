@@ -12,9 +12,11 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import F, Model, Q, QuerySet
+from django.utils import timezone
 
 from common.database import named
 from ingestion.models import Chunk, Collection, Concept, Document
+from ingestion.models.documents import DocumentQuerySet, not_current
 from ingestion.models.index import EqualsAny, SubqueryOnce
 from ingestion.models.library import Viewer, narrower
 from search.domain import MetadataFilter, Query, QueryFilters
@@ -32,7 +34,8 @@ class Filters:
 
     `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
     ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives;
-    `concepts` are keys, which a document must all have.
+    `concepts` are keys, which a document must all have. `current`: without documents that are
+    superseded, expired or not yet valid.
     """
 
     collections: tuple[str, ...] = ()
@@ -43,6 +46,7 @@ class Filters:
     documents: tuple[UUID, ...] = ()
     metadata: tuple[MetadataFilter, ...] = ()
     concepts: tuple[str, ...] = ()
+    current: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ class Scope:
             matching = matching.filter(
                 document__in=Concept.objects.filter(key=key).values("document")
             )
+        if filters.current:
+            matching = matching.exclude(document_id__in=not_current(timezone.localdate()))
         narrowed = matching is not chunks
         return cls(lambda: matching, collections, narrowed=narrowed, viewer=viewer)
 
@@ -230,7 +236,7 @@ def fitting_rows(
     return rows
 
 
-def searchable(viewer: Viewer) -> QuerySet[Document]:
+def searchable(viewer: Viewer) -> DocumentQuerySet:
     """The documents that searches of `viewer` may find: none that is hidden from every question."""
     hidden = Hide.objects.filter(enabled=True, folded="").values("document")
     documents = Document.objects.visible_to(viewer).filter(current__isnull=False)
@@ -246,6 +252,8 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
         documents = documents.filter(public_id__in=filters.documents)
     for key in filters.concepts:
         documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
+    if filters.current:
+        documents = documents.current(timezone.localdate())
     return fitting_rows(documents, filters, document="", version="current__")
 
 

@@ -29,7 +29,7 @@ from search.presentation import (
 from search.presentation import why_here as drawing
 from search.presentation.results import Result
 from search.presentation.why_here import reason
-from search.readers import personal
+from search.readers import personal, reviews
 from search.readers.models import SavedSearch
 from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.golden.judging import GRADES
@@ -202,6 +202,9 @@ def item(held: Mapping[str, Any], name: str) -> Any:
 def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
     """Whether the page's reader has starred the document; one query."""
     return personal.is_favourite(context["request"].user, document)
+
+
+register.filter("reviews_feed", reviews.feed_of)
 
 
 @register.simple_tag(takes_context=True)

@@ -13,10 +13,12 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
+from ingestion.currency import KEYS, kept
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.importing.archives import ArchiveSource, local_file
 from ingestion.intake.importing.protocol import (
     METADATA,
+    STATED,
     FolderSource,
     FoundItem,
     ImportRefused,
@@ -35,6 +37,7 @@ BASE = "base"
 """The option with the base folder of a command's relative paths."""
 
 OWN = ("path", "url", "title", "language", "collection", "metadata")
+NAMED = (*OWN, *KEYS)
 LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
 LONGEST_LINE = 1_000_000
 
@@ -75,6 +78,7 @@ class ManifestSource(ImportSource):
                 title=metadata.get("title") or file.title,
                 language=metadata.get("language") or file.language,
                 metadata=metadata.get(METADATA),
+                stated=metadata.get(STATED),
                 found=(),
             )
 
@@ -209,12 +213,11 @@ def _item(row: Mapping[str, Any]) -> FoundItem:
         )
     if "language" in options:
         options["language"] = _language(options["language"])
-    others = {
-        name: value for name, value in row.items() if name not in OWN and value not in (None, "")
-    }
+    others = {name: it for name, it in row.items() if name not in NAMED and it not in (None, "")}
     metadata = _metadata({**others, **_object(options.pop("metadata", {}))})
     reference = options.pop("path", "") or options["url"]
-    return FoundItem(reference, metadata={**options, **({METADATA: metadata} if metadata else {})})
+    given = {METADATA: metadata, STATED: kept(row)}
+    return FoundItem(reference, metadata=options | {key: it for key, it in given.items() if it})
 
 
 def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
 """Suffixes of manifests. Any other imported file must be a ZIP archive."""
-METADATA = "metadata"
+METADATA, STATED = "metadata", "stated"
 """The option of an import with the metadata of all its documents; in an item, its own."""
 
 
@@ -46,7 +46,7 @@ class Taken:
     """The bytes of an item as a seekable file, and the data of its document.
 
     A file from a `source` that the collection knows becomes that document's next version, which
-    keeps the document's metadata where `metadata` is None.
+    keeps the document's metadata where `metadata` is None; `stated` is of its currency.
     `found` are further items that this one led to, a page's links for instance.
     """
 
@@ -57,6 +57,7 @@ class Taken:
     title: str = ""
     language: str = ""
     metadata: Mapping[str, Any] | None = None
+    stated: Mapping[str, Any] | None = None
     found: Iterable[FoundItem] = ()
 
 

@@ -202,6 +202,7 @@ class _Run:
             acting_user=self.of.added_by,
             lane=Lane.BULK,
             metadata=metadata_of(self.of, file),
+            stated=file.stated,
         )
 
     def _collection(self, item: ImportItem) -> Collection:

@@ -205,6 +205,7 @@ def _parse(source: Source) -> dict[str, object]:
         "language": clean_text(metadata.language).strip(),
         "created": clean_text(metadata.created).strip(),
         "modified": clean_text(metadata.modified).strip(),
+        "stated": dict(metadata.stated),
         "page_count": metadata.page_count,
         "parser": parser.name,
         "warnings": extraction.warnings,

@@ -16,11 +16,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ingestion import currency
 from ingestion.domain import Block
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.syntax_tree import TreeReader, metadata_text, strip_tags
+from ingestion.parsing.formats.syntax_tree import (
+    TreeReader,
+    metadata_text,
+    metadata_texts,
+    strip_tags,
+)
 from ingestion.parsing.formats.text import paragraph_blocks
 from ingestion.parsing.protocol import Extraction, ParseLimits, Source, StatedMetadata
 
@@ -99,15 +105,11 @@ def tree_metadata(meta: dict[str, Any]) -> StatedMetadata:
         title=first("title"),
         author=first("author", "authors", "creator"),
         language=first("lang", "language"),
-        created=_first_of(meta.get("date")) or first("created"),
+        # A book has a date for each kind of event.
+        created=next(iter(metadata_texts(meta.get("date"))), "") or first("created"),
         modified=first("updated", "modified", "last_modified", "lastmod"),
+        stated=currency.kept({key: metadata_texts(meta.get(key)) for key in currency.KEYS}),
     )
-
-
-def _first_of(value: Any) -> str:
-    """A metadata value; of several, the first: a book has a date for each kind of event."""
-    is_list = value is not None and value["t"] == "MetaList"
-    return metadata_text(next(iter(value["c"]), None) if is_list else value)
 
 
 @cache
@@ -244,6 +246,7 @@ def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
         language=str(fields.get("language", fields.get("lang", ""))),
         created=_moment(fields.get("date", "")),
         modified=_moment(fields.get("lastmod", "")),
+        stated=currency.kept(fields),
     )
     return text[front.end() :], metadata
 

@@ -39,6 +39,12 @@ def metadata_text(value: Node | None) -> str:
     return ""
 
 
+def metadata_texts(value: Node | None) -> list[str]:
+    """The texts of a metadata value, which may be a list."""
+    is_list = value is not None and value["t"] == "MetaList"
+    return [metadata_text(each) for each in (value["c"] if is_list and value else [value])]
+
+
 def strip_tags(source: str) -> str:
     """The text of an HTML fragment."""
     return html.unescape(_TAG.sub(" ", source)).strip()

@@ -213,6 +213,8 @@ def _passage(passage: Passage) -> str:
         header += f", section: {_data(_line(' > '.join(passage.heading_path)))}"
     if passage.page is not None:
         header += f", page: {passage.page}"
+    if passage.currency is not None:
+        header += f", not current: {passage.currency.state.value.replace('_', ' ')}"
     # `splitlines` knows every character that some reader takes for the end of a line.
     lines = (
         f"{passage.number}| {line}" if line.strip() else ""

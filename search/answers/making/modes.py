@@ -46,6 +46,7 @@ from search.answers.making.searching import (
 )
 from search.answers.making.work import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
+from search.answers.wire import not_current
 
 ESCALATE_BELOW = 0.3  # S4-15
 LEAST_BORNE_OUT = 1 / 3  # of an answer's sentences: below it quotes say more. A guess
@@ -91,7 +92,8 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
 
 
 def _name_gaps(work: Work) -> None:
-    """Say which cited documents are incomplete, by the numbers of their passages."""
+    """Say which cited documents are not current or incomplete, by the numbers of their passages."""
+    work.note(*not_current(work.now))
     cited = [work.now.context.passage(number) for number in work.now.cited]
     first = {each.version: each for each in reversed(cited) if each is not None}
     for passage in first.values():

@@ -156,7 +156,7 @@ async def gather(work: Work) -> None:
     parameters = replace(parameters, context_tokens=int(budget / ratio))
     rankings, viewer = [response.hits for response in work.responses], work.request.viewer
     make = partial(context_of_all, rankings, viewer=viewer, parameters=parameters)
-    context = await in_thread(make)
+    context = work.with_currency(await in_thread(make))
     tokens = int(context.tokens * ratio)
     work.now = replace(work.now, context=replace(context, tokens=tokens, budget=budget))
 

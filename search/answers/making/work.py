@@ -15,6 +15,7 @@ from search.answers.checking import product_confidence
 from search.answers.domain import (
     Answered,
     AnswerParameters,
+    Context,
     Event,
     State,
     Step,
@@ -60,6 +61,12 @@ class Work:
     responses: list[SearchResponse] = field(default_factory=list)
     _sent_steps: int = 0
     _storing: asyncio.Future[None] | None = None
+
+    def with_currency(self, context: Context) -> Context:
+        """The context, with why the documents of passages are not current, as the searches say."""
+        for response in self.responses:
+            context = context.with_currency(response.ranking.candidates.currency)
+        return context
 
     @property
     def has_model(self) -> bool:

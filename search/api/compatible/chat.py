@@ -23,7 +23,7 @@ from search.answers.domain import Answered, Done, Event, Failed, Sources, Token
 from search.answers.rendering import plain_line
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.answers.wire import supported_share
+from search.answers.wire import not_current, supported_share
 from search.api.compatible import AnsweringView, Links, fields_of, shaped
 from search.api.compatible.requests import ChatRequest, read_chat
 from search.retrieval import Filters
@@ -244,10 +244,10 @@ def _finish(answer: Answered) -> str:
 
 
 def _notice(answer: Answered) -> str:
-    """Why no model wrote the answer, or not all of it: most clients show the content alone."""
-    if not answer.notes or (answer.model and not answer.degraded):
-        return ""
-    return f"\n\n*{plain_line(answer.notes[0])}*"
+    """Why no model wrote all of it, and what is not current: clients may show content alone."""
+    stale = not_current(answer)
+    why = answer.notes[:1] if answer.degraded or not answer.model else ()
+    return "".join(f"\n\n*{plain_line(each)}*" for each in dict.fromkeys((*why, *stale)))
 
 
 def _usage(answer: Answered, sent: str, written: str) -> dict[str, Any]:

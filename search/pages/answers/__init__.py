@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.documents.currency import label
 from search.answers import recording
 from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, Step, Verdict
 from search.answers.follow_ups import follow_ups
@@ -57,6 +58,11 @@ class SourceCard:
     html: SafeString
     url: str
     is_cited: bool
+
+    @property
+    def stale(self) -> str:
+        """That its document is not current, in words; empty if it is."""
+        return label(self.passage.currency)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,247 @@
+"""Which documents are current: read for a reader, put into words, and changed by people.
+
+currencies -> why documents are not current, as far as a reader may know
+declare    -> what a document supersedes, its days of validity, its review and its owner
+still_right, expire, supersede -> the decisions of a review; review_states -> what waits for one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from collections.abc import Collection as Container
+from datetime import date, timedelta
+from typing import Any
+
+from django.contrib.admin.models import CHANGE
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from common.database import hold_name
+from ingestion.currency import CURRENT, Currency, CurrencyState, state_on
+from ingestion.documents.versions import locked
+from ingestion.errors import InvalidCurrency
+from ingestion.events import log, tell_of_currency
+from ingestion.models import Document
+from ingestion.models.library import Viewer
+
+FIELDS = ("valid_from", "valid_until", "review_by", "owner")
+# A guess: longer than any chain of editions, and the end of a circle that a race might have made.
+LONGEST_CHAIN = 50
+SOON = timedelta(days=30)
+"""How long before its day a review is due. A guess."""
+
+# By document: its successors that are in force, the nearest first, and those that it supersedes.
+_CHAINS = """
+SELECT d.id, d.valid_from, d.valid_until, coalesce(newer.ids, '{}'),
+       ARRAY(SELECT older.id FROM ingestion_document older WHERE older.superseded_by_id = d.id)
+FROM ingestion_document d
+LEFT JOIN LATERAL (
+    WITH RECURSIVE chain(id, step) AS (
+        SELECT d.superseded_by_id, 1 WHERE d.superseded_by_id IS NOT NULL
+        UNION ALL
+        SELECT n.superseded_by_id, step + 1
+        FROM chain JOIN ingestion_document n ON n.id = chain.id
+        WHERE n.superseded_by_id IS NOT NULL AND step < %(longest)s
+    )
+    SELECT array_agg(n.id ORDER BY step) AS ids
+    FROM chain JOIN ingestion_document n ON n.id = chain.id
+    JOIN ingestion_collection c ON c.id = n.collection_id
+    WHERE n.deleted_at IS NULL AND c.deleted_at IS NULL AND n.current_id IS NOT NULL
+      AND (n.valid_from IS NULL OR n.valid_from <= %(today)s)
+) newer ON true
+WHERE d.id = ANY(%(ids)s)
+  AND (d.superseded_by_id IS NOT NULL OR d.valid_from IS NOT NULL OR d.valid_until IS NOT NULL)
+"""
+
+
+def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
+    """Of these documents, by id, those that are not current.
+
+    A successor is named if the viewer may read it. One query; two if a document is superseded;
+    none for no documents.
+    """
+    today, ids = timezone.localdate(), list(documents)
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAINS, {"ids": ids, "today": today, "longest": LONGEST_CHAIN})
+        rows = cursor.fetchall()
+    successors = {newer for _, _, _, chain, _ in rows for newer in chain}
+    named: dict[int, tuple[int, Any, str]] = {}
+    if successors:
+        readable = Document.objects.visible_to(viewer).filter(pk__in=successors).order_by()
+        named = {row[0]: row for row in readable.values_list("pk", "public_id", "title")}
+    found: dict[int, Currency] = {}
+    for pk, valid_from, valid_until, chain, older in rows:
+        state, day = state_on(today, valid_from, valid_until, superseded=bool(chain))
+        if state is CurrencyState.CURRENT:
+            continue
+        newest = next((named[each] for each in reversed(chain) if each in named), (0, "", ""))
+        behind = older if state is CurrencyState.NOT_YET_VALID else chain
+        found[pk] = Currency(state, day, str(newest[1]), newest[2], tuple(behind))
+    return found
+
+
+def currency_of(document: Document, viewer: Viewer) -> Currency:
+    """That of one document; no query if it states nothing."""
+    if not document.may_be_dated:
+        return CURRENT
+    return currencies([document.pk], viewer).get(document.pk, CURRENT)
+
+
+def label(currency: Currency | None, *, title: bool = False) -> str:
+    """The state in words, with the successor's `title` if any; empty if the document is current."""
+    if currency is None or currency.state is CurrencyState.CURRENT:
+        return ""
+    if title and currency.successor_title:
+        return gettext("Superseded by “%(title)s”") % {"title": currency.successor_title}
+    texts = {
+        CurrencyState.SUPERSEDED: gettext("Superseded by a newer document"),
+        CurrencyState.EXPIRED: gettext("Expired: valid until %(day)s"),
+        CurrencyState.NOT_YET_VALID: gettext("Not yet valid: from %(day)s on"),
+    }
+    day = date_format(currency.day, "DATE_FORMAT") if currency.day else ""
+    return texts[currency.state] % {"day": day}
+
+
+def as_data(currency: Currency | None, absolute: Callable[[str], str] = str) -> dict[str, Any]:
+    """The same for programs; `absolute` makes an address of a path."""
+    shown, successor = currency or CURRENT, None
+    if shown.successor:
+        path = Document(public_id=shown.successor).get_absolute_url()
+        url = absolute(path)
+        successor = {"id": shown.successor, "title": shown.successor_title, "url": url}
+    day = shown.day and shown.day.isoformat()
+    return {"state": shown.state.value, "label": label(shown), "day": day, "successor": successor}
+
+
+# --- what people decide ---------------------------------------------------------------------------
+
+
+@transaction.atomic
+def declare(
+    document: Document,
+    *,
+    acting_user: User | None,
+    supersedes: Container[Document] | None = None,
+    **fields: Any,
+) -> Document:
+    """Set those of FIELDS that are given, and all that the document supersedes; return it.
+
+    None of `supersedes` keeps that, None of a field empties it. The caller checks that the user may
+    change each of the documents. Raises InvalidCurrency for days that exclude each other and for
+    documents that would supersede themselves.
+    """
+    hold_name("supersession")
+    row = locked(document.pk)
+    changes = {name: value for name, value in fields.items() if getattr(row, name) != value}
+    for name, value in changes.items():
+        setattr(row, name, value)
+    if row.valid_from and row.valid_until and row.valid_until < row.valid_from:
+        text = gettext("It would be valid until %(until)s, before %(start)s. Correct one of them.")
+        raise InvalidCurrency(text % {"until": row.valid_until, "start": row.valid_from})
+    if changes:
+        row.reminded = None
+        row.save(update_fields=[*changes, "reminded", "updated"])
+        log(acting_user, row, CHANGE, f"Changed currency: {', '.join(sorted(changes))}")
+    if supersedes is not None:
+        _set_superseded(row, supersedes, acting_user)
+    tell_of_currency()
+    return row
+
+
+def supersede(older: Document, newer: Document, *, acting_user: User | None) -> None:
+    """Let one document take the place of another, and settle its review. Raises InvalidCurrency."""
+    with transaction.atomic():
+        hold_name("supersession")
+        declare(newer, acting_user=acting_user, supersedes=[*newer.supersedes.all(), older])
+        _reviewed(older, acting_user, review_by=None)
+        Document.objects.filter(pk=newer.pk, edition_of=older).update(edition_of=None)
+
+
+def still_right(document: Document, review_by: date | None, *, acting_user: User) -> None:
+    """Note that a person found it right today, and when it must be looked at again; None: never.
+
+    Raises InvalidCurrency for a day that is past.
+    """
+    if review_by is not None and review_by <= timezone.localdate():
+        raise InvalidCurrency(gettext("The next review must be after today. Give a later day."))
+    with transaction.atomic():
+        _reviewed(document, acting_user, review_by=review_by)
+        log(acting_user, document, CHANGE, "Reviewed: still right")
+
+
+def expire(document: Document, *, acting_user: User) -> None:
+    """End its validity: yesterday was its last valid day."""
+    day = timezone.localdate() - timedelta(days=1)
+    start = document.valid_from and min(document.valid_from, day)
+    with transaction.atomic():
+        declare(document, acting_user=acting_user, valid_from=start, valid_until=day)
+        _reviewed(document, acting_user, review_by=None)
+
+
+def _reviewed(document: Document, user: User | None, *, review_by: date | None) -> None:
+    seen = {"reviewed": timezone.localdate(), "reviewed_by": user, "updated": timezone.now()}
+    Document.objects.filter(pk=document.pk).update(**seen, review_by=review_by, reminded=None)
+
+
+def _set_superseded(newer: Document, wanted: Container[Document], user: User | None) -> None:
+    """Make these documents, and no others, those that `newer` supersedes."""
+    present = set(newer.supersedes.values_list("pk", flat=True))
+    asked = {each.pk for each in wanted}
+    rows = Document.objects.filter(pk__in=present | asked)
+    added, dropped = asked - present, present - asked
+    locked_rows = rows.filter(pk__in=added).select_for_update(of=("self",)).order_by("pk")
+    check_superseded(newer, locked_rows)
+    now = timezone.now()
+    rows.filter(pk__in=dropped).update(superseded_by=None, updated=now)
+    rows.filter(pk__in=added).update(superseded_by=newer, updated=now)
+    for older in rows.filter(pk__in=added | dropped):
+        how = "Superseded by" if older.pk in added else "No longer superseded by"
+        log(user, older, CHANGE, f"{how}: {newer.public_id}")
+
+
+def check_superseded(newer: Document | None, documents: Iterable[Document]) -> None:
+    """Raise InvalidCurrency if `newer`, None for a new one, cannot supersede all of these."""
+    above = _chain_of(newer) if newer else []
+    for older in documents:
+        if older.pk in above:
+            text = gettext("“%(title)s” supersedes this document, so this cannot supersede it.")
+        elif older.superseded_by_id not in (None, newer and newer.pk):
+            text = gettext("“%(title)s” is superseded by another document. Take that back first.")
+        else:
+            continue
+        raise InvalidCurrency(text % {"title": older.title})
+
+
+def _chain_of(document: Document) -> list[int]:
+    """The ids of the document and of those that supersede it, the nearest first."""
+    chain, above = [document.pk], document.superseded_by_id
+    while above is not None and above not in chain:
+        chain.append(above)
+        rows = Document.objects.filter(pk=above)
+        above = rows.values_list("superseded_by_id", flat=True).first()
+    return chain
+
+
+# --- what is to be reviewed -----------------------------------------------------------------------
+
+
+def review_states() -> dict[str, Q]:
+    """The conditions of what is to be reviewed: `overdue`, `due` in a month, or without `owner`.
+
+    Those that are superseded or expired are settled.
+    """
+    today = timezone.localdate()
+    open_ones = Q(superseded_by=None, current__isnull=False)
+    open_ones &= Q(valid_until=None) | Q(valid_until__gte=today)
+    stated = Q(review_by__isnull=False) | Q(valid_until__isnull=False)
+    return {
+        "overdue": open_ones & Q(review_by__lt=today),
+        "due": open_ones & Q(review_by__gte=today, review_by__lte=today + SOON),
+        "unowned": open_ones & Q(owner=None) & stated,
+    }

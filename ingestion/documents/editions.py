@@ -1,0 +1,147 @@
+"""What files state of their currency, and uploads that look like a new edition of a document.
+
+A file names documents of its own collection alone, by id, source, file name or title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from ingestion.currency import DATES, day_of
+from ingestion.documents.currency import declare
+from ingestion.errors import InvalidCurrency
+from ingestion.lexical.signatures import MAX_DISTANCE
+from ingestion.models import Document, DocumentVersion, Lane
+from ingestion.models.documents import DocumentQuerySet
+
+CHANGE = "ingestion.change_document"
+# Passages of a new document that are compared with those of its collection, and the share of them
+# that another document must nearly hold. Guesses; each passage costs a look at all signatures.
+PROBES, ALIKE = 5, 0.5
+
+_NEAR = """
+SELECT c.document_id, count(DISTINCT probe.at)
+FROM ingestion_chunk c, unnest(%s::bigint[]) WITH ORDINALITY probe(signature, at)
+WHERE c.collection_id = %s AND c.searchable AND c.document_id <> %s
+  AND bit_count((c.signature # probe.signature)::bit(64)) <= %s
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1
+"""
+
+
+def read_version(version: DocumentVersion, found: Mapping[str, Any]) -> tuple[str, ...]:
+    """Apply what a version's file and import state, but for what the version before stated.
+
+    So that nothing which a person changed since comes back with a file that is read again. What an
+    import states comes before the file's own. Returns what could not be applied, and what to do;
+    `version.stated` is what was.
+    """
+    values = {**found, **(version.stated or {})}
+    if not values:
+        return ()
+    before = DocumentVersion.objects.filter(document=version.document_id, stated__isnull=False)
+    earlier = before.filter(number__lt=version.number).order_by("-number")
+    last = earlier.values_list("stated", flat=True).first() or {}
+    fresh = {key: value for key, value in values.items() if last.get(key) != value}
+    problems = list(apply(version.document, fresh))
+    wrong = {key for key, _ in problems}
+    version.stated = {key: value for key, value in values.items() if key not in wrong}
+    return tuple(problem for _, problem in problems)
+
+
+def apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Apply what a file or an import states; the keys that could not be, and what to do."""
+    fields: dict[str, Any] = {}
+    for key in DATES & values.keys():
+        if (day := day_of(values[key])) is None:
+            text = gettext("“%(key)s: %(text)s” is no date: write 2026-01-31, or set it here.")
+            yield key, text % {"key": key, "text": values[key]}
+        else:
+            fields[key] = day
+    if name := values.get("owner"):
+        people = User.objects.filter(Q(username=name) | Q(email=name.lower()), is_active=True)
+        if owner := people.first():
+            fields["owner"] = owner
+        else:
+            text = gettext("There is no user “%(name)s” who could be the owner: choose one here.")
+            yield "owner", text % {"name": name}
+    older: list[Document] = []
+    for name in values.get("supersedes", ()):
+        try:
+            older.append(_named(document, name))
+        except InvalidCurrency as error:
+            yield "supersedes", f"“supersedes: {name}”: {error}"
+    both = {*document.supersedes.all(), *older} if older else None
+    for keys, changes in ((fields, fields), (["supersedes"], {"supersedes": both})):
+        try:
+            declare(document, acting_user=None, **changes)
+        except InvalidCurrency as error:
+            yield from ((key, str(error)) for key in keys)
+
+
+def _named(document: Document, name: str) -> Document:
+    """The document that a file names as superseded. Raises InvalidCurrency."""
+    rows = Document.objects.kept().filter(_called(name), collection=document.collection_id)
+    matches = rows.exclude(pk=document.pk)[:2]
+    if len(matches) != 1:
+        text = gettext("give one document's id, path, file name or title, or choose it here.")
+        raise InvalidCurrency(text)
+    adder = document.added_by
+    if adder is not None and not adder.has_perm(CHANGE):
+        Document.objects.filter(pk=document.pk).update(edition_of=matches[0])
+        raise InvalidCurrency(gettext("somebody who may change documents decides."))
+    return matches[0]
+
+
+def _called(name: str) -> Q:
+    try:
+        return Q(public_id=UUID(name))
+    except ValueError:
+        return Q(source=name) | Q(latest__file_name=name) | Q(title__iexact=name)
+
+
+def offer(version: DocumentVersion) -> None:
+    """Note that a new document looks like a new edition of another one, for a person to decide.
+
+    It has the title of one other document of the collection, or, if a person uploaded it, nearly
+    the same passages; and a newer date.
+    """
+    rows = Document.objects.filter(pk=version.document_id, parent=None, edition_of=None)
+    document = rows.select_related("current").defer("current__text").first()
+    if version.number > 1 or document is None:
+        return
+    others = Document.objects.kept().filter(collection=document.collection_id, parent=None)
+    others = others.filter(current__isnull=False, superseded_by=None).exclude(pk=document.pk)
+    same = list(others.filter(title__iexact=document.title).select_related("current")[:2])
+    older = same[0] if len(same) == 1 else None
+    if older is None and version.lane == Lane.INTERACTIVE:
+        older = _near(document, others)
+    if older is not None and _is_newer(document, older):
+        rows.update(edition_of=older)
+
+
+def _near(document: Document, others: DocumentQuerySet) -> Document | None:
+    """The other document that holds most of this one's passages nearly; None below ALIKE."""
+    signed = document.chunks.exclude(signature=None).order_by("ordinal")
+    found = list(signed.values_list("signature", flat=True))
+    probes = found[:: max(1, len(found) // PROBES)][:PROBES]
+    with connection.cursor() as cursor:
+        cursor.execute(_NEAR, [probes, document.collection_id, document.pk, MAX_DISTANCE])
+        row = cursor.fetchone() if probes else None
+    if row is None or row[1] < ALIKE * len(probes):
+        return None
+    return others.filter(pk=row[0]).select_related("current").first()
+
+
+def _is_newer(document: Document, older: Document) -> bool:
+    """By the dates in both files, if they state them; else by those of the uploads."""
+    versions = [each.current for each in (document, older) if each.current]
+    dates = [each.file_modified or each.file_created for each in versions]
+    mine, theirs = dates if all(dates) else (document.created, older.created)
+    return bool(mine and theirs and mine > theirs)

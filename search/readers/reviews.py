@@ -1,0 +1,86 @@
+"""Reviews of the documents that a person owns: a mail when they are due, and a feed.
+
+An owner is mailed twice at most for one day of review: when it comes near, and once it is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.core import signing
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import F, Q
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from ingestion.documents.currency import review_states
+from ingestion.models import Document
+from ingestion.models.documents import DocumentQuerySet
+
+logger = logging.getLogger(__name__)
+
+MOST_SHOWN = 50  # in a feed or a mail; the rest comes with the next
+_FEED = signing.Signer(salt="search.readers.reviews")
+
+
+def waiting_for(owner: User) -> DocumentQuerySet:
+    """The owner's documents whose review is due or overdue, the most urgent first."""
+    states = review_states()
+    documents = Document.objects.visible_to(owner).filter(states["due"] | states["overdue"])
+    rows = documents.filter(owner=owner).select_related("collection").defer("title_terms")
+    return rows.order_by("review_by", "pk")
+
+
+def remind() -> int:
+    """Mail each owner what they have not been reminded of; return how many mails."""
+    today, states = timezone.localdate(), review_states()
+    unsaid = Q(reminded=None) | Q(review_by__lt=today, reminded__lte=F("review_by"))
+    due = Document.objects.filter(unsaid, states["due"] | states["overdue"]).order_by()
+    owners = User.objects.filter(pk__in=due.values("owner"), is_active=True, email__isnull=False)
+    sent = 0
+    for owner in owners:
+        try:
+            with transaction.atomic():
+                rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
+                if documents := list(rows.filter(unsaid)[:MOST_SHOWN]):
+                    told = Document.objects.filter(pk__in=[each.pk for each in documents])
+                    told.update(reminded=today)
+                    sent += _message(owner, documents).send()
+        except (OSError, smtplib.SMTPException) as error:
+            # The transaction is undone with it: the next look tries again.
+            logger.warning("A reminder of reviews was not sent: %s", error)
+    return sent
+
+
+def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:
+    queue = reverse("admin:ingestion_document_review") if owner.is_staff else ""
+    told = {"documents": documents, "today": timezone.localdate(), "queue": queue}
+    base = settings.SITE_URL.rstrip("/")
+    context = {**told, "base": base, "feed": feed_of(owner)}
+    text = render_to_string("search/me/reviews.txt", context)
+    subject = gettext("[Steelyard] Documents wait for your review")
+    headers = {"Auto-Submitted": "auto-generated"}
+    return EmailMessage(subject, text, to=[str(owner.email)], headers=headers)
+
+
+def feed_of(owner: User) -> str:
+    """The path of an owner's feed; another password ends it."""
+    token = _FEED.sign_object([owner.pk, owner.get_session_auth_hash()[:16]])
+    return reverse("search:reviews-feed", args=(token,))
+
+
+def owner_of_feed(token: str) -> User | None:
+    """The owner whose feed has this token; None unless it is right and they are active."""
+    try:
+        pk, stamp = _FEED.unsign_object(token)
+    except (signing.BadSignature, ValueError, TypeError):
+        return None
+    owner = User.objects.filter(pk=pk, is_active=True).first()
+    return owner if owner and owner.get_session_auth_hash()[:16] == stamp else None

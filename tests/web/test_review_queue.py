@@ -1,0 +1,235 @@
+"""What waits for a review: the queue and its decisions, mail and feed, and new editions offered."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.management import call_command
+from django.test import Client
+
+from common.accounts.models import User
+from ingestion import services
+from ingestion.documents.currency import declare
+from ingestion.exporting import restoring, writing
+from ingestion.models import Collection, Document
+from search.readers import reviews
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
+from tests.web.test_currency import DAY, NEW, OLD, TODAY
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+LIST, QUEUE = "/admin/ingestion/document/", "/admin/ingestion/document/review/"
+
+
+@pytest.fixture
+def old(handbook: Collection) -> Document:
+    return make_document(handbook, OLD, file_name="policy.md")
+
+
+@pytest.fixture
+def ann(db: None) -> User:
+    user = staff("ann", "view_document")
+    User.objects.filter(pk=user.pk).update(email="ann@example.org")
+    return User.objects.get(pk=user.pk)
+
+
+def waiting(desk: Client) -> dict[str, list[str]]:
+    lists = desk.get(QUEUE).context["lists"]
+    return {kind: [each.title for each in rows] for kind, _, _, rows in lists if rows}
+
+
+def decide(desk: Client, document: Document, do: str, **fields: Any) -> str:
+    return said(desk.post(f"{LIST}{document.pk}/decide/", {"do": do, **fields}))
+
+
+def test_the_queue_lists_what_waits_and_notes_decisions(
+    handbook: Collection, desk: Client, administrator: User, ann: User, old: Document
+) -> None:
+    assert waiting(desk) == {}
+    assert "to review within a month" not in desk.get("/admin/").content.decode()
+    declare(old, acting_user=None, review_by=TODAY + DAY, owner=ann)
+    assert waiting(desk) == {"due": ["Travel policy"]}
+    front = desk.get("/admin/").content.decode()
+    assert "to review within a month" in front
+    declare(old, acting_user=None, review_by=TODAY - DAY, owner=None)
+    assert waiting(desk) == {"overdue": ["Travel policy"], "unowned": ["Travel policy"]}
+    assert "overdue review" in desk.get("/admin/").content.decode()
+
+    assert "not a date" in decide(desk, old, "right", review_by="soon")
+    assert "after today" in decide(desk, old, "right", review_by=TODAY)
+    assert "Noted" in decide(desk, old, "right", review_by=TODAY + 90 * DAY)
+    old.refresh_from_db()
+    assert (old.reviewed, old.reviewed_by) == (TODAY, administrator)
+    assert waiting(desk) == {"unowned": ["Travel policy"]}
+
+    new = make_document(handbook, NEW, file_name="rules.md")
+    assert "names no one document" in decide(desk, old, "superseded", newer="Travel")
+    decide(desk, old, "superseded", newer=f"http://x/documents/{new.public_id}/?q=1")
+    old.refresh_from_db()
+    assert (old.superseded_by, old.review_by) == (new, None)
+    decide(desk, new, "expired")
+    new.refresh_from_db()
+    assert new.valid_until == TODAY - DAY
+    assert waiting(desk) == {}
+    assert "Choose what is to be done" in decide(desk, old, "")
+
+
+def test_who_may_only_look_decides_nothing(ann: User, old: Document) -> None:
+    client = signed_in(ann)
+    declare(old, acting_user=None, review_by=TODAY)
+    page = client.get(QUEUE).content.decode()
+    assert "Travel policy" in page
+    assert "Still right" not in page
+    assert client.post(f"{LIST}{old.pk}/decide/", {"do": "expired"}).status_code == 403
+    assert signed_in(staff("bob", "view_collection")).get(QUEUE).status_code == 403
+
+
+def test_the_document_s_page_states_it(desk: Client, ann: User, old: Document) -> None:
+    new = make_document(old.collection, NEW, file_name="rules.md")
+    address = f"{LIST}{new.pk}/change/"
+    fields = form_data(desk.get(address), "document_form")
+    fields |= {"supersedes": [old.pk], "owner": "ann", "review_by": "2199-01-31"}
+    assert "was saved" in said(desk.post(address, fields))
+    new.refresh_from_db()
+    assert (list(new.supersedes.all()), new.owner, str(new.review_by)) == ([old], ann, "2199-01-31")
+    assert new.latest is not None
+    assert new.latest.number == 1  # nothing is read again
+    page = desk.get(f"{LIST}{old.pk}/change/").content.decode()
+    assert "Superseded by a newer document" in page
+    again = form_data(desk.get(address), "document_form")
+    assert (again["owner"], again["supersedes"]) == ("ann", str(old.pk))
+    fields = form_data(desk.get(f"{LIST}{old.pk}/change/"), "document_form")
+    refused = desk.post(f"{LIST}{old.pk}/change/", {**fields, "supersedes": [new.pk]})
+    assert "supersedes this document, so this cannot" in refused.content.decode()
+    days = {"valid_from": "2026-02-01", "valid_until": "2026-01-01"}
+    assert "before its first" in desk.post(address, {**again, **days}).content.decode()
+
+
+def test_owners_are_mailed_twice_and_have_a_feed(client: Client, ann: User, old: Document) -> None:
+    declare(old, acting_user=None, review_by=TODAY + 5 * DAY, owner=ann)
+    assert [reviews.remind(), reviews.remind()] == [1, 0]
+    (message,) = mail.outbox
+    assert message.to == ["ann@example.org"]
+    assert "Travel policy" in message.body
+    assert old.get_absolute_url() in message.body
+    Document.objects.update(review_by=TODAY - DAY, reminded=TODAY - 20 * DAY)
+    assert [reviews.remind(), reviews.remind()] == [1, 0]
+    assert "overdue since" in mail.outbox[1].body
+    feed = reviews.feed_of(ann)
+    assert "Travel policy" in client.get(feed).content.decode()
+    cabin = make_collection("Cabin", visibility="groups", groups=["insiders"])
+    Document.objects.update(collection=cabin, reminded=None)
+    assert reviews.remind() == 0
+    assert "Travel policy" not in client.get(feed).content.decode()
+    ann.set_password("another")
+    ann.save()
+    assert client.get(feed).status_code == 404
+    assert client.get(f"{feed[:-8]}x/feed/").status_code == 404
+
+
+def test_front_matter_states_it_and_wrong_values_are_warnings(
+    handbook: Collection, ann: User, old: Document
+) -> None:
+    front = "---\nsupersedes: policy.md\nvalid_from: 2026-01-31\nreview_by: soon\nowner: bob\n---\n"
+    new = make_document(handbook, front + NEW, file_name="rules.md", source="rules")
+    assert new.current is not None
+    assert list(new.supersedes.all()) == [old]
+    assert (str(new.valid_from), new.review_by, new.owner) == ("2026-01-31", None, None)
+    said_of = " ".join(new.current.warnings)
+    assert "“review_by: soon” is no date: write 2026-01-31" in said_of
+    assert "There is no user “bob”" in said_of
+    # What a person sets stays when the file is read again, and when another one states the same.
+    declare(new, acting_user=None, valid_from=None, supersedes=[])
+    services.reprocess([new], acting_user=None)
+    again = make_document(handbook, front + NEW + "\nMore.\n", file_name="rules.md", source="rules")
+    assert (again.pk, again.valid_from, again.supersedes.count()) == (new.pk, None, 0)
+    toml = '+++\nvalid_until = 2026-02-28\nsupersedes = ["nothing.md"]\n+++\n'
+    last = make_document(handbook, toml + NEW, file_name="rules.md", source="rules")
+    assert last.current is not None
+    assert str(last.valid_until) == "2026-02-28"
+    assert "nothing.md" in last.current.warnings[0]
+
+
+def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: Document) -> None:
+    adder = staff("adder", "add_document")
+    front = "---\nsupersedes: policy.md\n---\n"
+    new = make_document(handbook, front + NEW, file_name="rules.md", user=adder)  # type: ignore[arg-type]
+    assert new.supersedes.count() == 0
+    assert new.edition_of == old
+    assert new.current is not None
+    assert "somebody who may change documents" in new.current.warnings[0]
+
+
+@pytest.mark.usefixtures("no_worker")
+def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
+    (tmp_path / "rules.md").write_text("---\nvalid_from: 2020-01-01\n---\n" + NEW)
+    row = {"path": "rules.md", "valid_from": "2026-01-31", "supersedes": ["Travel policy"],
+           "owner": "ann@example.org", "valid_until": "31.1.2027", "room": 7}  # fmt: skip
+    manifest = tmp_path / "all.jsonl"
+    manifest.write_text(json.dumps(row))
+    call_command("import_documents", str(manifest), collection="Handbook", stdout=StringIO())
+    new = Document.objects.get(title="Travel rules")
+    assert (str(new.valid_from), new.owner, new.valid_until) == ("2026-01-31", ann, None)
+    assert list(new.supersedes.all()) == [old]
+    assert new.metadata == {"room": 7}
+    assert new.current is not None
+    assert "“valid_until: 31.1.2027” is no date" in new.current.warnings[0]
+    manifest.write_text(json.dumps(row | {"valid_from": "2026-03-01"}))
+    call_command("import_documents", str(manifest), collection="Handbook", stdout=StringIO())
+    new.refresh_from_db()
+    assert str(new.valid_from) == "2026-03-01"
+
+
+class TestEditions:
+    def test_one_title_is_offered_and_never_decided(self, desk: Client, old: Document) -> None:
+        again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
+        assert (again.edition_of, old.superseded_by_id) == (old, None)
+        assert waiting(desk) == {"editions": ["Travel policy"]}
+        assert "Perhaps a new edition" in desk.get(f"{LIST}{again.pk}/change/").content.decode()
+        live = desk.get(f"{LIST}progress/?id={again.pk}").content.decode()  # of the upload's page
+        assert "Perhaps a new edition" in live
+        assert "perhaps a new edition" in desk.get("/admin/").content.decode()
+        decide(desk, again, "edition")
+        old.refresh_from_db()
+        assert (old.superseded_by, waiting(desk)) == (again, {})
+
+    def test_two_documents_stay_two(self, desk: Client, old: Document) -> None:
+        again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
+        decide(desk, again, "apart")
+        again.refresh_from_db()
+        assert (again.edition_of, waiting(desk)) == (None, {})
+
+    def test_nearly_the_same_text_is_offered(self, handbook: Collection) -> None:
+        words = " ".join(f"word{i} of the long text about scales" for i in range(60))
+        first = make_document(handbook, f"# First\n\n{words}.\n", file_name="a.md")
+        make_document(handbook, NEW, file_name="b.md")
+        later = make_document(handbook, f"# Second\n\n{words} again.\n", file_name="c.md")
+        assert later.edition_of == first
+
+    def test_other_texts_and_other_collections_are_not(
+        self, shelf: Collection, old: Document
+    ) -> None:
+        assert make_document(old.collection, NEW, file_name="rules.md").edition_of is None
+        assert make_document(shelf, OLD + "\nMore.\n", file_name="policy.md").edition_of is None
+        make_document(old.collection, OLD + "\nA.\n", file_name="a.md", title="Other")
+        make_document(old.collection, OLD + "\nB.\n", file_name="b.md", title="Other two")
+        third = make_document(old.collection, "# Other\n\nIt says something else.\n")
+        assert third.edition_of is not None
+
+
+def test_exports_carry_it(ann: User, old: Document, tmp_path: Path) -> None:
+    new = make_document(old.collection, NEW, file_name="rules.md")
+    declare(new, acting_user=None, supersedes=[old], valid_from=TODAY, owner=ann, review_by=TODAY)
+    path = tmp_path / "handbook.zip"
+    path.write_bytes(b"".join(writing.export(old.collection)))
+    services.purge([old, new], acting_user=None)
+    restoring.restore(path)
+    again = Document.objects.get(public_id=new.public_id)
+    assert (again.valid_from, again.review_by, again.owner) == (TODAY, TODAY, ann)
+    assert [each.public_id for each in again.supersedes.all()] == [old.public_id]
