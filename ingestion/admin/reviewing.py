@@ -39,7 +39,7 @@ class ReviewPages(OwnPages[Document]):
             raise PermissionDenied
         rows = self.get_queryset(request).select_related("owner", "edition_of", "reviewed_by")
         lists = []
-        undecided = Q(edition_of__isnull=False, edition_of__deleted_at=None)
+        undecided = Q(edition_of__in=self.get_queryset(request).order_by().values("pk"))
         for kind, wanted in {**currency.review_states(), "editions": undecided}.items():
             documents = rows.filter(wanted).order_by("review_by", "pk")
             lists.append((kind, KINDS[kind], documents.count(), documents[:SHOWN]))

@@ -101,7 +101,7 @@ def edition(document: Document) -> SafeString:
     older = document.edition_of
     if older is None or older.deleted_at or older.collection_id != document.collection_id:
         return SafeString()
-    text = gettext("Perhaps a new edition of “%(title)s”: decide") % {"title": older.title}
+    text = gettext("Perhaps a new edition of another document: decide")  # who reads that one?
     address = reverse("admin:ingestion_document_review")
     return format_html('<a class="text-link" href="{}#editions">{}</a>', address, text)
 

@@ -87,12 +87,13 @@ def apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, 
 
 def _named(document: Document, name: str) -> Document:
     """The document that a file names as superseded. Raises InvalidCurrency."""
-    rows = Document.objects.kept().filter(_called(name), collection=document.collection_id)
+    adder = document.added_by
+    rows = Document.objects.visible_to(adder) if adder else Document.objects.kept()
+    rows = rows.filter(_called(name), collection=document.collection_id)
     matches = rows.exclude(pk=document.pk)[:2]
     if len(matches) != 1:
         text = gettext("give one document's id, path, file name or title, or choose it here.")
         raise InvalidCurrency(text)
-    adder = document.added_by
     if adder is not None and not adder.has_perm(CHANGE):
         Document.objects.filter(pk=document.pk).update(edition_of=matches[0])
         raise InvalidCurrency(gettext("somebody who may change documents decides."))
