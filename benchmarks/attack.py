@@ -49,10 +49,7 @@ SUITE = {
         "tests/web/test_token_scopes.py",
         "tests/postgres/test_space_addresses.py",
     ),
-    "slow, large and many": (
-        "tests/faults/test_slow_clients.py",
-        "tests/faults/test_admission.py",
-    ),
+    "slow, large and many": ("tests/faults/test_slow_clients.py", "tests/faults/test_admission.py"),
     "servers that die, hang or are full": (
         "tests/faults/test_hanging.py",
         "tests/faults/test_embedded.py",

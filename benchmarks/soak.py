@@ -142,10 +142,7 @@ def _finish() -> None:
 
 
 def _report(
-    kills: Counter[str],
-    told: list[dict[str, dict[str, int]]],
-    seconds: float,
-    after: float,
+    kills: Counter[str], told: list[dict[str, dict[str, int]]], seconds: float, after: float
 ) -> None:
     from ingestion.models import Chunk, Document, DocumentVersion
 

@@ -62,9 +62,7 @@ sign_in_patterns = [
     path("accounts/sign-on/", include("allauth.socialaccount.urls")),
     path("accounts/oidc/<slug:provider_id>/login/", login, name="openid_connect_login"),
     path(
-        "accounts/oidc/<slug:provider_id>/login/callback/",
-        callback,
-        name="openid_connect_callback",
+        "accounts/oidc/<slug:provider_id>/login/callback/", callback, name="openid_connect_callback"
     ),
 ]
 

@@ -27,12 +27,7 @@ from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.runner import (
-    embedding_time,
-    evaluator,
-    problem_of,
-    response_to,
-)
+from search.tuning.evaluation.runner import embedding_time, evaluator, problem_of, response_to
 from search.tuning.evaluation.sections import BETWEEN
 
 # The naive context: as many of the first hits as fit, nothing merged and nothing around them.

@@ -32,14 +32,7 @@ from benchmarks.peers.shared import LARGE, Library, found_share, ndcg
 from benchmarks.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
-PEERS = (
-    "lance",
-    "pg_textsearch",
-    "llamaindex",
-    "milvus",
-    "django_recipe",
-    "langchain",
-)
+PEERS = ("lance", "pg_textsearch", "llamaindex", "milvus", "django_recipe", "langchain")
 PEERS_OF_LARGE = ("lance", "pg_textsearch")
 SEED = 1
 

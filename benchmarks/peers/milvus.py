@@ -55,11 +55,7 @@ def _build(library: Library, place: Path) -> None:
     schema = client.create_schema()
     schema.add_field("id", DataType.INT64, is_primary=True)
     schema.add_field(
-        "text",
-        DataType.VARCHAR,
-        max_length=65_000,
-        enable_analyzer=True,
-        analyzer_params=_ENGLISH,
+        "text", DataType.VARCHAR, max_length=65_000, enable_analyzer=True, analyzer_params=_ENGLISH
     )
     schema.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=library.vectors.shape[1])

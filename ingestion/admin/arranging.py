@@ -85,8 +85,7 @@ class ReadersForm(forms.Form):
         ),
     )
     reader_people = ListField(
-        label=_("People who may read it"),
-        help_text=_("User names, separated by commas."),
+        label=_("People who may read it"), help_text=_("User names, separated by commas.")
     )
 
     def clean(self) -> dict[str, Any]:

@@ -25,15 +25,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import (
-    OwnPages,
-    ReadOnly,
-    Row,
-    Summary,
-    actor,
-    own_page,
-    whole_number,
-)
+from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, own_page, whole_number
 from ingestion import services
 from ingestion.admin.fields import CollectionFilter
 from ingestion.documents.purging import LONG_AGO

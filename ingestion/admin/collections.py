@@ -68,9 +68,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
             "icon": UnfoldAdminTextInputWidget(attrs={"spellcheck": "false"}),
         }
-        help_texts = {
-            "icon": lazy(_icon_help, str)(),
-        }
+        help_texts = {"icon": lazy(_icon_help, str)()}
 
     viewer: Any = None
 

@@ -74,12 +74,10 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
         ),
     )
     dimensions_asked = _number(
-        _("Dimensions"),
-        _("For a server whose model supports several; empty: the model's default."),
+        _("Dimensions"), _("For a server whose model supports several; empty: the model's default.")
     )
     folder = _text(
-        _("Folder"),
-        _("For a folder: a sentence-transformers ONNX model. Empty: MiniLM."),
+        _("Folder"), _("For a folder: a sentence-transformers ONNX model. Empty: MiniLM.")
     )
     query_prefix = _text(_("Query prefix"), _("If the model requires one."))
     document_prefix = _text(_("Passage prefix"), _("If the model requires one."))

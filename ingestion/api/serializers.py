@@ -309,8 +309,7 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
 
     file = FileField(allow_empty_file=True)
     metadata = MetadataField(
-        required=False,
-        help_text="Replaces the document's metadata; omitted: unchanged.",
+        required=False, help_text="Replaces the document's metadata; omitted: unchanged."
     )
 
 

@@ -22,11 +22,7 @@ SUBSECTION_FILL = 0.5  # a fuller passage is closed as soon as a subsection begi
 
 
 def chunk_blocks(
-    blocks: Iterable[Block],
-    options: ChunkingOptions,
-    tokenizer: Tokenizer,
-    *,
-    title: str = "",
+    blocks: Iterable[Block], options: ChunkingOptions, tokenizer: Tokenizer, *, title: str = ""
 ) -> Iterator[ChunkDraft]:
     """Yield the document's chunks in reading order, ordinals from 0; none for an empty document.
 

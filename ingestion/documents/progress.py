@@ -117,11 +117,7 @@ def progress_view(write: Callable[[str], None], unit: str = "files") -> Iterator
 
 
 def follow(
-    watch: Watch,
-    show: Show,
-    check: Callable[[], None] = lambda: None,
-    *,
-    work: bool = False,
+    watch: Watch, show: Show, check: Callable[[], None] = lambda: None, *, work: bool = False
 ) -> Progress:
     """Wait until all is finished; return the final progress. `check` may raise to end the wait.
 

@@ -41,12 +41,7 @@ from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.lexical import concepts, terms
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.signatures import signature
-from ingestion.models import (
-    Chunk,
-    DocumentVersion,
-    Identifier,
-    State,
-)
+from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
 from ingestion.parsing.protocol import ParseLimits, with_file_name

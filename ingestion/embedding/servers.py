@@ -131,10 +131,7 @@ def ask_for_json(
         try:
             answer = client.chat.completions.create(
                 model=config.model,
-                messages=[
-                    {"role": "system", "content": system},
-                    {"role": "user", "content": user},
-                ],
+                messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
                 response_format={
                     "type": "json_schema",
                     "json_schema": {"name": "answer", "strict": True, "schema": schema},

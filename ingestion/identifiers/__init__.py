@@ -90,11 +90,7 @@ def overlaps(pattern: Pattern, earlier: Sequence[Pattern], later: Sequence[Patte
 
     `earlier` patterns are tried before it and take precedence; `later` are tried after it.
     """
-    return [
-        *_lost(pattern, earlier),
-        *_taken(pattern, later),
-        *_in_prose(pattern),
-    ]
+    return [*_lost(pattern, earlier), *_taken(pattern, later), *_in_prose(pattern)]
 
 
 def _lost(pattern: Pattern, earlier: Sequence[Pattern]) -> Iterator[str]:

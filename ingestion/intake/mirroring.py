@@ -313,11 +313,7 @@ def _restored(row: SyncItem, file: IO[bytes], file_name: str, acting_user: User)
 
 
 def keep(
-    source: SyncSource,
-    ids: Collection[str],
-    *,
-    acting_user: User,
-    confirmed: int | None = None,
+    source: SyncSource, ids: Collection[str], *, acting_user: User, confirmed: int | None = None
 ) -> Kept:
     """Delete the documents of the source that `ids` does not name, at most MOST_DELETED.
 

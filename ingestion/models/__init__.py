@@ -4,13 +4,7 @@ from ingestion.models.documents import DeletedDocument, Document, Purge, SourceK
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem
 from ingestion.models.library import Collection, Visibility
-from ingestion.models.mirrors import (
-    Mirrored,
-    SyncItem,
-    SyncSource,
-    WatchedFile,
-    WatchedFolder,
-)
+from ingestion.models.mirrors import Mirrored, SyncItem, SyncSource, WatchedFile, WatchedFolder
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (
     Concept,

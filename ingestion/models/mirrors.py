@@ -66,10 +66,7 @@ class WatchedFolder(Job):
     poll_seconds = models.PositiveIntegerField(
         _("scan interval in seconds"),
         default=60,
-        validators=[
-            MinValueValidator(LEAST_POLL_SECONDS),
-            MaxValueValidator(MOST_POLL_SECONDS),
-        ],
+        validators=[MinValueValidator(LEAST_POLL_SECONDS), MaxValueValidator(MOST_POLL_SECONDS)],
     )
     deletion = models.CharField(
         _("when a file is deleted"), max_length=6, choices=Deletion.choices, default=Deletion.BIN

@@ -65,8 +65,7 @@ class CorpusStatistics(models.Model):
     chunks = models.BigIntegerField()
     total_length = models.BigIntegerField()
     weighed_length = models.FloatField(
-        default=0,
-        help_text=_("Average length used for the stored weights; 0: none yet."),
+        default=0, help_text=_("Average length used for the stored weights; 0: none yet.")
     )
 
     class Meta:

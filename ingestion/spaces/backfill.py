@@ -168,10 +168,7 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
             _move_on(space, embedded[-1].pk)
             # Last, not by `lease.writing`: activating a document locks chunks before spaces.
             is_ours = lease.mine.update(
-                chunks_filled=F("chunks_filled") + stored,
-                error="",
-                attempts=0,
-                not_before=None,
+                chunks_filled=F("chunks_filled") + stored, error="", attempts=0, not_before=None
             )
             if space.filled_at is not None:
                 # Not while it is filled for the first time: no index elsewhere has this space yet.

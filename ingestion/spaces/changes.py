@@ -47,11 +47,7 @@ def find(name: str) -> EmbeddingSpace:
 
 
 def create(
-    kind: str,
-    options: Mapping[str, Any],
-    *,
-    acting_user: User | None,
-    name: str = "",
+    kind: str, options: Mapping[str, Any], *, acting_user: User | None, name: str = ""
 ) -> EmbeddingSpace:
     """Create an empty, paused space for the model in the options.
 

@@ -121,11 +121,7 @@ def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None)
         name = options.pop("api_key_env", "")
         require_key(name)
         require_address(options.get("base_url"))
-        options |= {
-            "api_key": api_key(name),
-            "key_name": name,
-            "known_dimensions": dimensions,
-        }
+        options |= {"api_key": api_key(name), "key_name": name, "known_dimensions": dimensions}
     try:
         return EmbedderConfig.of(kind, **options)
     except TypeError as error:  # an option of another version of this program

@@ -137,9 +137,7 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
         indexes = (
             models.Index(
-                fields=("webhook", "not_before"),
-                name="delivery_due",
-                condition=Q(state="queued"),
+                fields=("webhook", "not_before"), name="delivery_due", condition=Q(state="queued")
             ),
         )
 

@@ -189,11 +189,7 @@ def _post(webhook: Webhook, delivery: Delivery) -> Reply:
             Deadline(seconds) as deadline,
             pool(allowed, resolve, deadline, None) as connections,
             connections.stream(
-                "POST",
-                target.url,
-                headers=headers,
-                content=body,
-                extensions={"timeout": patience},
+                "POST", target.url, headers=headers, content=body, extensions={"timeout": patience}
             ) as response,
         ):
             # A redirect is a refusal: it could lead anywhere.

@@ -189,11 +189,7 @@ class Pages(ASGIHandler):
                 await sync_to_async(response.close)()
 
     def _respond(
-        self,
-        scope: Scope,
-        body: IO[bytes],
-        place: Place | None,
-        loop: asyncio.AbstractEventLoop,
+        self, scope: Scope, body: IO[bytes], place: Place | None, loop: asyncio.AbstractEventLoop
     ) -> HttpResponseBase:
         """The response to a request, with all that Django does around it; closed if it is whole.
 

@@ -95,10 +95,7 @@ async def send_response(response: HttpResponse, method: str, send: Any) -> None:
     """Send a response of this module over ASGI, and close the connection after it."""
     body = b"" if method == "HEAD" else response.content
     headers = [(name.encode(), value.encode("latin-1")) for name, value in response.items()]
-    headers += [
-        (b"Content-Length", str(len(response.content)).encode()),
-        (b"Connection", b"close"),
-    ]
+    headers += [(b"Content-Length", str(len(response.content)).encode()), (b"Connection", b"close")]
     await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -114,7 +114,7 @@ SOCIALACCOUNT_PROVIDERS = {
             }
             for one in _providers
         ],
-    },
+    }
 }
 
 ACCOUNT_ADAPTER = "kbsite.sign_in.AccountAdapter"

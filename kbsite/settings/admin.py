@@ -121,7 +121,7 @@ UNFOLD: dict[str, Any] = {
                     _item(_("Answers given"), "forum", "answers", "answer"),
                     _page(_("Workbench"), "tune", "search_workbench", "search", "searchprofile"),
                     _item(_("Golden queries"), "star", "tuning", "goldenquery"),
-                ],
+                ]
             },
             _folded(
                 _("Library"),

@@ -131,12 +131,7 @@ def _answering(days: int) -> dict[str, Any]:
     )
     said = feedback.helpfulness(since)
     limits = AnswerLimits.objects.filter(pk=1).first()
-    return {
-        **sums,
-        "days": days,
-        "helpful": said,
-        "currency": limits.currency if limits else "",
-    }
+    return {**sums, "days": days, "helpful": said, "currency": limits.currency if limits else ""}
 
 
 def _quality(days: int) -> dict[str, Any]:

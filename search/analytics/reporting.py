@@ -172,10 +172,7 @@ def searching(length: int = DAYS) -> dict[str, Any]:
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:
     """The number of open gaps, and the costliest of them; four queries."""
-    return {
-        "count": gaps.open_count(viewer),
-        "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN),
-    }
+    return {"count": gaps.open_count(viewer), "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN)}
 
 
 # Of examples: searches looked at, the newest first, and questions shown: guesses.

@@ -19,12 +19,7 @@ from django.utils.crypto import salted_hmac
 from common import database
 from common.accounts.guard import address_of
 from common.accounts.models import User
-from search.analytics.models import (
-    Gap,
-    GapSign,
-    GapWording,
-    SearchEvent,
-)
+from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 
 logger = logging.getLogger(__name__)
 

@@ -41,14 +41,7 @@ from search.domain import QueryClass
 from search.engine import Choices, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
-from search.errors import (
-    AnswerFailed,
-    BudgetExceeded,
-    Busy,
-    NotPermitted,
-    SearchError,
-    ThreadFull,
-)
+from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
 from search.query.parse import clean_text
 from search.retrieval.spelling import passages_with
 

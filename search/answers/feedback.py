@@ -190,11 +190,6 @@ def make_golden(answer: Answer, *, acting_user: User) -> GoldenQuery:
     slugs = list(answer.filters.get("collections", ()))
     for document in documents.values():
         judgement = judging.judge(
-            text,
-            slugs,
-            document,
-            CITED_GRADE,
-            acting_user=acting_user,
-            note=note,
+            text, slugs, document, CITED_GRADE, acting_user=acting_user, note=note
         )
     return judgement.query

@@ -19,14 +19,7 @@ from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
 from ingestion.documents.currency import label
-from search.answers.domain import (
-    NOT_SUPPORTED,
-    Answered,
-    Citation,
-    Passage,
-    Sentence,
-    Verdict,
-)
+from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
 from search.answers.wire import passage_url
 
 # Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
@@ -150,11 +143,7 @@ def _safe(parser: MarkdownIt, text: str) -> str:
             token.tag = "h4"  # the page has its own headings above
     html = parser.renderer.render(tokens, parser.options, {})
     return nh3.clean(
-        html,
-        tags=_TAGS,
-        attributes={"ol": {"start"}},
-        url_schemes=set(),
-        link_rel=None,
+        html, tags=_TAGS, attributes={"ol": {"start"}}, url_schemes=set(), link_rel=None
     )
 
 

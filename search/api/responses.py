@@ -67,7 +67,7 @@ class ResultSerializer(serializers.Serializer[Result]):
     tier = serializers.CharField(source="hit.explanation.tier.reason")
     folded = serializers.SerializerMethodField(
         help_text="The best of what is folded under this passage: others of its document, and "
-        "nearly the same text in other documents, one passage each.",
+        "nearly the same text in other documents, one passage each."
     )
     folded_count = serializers.IntegerField(
         help_text="All passages folded under this one. Search with this document's id and "
@@ -224,8 +224,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         "other filters do not count.",
     )
     did_you_mean = serializers.CharField(
-        source="suggestion",
-        help_text="The query with unknown words corrected, or empty.",
+        source="suggestion", help_text="The query with unknown words corrected, or empty."
     )
     corrected_from = serializers.CharField(
         help_text="The query as typed, if it is misspelt and its correction (`query`) was searched "

@@ -8,12 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
-from ingestion.api.library import (
-    CollectionViewSet,
-    ConceptViewSet,
-    EditViewSet,
-    PassageViewSet,
-)
+from ingestion.api.library import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
 from ingestion.api.sources import SourceViewSet, SyncItemViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.compatible import UnknownAddressView

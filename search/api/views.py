@@ -73,9 +73,7 @@ class SearchView(APIView):
     error_statuses = (503,)
 
     @extend_schema(
-        operation_id="search_long",
-        request=SearchParameters,
-        responses=SearchResponseSerializer,
+        operation_id="search_long", request=SearchParameters, responses=SearchResponseSerializer
     )
     def post(self, request: Request) -> Response:
         """Search, with the parameters in the body.
@@ -86,9 +84,7 @@ class SearchView(APIView):
         return self._answer(request, read_body(request, SearchParameters))
 
     @extend_schema(
-        operation_id="search",
-        parameters=[SearchParameters],
-        responses=SearchResponseSerializer,
+        operation_id="search", parameters=[SearchParameters], responses=SearchResponseSerializer
     )
     def get(self, request: Request) -> Response:
         """Search.

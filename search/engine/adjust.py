@@ -17,12 +17,7 @@ from ingestion.models.library import language_name
 from search.domain import SIGNALS, QueryClass, Signal
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.query.language import (
-    is_adaptive,
-    leaning_on_keywords,
-    other_languages,
-    unfamiliar,
-)
+from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
 from search.ranking import Batch, Prepared
 from search.ranking.batch import MeaningEvidence
 

@@ -15,16 +15,7 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
-from search.domain import (
-    Candidate,
-    Candidates,
-    Explanation,
-    Floats,
-    Group,
-    Hit,
-    Integers,
-    Profile,
-)
+from search.domain import Candidate, Candidates, Explanation, Floats, Group, Hit, Integers, Profile
 from search.engine.adjust import adjust
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
@@ -160,13 +151,7 @@ def ranking_of(
     else:
         groups = tuple(map(Group, hits))
     sure = float(ranked.confidence[0])
-    return Ranking(
-        ranked.settled[0],
-        candidates,
-        hits,
-        groups,
-        None if math.isnan(sure) else sure,
-    )
+    return Ranking(ranked.settled[0], candidates, hits, groups, None if math.isnan(sure) else sure)
 
 
 def hits_of(ranked: Ranked, place: int = 0) -> tuple[Hit, ...]:

@@ -132,10 +132,7 @@ def of_scope(query: Query, request: Request, configuration: Configuration) -> Of
     own_profiles = (_only(collections, scopes.collections), _only(types, scopes.types))
     for one in _known([each for each in own_profiles if each], request.viewer, ask=True):
         return _used(one, configuration)
-    covered = [
-        *_covered(collections, scopes.collections),
-        *_covered(types, scopes.types),
-    ]
+    covered = [*_covered(collections, scopes.collections), *_covered(types, scopes.types)]
     others = [one for one in covered if _differs(one, configuration)]
     # Whole libraries are searched most: no query for them, so restricted collections stay unnamed.
     several = _known(others, request.viewer, ask=collections is not None)

@@ -65,10 +65,7 @@ class Settled:
 
 
 def settle(
-    query: Query,
-    configuration: Configuration,
-    profile: Profile,
-    choices: Choices = NOTHING_FORCED,
+    query: Query, configuration: Configuration, profile: Profile, choices: Choices = NOTHING_FORCED
 ) -> Settled:
     """The question with its class and weights: the caller's choice, else the profile's."""
     classification = classified(query, configuration, profile, choices)

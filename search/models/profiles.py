@@ -152,7 +152,7 @@ class SearchProfile(VersionedProfile):
     confidence_threshold = _share(
         help_text=_(
             "Below this probability that the first ten results answer, a search warns; 0: never."
-        ),
+        )
     )
     depth = models.PositiveSmallIntegerField(
         default=100,

@@ -191,10 +191,7 @@ def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFace
     """The facets of the keys, ordered by label."""
     rows = most_held(searchable, keys, most=MOST_VALUES)
     facets = [
-        KeyFacet(
-            key,
-            tuple(Option(f"{key}:{text}", text, count) for _, text, count in values),
-        )
+        KeyFacet(key, tuple(Option(f"{key}:{text}", text, count) for _, text, count in values))
         for key, values in groupby(rows, itemgetter(0))
     ]
     facets.sort(key=lambda facet: -sum(option.documents for option in facet.options))

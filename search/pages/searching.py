@@ -131,9 +131,7 @@ def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
         viewer=request.user,
         filters=form.filters,
         choices=Choices(
-            profile=cleaned["profile"],
-            exact=bool(cleaned["exact"]),
-            insist=bool(cleaned["insist"]),
+            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
         ),
         group=form.groups,
         page=cleaned["page"],
@@ -200,10 +198,7 @@ def _listed(
     """The documents that match the filters of `form`; `asked` is the form of the address."""
     documents = documents_of(request.user, form.filters)
     listing_page = listing(
-        documents,
-        sort=form.order,
-        page=form.cleaned_data["page"],
-        address=form.address,
+        documents, sort=form.order, page=form.cleaned_data["page"], address=form.address
     )
     among = facets_among(documents) if form.narrowed else whole()
     context = {"form": form, "listing": listing_page, **_filters(request, form, among, whole)}

@@ -160,10 +160,7 @@ CONCEPT_RAG = (
         replace(_CONCEPT_RAG, name="concept-rag:strict", version=1, vector_candidates_only=True),
         "concept-rag as written: only the cosine finds passages, the other signals score them.",
     ),
-    Preset(
-        _FIVE,
-        "concept-rag's five signals at fixed weights, each between 0 and 1.",
-    ),
+    Preset(_FIVE, "concept-rag's five signals at fixed weights, each between 0 and 1."),
     _successor("catalog", Weights(0.30, 0.25, 0.20, concept=0.15, wordnet=0.10), 0.25),
     _successor("chunk", Weights(0.35, 0.30, 0, concept=0.20, wordnet=0.15), 0.30),
     _successor("concept", Weights(0.30, 0.20, 0.40, concept=0, wordnet=0.10), 0.20),

@@ -57,11 +57,7 @@ _Found = tuple[re.Match[str], Operator]
 
 
 def parse(
-    text: str,
-    patterns: Sequence[Pattern],
-    *,
-    insist: bool = False,
-    most: int = MAX_QUERY_CHARS,
+    text: str, patterns: Sequence[Pattern], *, insist: bool = False, most: int = MAX_QUERY_CHARS
 ) -> Query:
     """The parsed query; an empty Query for white space.
 

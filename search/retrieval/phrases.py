@@ -99,11 +99,7 @@ def phrased(within: QuerySet[Chunk], phrases: Sequence[str]) -> tuple[str, dict[
     exactly = " AND ".join(sql for sql, _ in conditions) % tuple(f"%({key})s" for key in keys)
     values = (value for _, values in conditions for value in values)
     tables = _TABLES.format(checked=checked, exactly=exactly)
-    return tables, {
-        **params,
-        **dict(zip(keys, values, strict=True)),
-        "most_checked": MOST_CHECKED,
-    }
+    return tables, {**params, **dict(zip(keys, values, strict=True)), "most_checked": MOST_CHECKED}
 
 
 def lacks(word: str, present: str) -> RawSQL:

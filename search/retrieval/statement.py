@@ -11,16 +11,7 @@ from django.db.models import QuerySet
 
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
-from search.domain import (
-    HOLDERS,
-    PINNED,
-    Boost,
-    Candidates,
-    Pinned,
-    Profile,
-    Query,
-    Signal,
-)
+from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
 from search.retrieval.boosts import (
     IDENTIFIER_MATCH,
     IDENTIFIER_TABLES,

@@ -20,12 +20,7 @@ from ingestion.models import Document
 from ingestion.models.library import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
-from search.presentation import (
-    CLASS_LABELS,
-    measure_label,
-    rule_text,
-    tier_reason,
-)
+from search.presentation import CLASS_LABELS, measure_label, rule_text, tier_reason
 from search.presentation import why_here as drawing
 from search.presentation.results import Result
 from search.presentation.why_here import reason

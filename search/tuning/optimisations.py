@@ -111,9 +111,7 @@ def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
     started = time.monotonic()
     pools = fresh_pools(profile, goldens, lambda share: progress(share * POOLS))
     optimised = optimise(
-        pools.whatif,
-        profile,
-        progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
+        pools.whatif, profile, progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of)
     )
     return {
         **_as_json(profile, optimised),

@@ -285,10 +285,7 @@ def test_a_full_disk_is_reported_and_the_former_snapshot_stays(
 
 
 def test_a_second_backup_at_once_is_refused(library: Collection, folder: Path) -> None:
-    with (
-        dumps.alone(dumps.parameters()),
-        pytest.raises(CommandError, match="running already"),
-    ):
+    with dumps.alone(dumps.parameters()), pytest.raises(CommandError, match="running already"):
         call_command("backup", str(folder))
 
 

@@ -153,9 +153,7 @@ FAILURES: list[tuple[str, Behaviour, Outcome]] = [
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "outcome"),
-    [row[1:] for row in FAILURES],
-    ids=[row[0] for row in FAILURES],
+    ("behaviour", "outcome"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
 )
 def test_a_failure_is_clear_and_keeps_what_came(
     chat: FakeChat, behaviour: Behaviour, outcome: Outcome

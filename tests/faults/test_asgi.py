@@ -56,12 +56,7 @@ def test_the_lifespan_and_the_agents_paths_go_to_the_agents() -> None:
             await both(given, None, None)  # type: ignore[arg-type]
 
     asyncio.run(run())
-    assert seen == [
-        ("agents", "lifespan"),
-        ("pages", "/"),
-        ("agents", "/mcp"),
-        ("pages", "/mcpx"),
-    ]
+    assert seen == [("agents", "lifespan"), ("pages", "/"), ("agents", "/mcp"), ("pages", "/mcpx")]
 
 
 def test_a_websocket_is_closed() -> None:
@@ -128,11 +123,7 @@ def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
     return HttpResponse(status=404)
 
 
-urlpatterns = [
-    path("stream/", _stream),
-    path("file/", _file),
-    path("body/", _body),
-]
+urlpatterns = [path("stream/", _stream), path("file/", _file), path("body/", _body)]
 
 
 @pytest.fixture

@@ -22,11 +22,7 @@ from kbsite.embedded import EmbeddedServersError
 PROJECT = Path(__file__).resolve().parents[2]
 FOR_EVER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)")
 # Does not end when asked to, and has a child that does not either.
-STUBBORN = (
-    "/bin/sh",
-    "-c",
-    "trap '' TERM; sleep 300 & echo up; while true; do sleep 1; done",
-)
+STUBBORN = ("/bin/sh", "-c", "trap '' TERM; sleep 300 & echo up; while true; do sleep 1; done")
 SUPERVISE = """
 import sys
 from pathlib import Path

@@ -210,10 +210,7 @@ def test_servers_outlive_a_killed_starter(servers: EmbeddedServers) -> None:
     assert all(server.up for server in servers.status())
 
 
-@pytest.mark.parametrize(
-    "reached",
-    ["postgres.new-*/base/1/*", "log/*.log"],
-)
+@pytest.mark.parametrize("reached", ["postgres.new-*/base/1/*", "log/*.log"])
 def test_start_killed_halfway_leaves_nothing_in_the_way(
     servers: EmbeddedServers, reached: str
 ) -> None:
@@ -279,9 +276,7 @@ def test_a_server_started_by_hand_is_not_disturbed(servers: EmbeddedServers) -> 
     servers.start(redis=False)
     servers.postgres.stop()
     by_hand = subprocess.Popen(
-        servers.postgres.command(),
-        env=server_environment(),
-        stderr=subprocess.DEVNULL,
+        servers.postgres.command(), env=server_environment(), stderr=subprocess.DEVNULL
     )
     try:
         eventually(servers.postgres.is_up)

@@ -49,9 +49,7 @@ pytestmark = [
 ]
 
 
-def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(
-    servers: EmbeddedServers,
-) -> None:
+def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(servers: EmbeddedServers) -> None:
     collection = make_collection()
     servers.valkey.stop()
     try:

@@ -16,16 +16,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering, recording, threads
-from search.answers.domain import (
-    AnswerParameters,
-    Done,
-    Event,
-    Failed,
-    Mode,
-    State,
-    Token,
-    Verdict,
-)
+from search.answers.domain import AnswerParameters, Done, Event, Failed, Mode, State, Token, Verdict
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.engine.response import SearchResponse

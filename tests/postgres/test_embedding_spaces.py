@@ -467,14 +467,10 @@ class TestOutdatedIndexes:
 
     def test_what_a_killed_build_left_goes(self, outdated: EmbeddingSpace) -> None:
         """Before the names were exchanged, and after it."""
-        execute(
-            f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)",
-        )
+        execute(f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)")
         build_index(outdated)
         assert indexes_named(outdated) == [outdated.index_name]
-        execute(
-            f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)",
-        )
+        execute(f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)")
         assert index_of(outdated).state is IndexState.OUTDATED
         built = oid_of(outdated)
         build_index(outdated)

@@ -18,14 +18,7 @@ from ingestion.documents import steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.lexical import terms
-from ingestion.models import (
-    Chunk,
-    ChunkEdit,
-    Collection,
-    Document,
-    DocumentVersion,
-    Visibility,
-)
+from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED
 from search.models import Pin
 from search.pipeline import search

@@ -17,12 +17,7 @@ from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
 from search.tuning.publishing import activation, drafts, measuring, publications
-from tests.support.golden_library import (
-    KEYWORDS_ONLY,
-    TITLE_ONLY,
-    active_profile,
-    draft_with,
-)
+from tests.support.golden_library import KEYWORDS_ONLY, TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 

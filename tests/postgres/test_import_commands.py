@@ -10,15 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ingestion.intake.importing.archives import ArchiveSource
-from ingestion.models import (
-    Chunk,
-    Collection,
-    Document,
-    DocumentVersion,
-    Import,
-    ImportItem,
-    State,
-)
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, ImportItem, State
 from tests.samples.builders import make_zip
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]

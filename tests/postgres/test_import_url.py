@@ -159,11 +159,7 @@ def test_off_unless_switched_on(collection: Collection) -> None:
     ],
 )
 def test_what_can_never_work_is_refused_at_once(
-    settings: Any,
-    collection: Collection,
-    origin: str,
-    options: dict[str, Any],
-    message: str,
+    settings: Any, collection: Collection, origin: str, options: dict[str, Any], message: str
 ) -> None:
     settings.URL_IMPORT = True
     with pytest.raises(IngestionError, match=message):

@@ -91,9 +91,7 @@ def test_processing_again_leaves_equal_parts_alone(whole: Document) -> None:
     assert Document.objects.filter(parent=whole).count() == 2
 
 
-def test_an_attempt_that_dies_among_the_parts_doubles_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_attempt_that_dies_among_the_parts_doubles_none(monkeypatch: pytest.MonkeyPatch) -> None:
     receipt = upload(make_collection(), builders.make_zip(FIRST), file_name="ship.zip")
     take = parts_module._take_one
     taken: list[str] = []

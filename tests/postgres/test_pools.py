@@ -14,15 +14,7 @@ from pytest import approx
 
 from common.jobs import claim
 from ingestion.models import Document
-from search.domain import (
-    Boost,
-    Fusion,
-    KeywordScorer,
-    Profile,
-    QueryClass,
-    Signal,
-    Weights,
-)
+from search.domain import Boost, Fusion, KeywordScorer, Profile, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.engine.find import QueryVector
 from search.errors import PoolError

@@ -207,15 +207,7 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
         assert_alike(ours, theirs, profile)
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "w1 w2 w3",
-        '"w1 w2" w3',
-        "w3 -w1",
-        "title:w4 w1 w2",
-    ],
-)
+@pytest.mark.parametrize("asked", ["w1 w2 w3", '"w1 w2" w3', "w3 -w1", "title:w4 w1 w2"])
 def test_a_narrow_scope_of_many_chunks_is_filled_by_asking_for_more(
     space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:

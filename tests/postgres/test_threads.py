@@ -19,13 +19,7 @@ from search.answers.domain import Answered, AnswerParameters, Begun, Event, Fail
 from search.answers.making import searching
 from search.answers.models import Answer, ModelCall, Thread
 from search.answers.request import AnswerRequest
-from search.errors import (
-    ModelUnavailable,
-    NoActiveProfile,
-    NotPermitted,
-    QueryTooLong,
-    ThreadFull,
-)
+from search.errors import ModelUnavailable, NoActiveProfile, NotPermitted, QueryTooLong, ThreadFull
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
@@ -266,10 +260,7 @@ def test_nobody_else_reads_a_thread_unless_it_is_shared(
 
 
 def test_a_reader_of_a_shared_thread_sees_only_what_their_documents_say(
-    thread: Thread,
-    collection: Collection,
-    member: User,
-    django_assert_max_num_queries: Any,
+    thread: Thread, collection: Collection, member: User, django_assert_max_num_queries: Any
 ) -> None:
     """The owner reads on; for the other the answer is withheld, in every form."""
     collection.groups.add(thread.user.groups.create(name="owners"))

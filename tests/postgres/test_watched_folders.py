@@ -176,11 +176,7 @@ def make_a_link(root: Path) -> None:
     ],
 )
 def test_a_folder_that_vanishes_empties_nothing(
-    lose: Callable[[Path], None],
-    state: str,
-    message: str,
-    folder: WatchedFolder,
-    root: Path,
+    lose: Callable[[Path], None], state: str, message: str, folder: WatchedFolder, root: Path
 ) -> None:
     lose(root)
     for _ in range(3):

@@ -159,13 +159,7 @@ def make_pdf(
     out = io.BytesIO()
     encryption = StandardEncryption(password, ownerPassword="owner") if password else None
     template = SimpleDocTemplate(
-        out,
-        pagesize=A4,
-        title=title,
-        author=author,
-        lang=language,
-        encrypt=encryption,
-        invariant=1,
+        out, pagesize=A4, title=title, author=author, lang=language, encrypt=encryption, invariant=1
     )
     template.build(story, onFirstPage=decorate, onLaterPages=decorate)
     return out.getvalue()

@@ -34,8 +34,7 @@ class FirstRows:
         )
         with connection.cursor() as cursor:
             return cls(
-                tuple(tables),
-                {table: _copied(cursor, table) for table in _filled(cursor, tables)},
+                tuple(tables), {table: _copied(cursor, table) for table in _filled(cursor, tables)}
             )
 
     def restore(self) -> None:

@@ -13,13 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from benchmarks.reliability import (
-    QuestionKind,
-    Sample,
-    auroc,
-    calibration_error,
-    fit,
-)
+from benchmarks.reliability import QuestionKind, Sample, auroc, calibration_error, fit
 from search.domain import (
     Boost,
     Candidate,
@@ -223,11 +217,7 @@ class TestConfidence:
 
 SCORES = st.fixed_dictionaries(
     {},
-    optional={
-        "vector": st.floats(-1, 1),
-        "keyword": st.floats(0, 1e4),
-        "title": st.floats(0, 10),
-    },
+    optional={"vector": st.floats(-1, 1), "keyword": st.floats(0, 1e4), "title": st.floats(0, 10)},
 )
 RANKINGS = st.lists(SCORES, min_size=1, max_size=14).map(
     lambda rows: [candidate(n, document=n // 2 + 1, **raw) for n, raw in enumerate(rows)]

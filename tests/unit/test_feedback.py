@@ -38,12 +38,7 @@ class TestFeedback:
         scores = {hit.candidate.chunk_id: hit.score for hit in hits}
         # The centre of (1, 0), (1, 0), (0, 1) is (2/3, 1/3); the weight is .5 of the best, .9.
         assert scores == approx(
-            {
-                1: 0.9 + 0.45 * 2 / 3,
-                2: 0.8 + 0.45 * 2 / 3,
-                3: 0.7 + 0.45 / 3,
-                4: 0.5 + 0.45 / 3,
-            },
+            {1: 0.9 + 0.45 * 2 / 3, 2: 0.8 + 0.45 * 2 / 3, 3: 0.7 + 0.45 / 3, 4: 0.5 + 0.45 / 3},
             abs=1e-3,
         )
 

@@ -236,10 +236,7 @@ def fuse_physical_ai(case: Case) -> None:
     kinds = given["chunk_type"]
     candidates = [
         Candidate(
-            int(name),
-            1,
-            found,
-            boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds},
+            int(name), 1, found, boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds}
         )
         for name, found in raw.items()
     ]

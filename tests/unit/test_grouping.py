@@ -76,10 +76,7 @@ def test_what_is_pinned_stands_for_itself() -> None:
     same = [Candidate(1, 7, {}, pin=0, signature=ZERO), Candidate(2, 8, {}, pin=1, signature=ZERO)]
     unpinned = Candidate(3, 9, {}, signature=ZERO)
 
-    assert shape([*same, unpinned]) == [
-        (1, [], [3]),
-        (2, [], []),
-    ]
+    assert shape([*same, unpinned]) == [(1, [], [3]), (2, [], [])]
 
 
 def test_who_names_another_code_is_no_copy() -> None:

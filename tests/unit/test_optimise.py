@@ -23,31 +23,19 @@ from search.tuning import weight_search
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimisations import more_queries, verdict
-from search.tuning.weight_search import (
-    LEANS,
-    NothingToLearn,
-    Optimised,
-    optimise,
-)
+from search.tuning.weight_search import LEANS, NothingToLearn, Optimised, optimise
 from tests.support.random_pools import configuration
 from tests.support.ranking import columns
 
 EQUAL = Weights(0.34, 0.33, 0.33)
 PRESENT = Profile(
-    "present",
-    1,
-    dict.fromkeys(QueryClass, EQUAL),
-    classifier=Classifier.NONE,
-    depth=20,
+    "present", 1, dict.fromkeys(QueryClass, EQUAL), classifier=Classifier.NONE, depth=20
 )
 CANDIDATES = 20
 
 
 def case(
-    seed: int,
-    telling: Signal | None,
-    query_class: QueryClass = QueryClass.CONCEPT,
-    words: int = 0,
+    seed: int, telling: Signal | None, query_class: QueryClass = QueryClass.CONCEPT, words: int = 0
 ) -> Case:
     """A query with one right document, which `telling` knows; the other signals are chance.
 

@@ -114,10 +114,7 @@ def candidate(chunk: int, cosine: float, keyword: float, title: float = 0.0) -> 
 
 
 def ranked(
-    text: str,
-    pool: Candidates,
-    choices: Choices = NOTHING_FORCED,
-    languages: tuple[str, ...] = (),
+    text: str, pool: Candidates, choices: Choices = NOTHING_FORCED, languages: tuple[str, ...] = ()
 ) -> Ranking:
     configured = configuration(languages=languages)
     profile = choices.snapshot or PROFILE

@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain import (
-    Candidate,
-    Classifier,
-    KeywordScorer,
-    Profile,
-    QueryClass,
-    Signal,
-    Weights,
-)
+from search.domain import Candidate, Classifier, KeywordScorer, Profile, QueryClass, Signal, Weights
 from search.models.profiles import check_regex
 from search.models.versions import NAME
 from search.presets.shipped import PRESETS, SEEDS

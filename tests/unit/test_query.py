@@ -218,8 +218,7 @@ class TestPastedText:
         assert (query.wished, query.ignored) == ((), ())
 
     @pytest.mark.parametrize(
-        "text",
-        ["the pump -new- runs", 'rock from the "90s and the "00s', "first - item - second"],
+        "text", ["the pump -new- runs", 'rock from the "90s and the "00s', "first - item - second"]
     )
     def test_dashes_and_feet_of_quotes_are_text(self, text: str) -> None:
         query = read(text)

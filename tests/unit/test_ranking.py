@@ -171,11 +171,7 @@ def value_of(node: Node) -> float:
     """The value that the leaves make, by the operations between them."""
     if isinstance(node, Leaf):
         return node.value
-    combine = {
-        Operation.SUM: math.fsum,
-        Operation.PRODUCT: math.prod,
-        Operation.LARGEST: max,
-    }
+    combine = {Operation.SUM: math.fsum, Operation.PRODUCT: math.prod, Operation.LARGEST: max}
     return combine[node.operation]([value_of(part) for part in node.parts])
 
 

@@ -38,9 +38,7 @@ def scored(pk: int, score: float, *, document: int = 0, form: str = "") -> Candi
 
 
 def ranked(
-    candidates: Candidates | Sequence[Candidate],
-    strengths: Mapping[int, float],
-    share: float,
+    candidates: Candidates | Sequence[Candidate], strengths: Mapping[int, float], share: float
 ) -> Ranking:
     held = candidates if isinstance(candidates, Candidates) else columns(candidates)
     profile = Profile("made", 1, {}, rerank=share)

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain import (
-    Candidate,
-    Classification,
-    Query,
-    QueryClass,
-    Signal,
-    Weights,
-)
+from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
 from search.engine.adjust import leaning_on_meaning
 from search.engine.settle import Settled
 from search.presets import DEFAULT
@@ -57,8 +50,7 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fall", "meaning"),
-    [(0.0, 0.6), (CLOSE, 0.6), (0.4, 0.675), (DECISIVE, 0.75), (1.0, 0.75)],
+    ("fall", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (0.4, 0.675), (DECISIVE, 0.75), (1.0, 0.75)]
 )
 def test_cosines_that_lie_close_together_move_nothing(fall: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""

@@ -19,13 +19,7 @@ from ingestion.spaces.vectors import (
     _written,
     sentence_spans,
 )
-from search.presentation.snippets import (
-    MARK_END,
-    MARK_START,
-    highlight,
-    shows_a_mark,
-    snippet,
-)
+from search.presentation.snippets import MARK_END, MARK_START, highlight, shows_a_mark, snippet
 
 
 def marked(word: str) -> str:

@@ -144,11 +144,7 @@ class TestSum:
         ],
     )
     def test_weights_that_do_not_sum_to_one_are_refused_with_the_figures(
-        self,
-        draft: SearchProfile,
-        administrator: User,
-        figures: tuple[str, str, str],
-        reason: str,
+        self, draft: SearchProfile, administrator: User, figures: tuple[str, str, str], reason: str
     ) -> None:
         before = weights(draft, "debug")
         names = [f"weight-debug-{signal}" for signal in ("vector", "keyword", "title")]

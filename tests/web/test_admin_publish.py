@@ -23,12 +23,7 @@ from search.tuning.models import (
 )
 from search.tuning.publishing import drafts, measuring, publications
 from tests.support.admin_client import form_data, signed_in, staff
-from tests.support.golden_library import (
-    QUESTIONS,
-    TITLE_ONLY,
-    active_profile,
-    draft_with,
-)
+from tests.support.golden_library import QUESTIONS, TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 ADMIN = "/admin/tuning"

@@ -395,11 +395,7 @@ class TestDocuments:
 
     @pytest.mark.parametrize(
         ("metadata", "message"),
-        [
-            ("{", "valid JSON"),
-            ("[]", "JSON object"),
-            ('{"Part": 1}', "not a valid key"),
-        ],
+        [("{", "valid JSON"), ("[]", "JSON object"), ('{"Part": 1}', "not a valid key")],
     )
     def test_bad_metadata_is_refused_and_nothing_stored(
         self, edit: APIClient, metadata: str, message: str

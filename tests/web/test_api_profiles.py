@@ -14,11 +14,7 @@ from ingestion.models import Collection, Document, Visibility
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, Judgement, ProfileChange
-from tests.support.golden_library import (
-    QUESTIONS,
-    active_profile,
-    draft_with,
-)
+from tests.support.golden_library import QUESTIONS, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 V1 = "/api/v1"

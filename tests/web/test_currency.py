@@ -246,9 +246,7 @@ def test_a_site_without_any_pays_nothing(
         return [statements(lambda each=each: edit.get(each)) for each in addresses]  # type: ignore[misc]
 
     before = asked()
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         edit.get(f"{SEARCH}?q=fulcrum")
     assert not [each for each in queries.captured_queries if "superseded_by" in each["sql"]]
     declare(old, acting_user=None, valid_from=TODAY)

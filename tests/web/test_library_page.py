@@ -139,9 +139,7 @@ def test_a_question_in_the_library_is_searched_for(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "queries"),
-    [({}, 3), ({"collection": "handbook"}, 4)],
-    ids=["all", "filtered"],
+    ("parameters", "queries"), [({}, 3), ({"collection": "handbook"}, 4)], ids=["all", "filtered"]
 )
 def test_a_page_costs_a_count_its_rows_and_their_facets(
     client: Client,

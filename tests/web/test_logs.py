@@ -179,11 +179,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     finally:
         advance_version.pop_request()
     assert seen == [
-        {
-            "request_id": "request-0001",
-            "search_id": "search-0001",
-            "task_id": message.headers["id"],
-        }
+        {"request_id": "request-0001", "search_id": "search-0001", "task_id": message.headers["id"]}
     ]
     assert observing.current() == {}
     assert DocumentVersion.objects.get(pk=broken.pk).state == "failed"

@@ -271,10 +271,7 @@ def test_the_passage_is_marked_on_a_scan(
 
 
 def test_pictures_go_with_their_document(
-    client: Client,
-    handbook: Document,
-    tmp_path: Path,
-    django_capture_on_commit_callbacks: Any,
+    client: Client, handbook: Document, tmp_path: Path, django_capture_on_commit_callbacks: Any
 ) -> None:
     client.get(pictured(handbook, 1))
     assert kept(tmp_path)

@@ -283,9 +283,7 @@ class Undeclared(ApiViewSet[Collection]):
         raise AssertionError("it must not run")
 
 
-def test_an_action_without_a_declaration_is_refused_even_to_superusers(
-    administrator: User,
-) -> None:
+def test_an_action_without_a_declaration_is_refused_even_to_superusers(administrator: User) -> None:
     view = Undeclared.as_view({"get": "look"})
     for user in (administrator, AnonymousUser()):
         for method in ("get", "delete"):

@@ -36,11 +36,7 @@ _ENCRYPTED = frozenset(
 
 
 _SIGNATURES = frozenset(
-    {
-        "application/pgp-signature",
-        "application/pkcs7-signature",
-        "application/x-pkcs7-signature",
-    }
+    {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
 
 

@@ -68,10 +68,7 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "ruby": (r"(?P<kind>class|module|def)\s+(?P<name>[\w:.]+[?!=]?)",),
     "php": (_MODS + r"(?P<kind>class|interface|trait|enum|function)\s+&?(?P<name>\w+)",),
-    "shell": (
-        r"(?P<kind>function)\s+(?P<name>[\w:.-]+)",
-        r"(?P<name>[\w:.-]+)\s*\(\s*\)",
-    ),
+    "shell": (r"(?P<kind>function)\s+(?P<name>[\w:.-]+)", r"(?P<name>[\w:.-]+)\s*\(\s*\)"),
     "sql": (
         r"create\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|unlogged|unique|materialized|global|"
         r"local|recursive|external|virtual|constraint)\s+)*(?P<kind>table|view|function|procedure|"

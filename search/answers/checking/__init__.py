@@ -24,14 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-from search.answers.checking.claims import (
-    CitedPassage,
-    Claim,
-    Line,
-    claim_of,
-    lacking,
-    source_of,
-)
+from search.answers.checking.claims import CitedPassage, Claim, Line, claim_of, lacking, source_of
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict

@@ -189,10 +189,7 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def answerability(
-    question: str,
-    ranked: Sequence[tuple[Offer, float]],
-    context: Context,
-    confidence: float | None,
+    question: str, ranked: Sequence[tuple[Offer, float]], context: Context, confidence: float | None
 ) -> float:
     """The probability, in (0, 1), that the piece around the best of the ranked sentences answers.
 

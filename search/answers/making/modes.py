@@ -36,14 +36,7 @@ from search.answers.domain import (
 )
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported
-from search.answers.making.searching import (
-    gather,
-    is_foreign,
-    parts,
-    search,
-    stand_alone,
-    widen,
-)
+from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
 from search.answers.making.work import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
 from search.answers.wire import not_current

@@ -6,10 +6,4 @@ from search.answers.models.profiles import (
     AnswerProfileChange,
     ModelPrice,
 )
-from search.answers.models.records import (
-    Answer,
-    AnswerFeedback,
-    AnswerSource,
-    ModelCall,
-    Thread,
-)
+from search.answers.models.records import Answer, AnswerFeedback, AnswerSource, ModelCall, Thread

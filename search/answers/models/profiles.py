@@ -72,9 +72,7 @@ class AnswerProfile(VersionedProfile):
         default=8, validators=[MinValueValidator(1), MaxValueValidator(50)]
     )
     expand = models.BooleanField(
-        _("read the section around a passage"),
-        default=True,
-        help_text=_("While the budget lasts."),
+        _("read the section around a passage"), default=True, help_text=_("While the budget lasts.")
     )
     quotes = models.PositiveSmallIntegerField(
         default=3,

@@ -22,13 +22,7 @@ from ingestion.models import Collection
 from ingestion.models.library import Viewer
 from search.answers.answering import MOST_EARLIER
 from search.answers.domain import Mode
-from search.api.compatible import (
-    AnsweringView,
-    BadRequest,
-    CompatibleView,
-    NoSuchModel,
-    fields_of,
-)
+from search.api.compatible import AnsweringView, BadRequest, CompatibleView, NoSuchModel, fields_of
 from search.engine import configuration
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -227,12 +221,7 @@ class ModelView(CompatibleView):
 
 
 def _model_data(chosen: ModelChoice) -> dict[str, Any]:
-    return {
-        "id": chosen.name,
-        "object": "model",
-        "created": chosen.created,
-        "owned_by": OWNER,
-    }
+    return {"id": chosen.name, "object": "model", "created": chosen.created, "owned_by": OWNER}
 
 
 # A request holds a worker while it lasts: about a second on one core with the packaged model.

@@ -98,9 +98,4 @@ def _back(options: dict[str, Any]) -> list[str]:
     return [f"Searches use {row.name} again."]
 
 
-_ACTIONS = {
-    "status": _status,
-    "rebuild": _rebuild,
-    "switch": _switch,
-    "back": _back,
-}
+_ACTIONS = {"status": _status, "rebuild": _rebuild, "switch": _switch, "back": _back}

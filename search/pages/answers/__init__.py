@@ -24,11 +24,7 @@ from search.answers.wire import passage_url
 
 NEAREST = 3  # passages below a refusal
 
-MODES = {
-    Mode.INSTANT: _("Instant"),
-    Mode.AUTO: _("Auto"),
-    Mode.THINKING: _("Thinking"),
-}
+MODES = {Mode.INSTANT: _("Instant"), Mode.AUTO: _("Auto"), Mode.THINKING: _("Thinking")}
 ENDS = {
     State.RUNNING: _("This answer is still being written, or was interrupted."),
     State.STOPPED: _("Stopped before its end."),

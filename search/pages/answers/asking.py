@@ -173,9 +173,7 @@ def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
         mode=form.mode,
         filters=form.filters,
         choices=Choices(
-            profile=cleaned["profile"],
-            exact=bool(cleaned["exact"]),
-            insist=bool(cleaned["insist"]),
+            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
         ),
         thread=_thread(viewer, cleaned),
         is_recorded=is_recorded(request),

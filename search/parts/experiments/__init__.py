@@ -71,11 +71,7 @@ def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | N
     if row is None:
         return None
     return RunningExperiment(
-        pk=row.pk,
-        salt=row.salt,
-        share=row.share,
-        a=profiles[row.a_id],
-        b=profiles[row.b_id],
+        pk=row.pk, salt=row.salt, share=row.share, a=profiles[row.a_id], b=profiles[row.b_id]
     )
 
 

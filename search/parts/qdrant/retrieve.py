@@ -238,10 +238,7 @@ def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
 
 
 def _candidates(
-    inputs: Inputs,
-    scope: Scope,
-    target: _Target,
-    generating: Mapping[Signal, tuple[str, Vector]],
+    inputs: Inputs, scope: Scope, target: _Target, generating: Mapping[Signal, tuple[str, Vector]]
 ) -> dict[Signal, Sequence[int]]:
     """The candidates of each signal, the best first and of equals the first; at least `depth`."""
     depth = inputs.profile.depth

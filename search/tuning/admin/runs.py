@@ -51,8 +51,7 @@ class StartForm(forms.Form):
     """The profile to start from."""
 
     profile = forms.ModelChoiceField(
-        SearchProfile.objects.order_by("state", "name", "-version"),
-        widget=UnfoldAdminSelectWidget,
+        SearchProfile.objects.order_by("state", "name", "-version"), widget=UnfoldAdminSelectWidget
     )
 
 

@@ -107,9 +107,7 @@ class NewJudgementSerializer(Parameters):
     collections = SlugsField(default=list, max_length=50)
     document = DocumentIdField(help_text="Its id.")
     grade = serializers.IntegerField(
-        min_value=0,
-        max_value=3,
-        help_text="0 no answer, 1 related, 2 answers, 3 answers in full.",
+        min_value=0, max_value=3, help_text="0 no answer, 1 related, 2 answers, 3 answers in full."
     )
     note = serializers.CharField(required=False, allow_blank=True)
 

@@ -88,8 +88,7 @@ def due_at(now: datetime) -> datetime | None:
 def judge() -> int:
     """Judge the quality runs whose measurement has ended, oldest first; return how many."""
     finished = QualityRun.objects.filter(
-        status=Status.WAITING,
-        run__state__in=(RunState.DONE, RunState.FAILED, RunState.CANCELLED),
+        status=Status.WAITING, run__state__in=(RunState.DONE, RunState.FAILED, RunState.CANCELLED)
     )
     runs = list(finished.select_related("run__profile").order_by("date"))
     for run in runs:

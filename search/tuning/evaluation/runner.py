@@ -45,11 +45,7 @@ def evaluator() -> User:
 
 
 def response_to(
-    text: str,
-    collections: Sequence[str],
-    choices: Choices,
-    *,
-    page_size: int = DEFAULT_PAGE_SIZE,
+    text: str, collections: Sequence[str], choices: Choices, *, page_size: int = DEFAULT_PAGE_SIZE
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
     try:
@@ -235,11 +231,7 @@ def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:
 
 
 def _ask(
-    outcome: MeasuredCollection,
-    query: str,
-    text: str,
-    corpus: Corpus,
-    embedding: float,
+    outcome: MeasuredCollection, query: str, text: str, corpus: Corpus, embedding: float
 ) -> None:
     outcome.rankings[query] = []
     choices = Choices(profile=f"{outcome.profile.name}@{outcome.profile.version}")

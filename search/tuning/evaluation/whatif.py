@@ -241,10 +241,7 @@ class WhatIf:
             return self._classes[key]
         classes = [
             classified(
-                case.pool.query,
-                self._configured,
-                profile,
-                Choices(query_class=case.query_class),
+                case.pool.query, self._configured, profile, Choices(query_class=case.query_class)
             )
             for case in self.cases
         ]

@@ -161,10 +161,7 @@ def ensure_query(
     try:
         with transaction.atomic():
             created = GoldenQuery.objects.create(
-                text=" ".join(text.split()),
-                collections=slugs,
-                origin=origin,
-                added_by=acting_user,
+                text=" ".join(text.split()), collections=slugs, origin=origin, added_by=acting_user
             )
     except IntegrityError:  # created concurrently
         return same.get(collections=slugs), False

@@ -116,8 +116,7 @@ class Alert(models.Model):
         ordering = ("-created", "-pk")
         constraints = (
             models.CheckConstraint(
-                condition=Q(delivered__contained_by=F("wanted")),
-                name="alert_delivered_as_wanted",
+                condition=Q(delivered__contained_by=F("wanted")), name="alert_delivered_as_wanted"
             ),
         )
 

@@ -21,13 +21,7 @@ from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rank import with_strengths
 from search.engine.read import Question, read_query
-from search.errors import (
-    InvalidFilter,
-    NothingAsked,
-    PoolError,
-    QueryTooLong,
-    RerankerUnavailable,
-)
+from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set

@@ -265,11 +265,7 @@ def _read(
 
 
 def _name(
-    text: str,
-    width: Width,
-    configured: Configuration,
-    viewer: Viewer,
-    collections: Sequence[str],
+    text: str, width: Width, configured: Configuration, viewer: Viewer, collections: Sequence[str]
 ) -> str:
     """A cache key of everything that affects the candidates and what the viewer may see of them."""
     rows = Collection.objects.visible_to(viewer).with_narrower(viewer)

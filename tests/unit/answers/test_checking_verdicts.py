@@ -21,16 +21,7 @@ from search.answers.checking.spellings import figures
 from search.answers.checking.splitting import completed, split
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
-from tests.support.claims import (
-    GERMAN,
-    OTHER,
-    POOL,
-    RIGHT,
-    SITE,
-    TABLE,
-    WRONG,
-    context_of,
-)
+from tests.support.claims import GERMAN, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of
 from tests.support.pieces import passage
 
 CODE = "```py\ndef pool_size():\n    return 10\n```"

@@ -278,8 +278,7 @@ def test_several_rankings_are_merged_by_the_best_rank(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", 0), ("cat", 1), ("字字字", 3), ("2024", 2), ("Ein Satz.", 3)],
+    ("text", "expected"), [("", 0), ("cat", 1), ("字字字", 3), ("2024", 2), ("Ein Satz.", 3)]
 )
 def test_the_estimate_of_tokens(text: str, expected: int) -> None:
     assert estimated_tokens(text) == expected

@@ -147,9 +147,7 @@ def test_odd_text_is_embedded(minilm: LocalEmbedder) -> None:
     assert np.isfinite(minilm.embed_documents(odd)).all()
 
 
-def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(
-    minilm: LocalEmbedder,
-) -> None:
+def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(minilm: LocalEmbedder) -> None:
     shipped = onnxruntime.InferenceSession(
         str(packaged.source_model()), providers=["CPUExecutionProvider"]
     )

@@ -81,10 +81,7 @@ def room(scratch_root: Path) -> Room:
 @pytest.mark.parametrize("name", ["a.docx", "a.epub"])
 def test_sizes_that_lie(room: Room, name: str) -> None:
     """The directory states ten bytes; the member holds 600 MiB."""
-    first = {
-        "a.docx": DOCX_PARTS,
-        "a.epub": {"mimetype": "application/epub+zip"},
-    }[name]
+    first = {"a.docx": DOCX_PARTS, "a.epub": {"mimetype": "application/epub+zip"}}[name]
     bomb = hostile.lying(first, "content.bin", 600)
     assert len(bomb) < hostile.MIB
     assert "does not have the size that the file states" in room.refusal(bomb, name)
@@ -184,10 +181,7 @@ def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
         ('<?xml version="1.0"?>' + "<a>" * DEEP, "a.xml"),
         ("{\\rtf1" + "{" * DEEP + "end", "a.rtf"),
         (hostile.packed({**DOCX_PARTS, "word/document.xml": "<w:p>" * DEEP}), "a.docx"),
-        (
-            "Content-Type: message/rfc822\n\n" * 3_000 + "Subject: end\n\nend",
-            "a.eml",
-        ),
+        ("Content-Type: message/rfc822\n\n" * 3_000 + "Subject: end\n\nend", "a.eml"),
     ],
     ids=lambda value: value[:14] if isinstance(value, str) and value[:2] != "a." else "",
 )

@@ -54,20 +54,13 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "versions": (
         ".. versionadded:: 5.2\n\n   It is new.\n\n.. deprecated:: 5.0 Use another.\n",
-        [
-            p("New in version 5.2"),
-            p("It is new."),
-            p("Deprecated since version 5.0 Use another."),
-        ],
+        [p("New in version 5.2"), p("It is new."), p("Deprecated since version 5.0 Use another.")],
     ),
     "admonitions": (
         ".. warning:: Hot.\n\n.. admonition:: Why?\n\n   Because.\n\n.. seealso::\n\n   More.\n",
         [p("Warning: Hot."), p("Why?"), p("Because."), p("More.")],
     ),
-    "console": (
-        ".. console::\n\n   $ one\n   $ two\n\nText.",
-        [code("$ one\n$ two"), p("Text.")],
-    ),
+    "console": (".. console::\n\n   $ one\n   $ two\n\nText.", [code("$ one\n$ two"), p("Text.")]),
     "definitions": (
         "term\n   First.\n\n   Second.\n\nother : kind\n   Third.\n",
         [
@@ -147,10 +140,7 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
         [p("More"), p("inner")],
     ),
     "footnote": ("Text.[^1]\n\nNext.\n\n[^1]: A note.\n", [p("Text."), p("A note."), p("Next.")]),
-    "inline": (
-        "*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n",
-        [p("a b c d f h i\nj")],
-    ),
+    "inline": ("*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n", [p("a b c d f h i\nj")]),
     "bad-front-matter": ("---\na: [\n---\n\nText.\n", [h(2, "a: ["), p("Text.")]),
 }
 

@@ -54,9 +54,7 @@ def test_metadata(parse: Parse) -> None:
     assert (document.title, document.author) == ("Book of beams", "Ada Weigher, Bo Beam")
 
 
-def test_outputs_are_kept_as_plain_text_without_pictures_html_and_tracebacks(
-    parse: Parse,
-) -> None:
+def test_outputs_are_kept_as_plain_text_without_pictures_html_and_tracebacks(parse: Parse) -> None:
     shown: Cell = {"text/plain": ["42\n", "43"], "text/html": "<b>bold</b>", "image/png": "iVBO"}
     outputs: tuple[Cell, ...] = (
         _stream(["weighed\n"]),

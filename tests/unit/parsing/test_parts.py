@@ -233,10 +233,7 @@ def test_an_outlook_message(tmp_path: Path) -> None:
         p("It must hold."),
         p("Attachments: notes.txt, big.csv"),
     ]
-    assert (document.title, document.author) == (
-        "Beam handbook",
-        "Ada Weigher <ada@example.org>",
-    )
+    assert (document.title, document.author) == ("Beam handbook", "Ada Weigher <ada@example.org>")
     assert document.created == "2024-05-01T08:00:00+00:00"
     assert _by_path(document) == {"notes.txt": b"quokka", "big.csv": b"a,b\n" * 3_000}
 

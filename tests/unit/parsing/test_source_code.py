@@ -142,11 +142,7 @@ create or replace view arms as select 1;
             "local function weigh(x)\nend\nBeam.turn = function(y)\nend\n",
             ["2 function weigh", "2 Beam.turn"],
         ),
-        (
-            "perl",
-            "package Beam;\nsub weigh {\n  my $x;\n}\n",
-            ["2 package Beam", "2 sub weigh"],
-        ),
+        ("perl", "package Beam;\nsub weigh {\n  my $x;\n}\n", ["2 package Beam", "2 sub weigh"]),
         ("r", "weigh <- function(x) {\n  x\n}\n", ["2 weigh"]),
         (
             "yaml",

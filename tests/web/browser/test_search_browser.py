@@ -16,10 +16,7 @@ from tests.support.factories import make_collection, make_document
 from tests.support.library import SECRET, logbook
 from tests.web.browser.conftest import OpenPage
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("handbook_made"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("handbook_made")]
 
 LONG_WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung" * 3
 
