@@ -110,9 +110,9 @@ def receive(
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    `stated`: see `ingestion.currency.KEYS`. Nothing is stored if it raises: RefusedUpload for an
-    empty file, one that is too large, of an unsupported type or not of its name's, InvalidMetadata,
-    QuotaUsedUp, StateConflict for a collection in the bin and for readers without the user.
+    `stated`: see `ingestion.currency.KEYS`. Stores nothing if it raises: RefusedUpload for an empty
+    file, a too large one, an unsupported type or not its name's, InvalidMetadata, QuotaUsedUp,
+    StateConflict for a collection in the bin and for readers without the user.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
@@ -127,8 +127,7 @@ def receive(
                 list(editions.apply(holder, stated or {}))
             return _duplicate(holder, unchanged=unchanged)
         _count(examined, acting_user)
-        stored = storage.store(file, examined)
-        return _file_version(collection, stored, acting_user, origin)
+        return _file_version(collection, storage.store(file, examined), acting_user, origin)
 
     return _while_holding(examined, file_it)
 

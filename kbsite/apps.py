@@ -79,9 +79,8 @@ class SiteConfig(AppConfig):
         from ingestion.parsing.child.system_calls import hide_process
         from kbsite.operations.probes import (  # noqa: F401 -- each registers its probes
             database,
-            embedding,
             machine,
-            queues,
+            services,
             settings,
         )
 

@@ -8,8 +8,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AutocompleteSelectMultiple
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
@@ -20,7 +19,6 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.accounts.models import User
 from common.admin.pages import (
     AuditedByServices,
     PanelPages,
@@ -49,20 +47,18 @@ from ingestion.admin.fields import (
 )
 from ingestion.admin.intake import upload_page, web_import_page
 from ingestion.admin.passages import PassagePages
-from ingestion.admin.reviewing import ReviewPages
+from ingestion.admin.reviewing import CurrencyForm, ReviewPages
 from ingestion.admin.status import status_of
 from ingestion.admin.versions import VersionPages
-from ingestion.documents.currency import FIELDS, check_superseded, declare
+from ingestion.documents.currency import FIELDS, declare
 from ingestion.documents.readers import Readers
-from ingestion.errors import InvalidCurrency
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.documents import MISSING
-from ingestion.models.library import Viewer
 
 READER_FIELDS = ("reader_groups", "reader_people")
 
 
-class DocumentForm(ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
+class DocumentForm(CurrencyForm, ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
     title = forms.CharField(
         max_length=500,
         required=False,
@@ -79,22 +75,6 @@ class DocumentForm(ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
         ),
     )
     metadata = MetadataFormField()
-    owner = forms.ModelChoiceField(
-        User.objects.filter(is_active=True),
-        to_field_name="username",
-        required=False,
-        label=_("Owner"),
-        widget=UnfoldAdminTextInputWidget,
-        help_text=_("The user name of who answers for it, and is reminded of its review."),
-    )
-    supersedes = forms.ModelMultipleChoiceField(
-        Document.objects.none(),
-        required=False,
-        label=_("Supersedes"),
-        widget=AutocompleteSelectMultiple(Document._meta.get_field("superseded_by"), admin.site),
-        help_text=_("Older documents whose place it takes: they rank below it, and say so."),
-    )
-    viewer: Viewer = None
 
     class Meta:
         model = Document
@@ -102,21 +82,9 @@ class DocumentForm(ReadersForm, forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field: Any = self.fields.get("supersedes")
-        if field is not None:  # none where the page is read alone
-            field.queryset = Document.objects.visible_to(self.viewer)
-            self.initial["supersedes"] = [row.pk for row in self.instance.supersedes.all()]
-            self.initial["owner"] = self.instance.owner and self.instance.owner.get_username()
         if readers := Readers.of(self.instance):
             self.initial["reader_groups"] = readers.groups
             self.initial["reader_people"] = readers.as_names()["people"]
-
-    def clean_supersedes(self) -> Any:
-        try:
-            check_superseded(self.instance, self.cleaned_data["supersedes"])
-        except InvalidCurrency as error:
-            raise ValidationError(str(error)) from error
-        return self.cleaned_data["supersedes"]
 
 
 @admin.register(Document)

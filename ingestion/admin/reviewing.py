@@ -7,17 +7,23 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.accounts.models import User
 from common.admin.pages import OwnPages, actor, own_page
 from ingestion.documents import currency
 from ingestion.errors import InvalidCurrency
 from ingestion.models import Document
+from ingestion.models.library import Viewer
 
 SHOWN = 50  # of each kind: the first are decided first
 KINDS = {
@@ -27,6 +33,42 @@ KINDS = {
     "editions": _("Looks like a new edition"),
 }
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class CurrencyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A document's owner, and what it supersedes."""
+
+    owner = forms.ModelChoiceField(
+        User.objects.filter(is_active=True),
+        to_field_name="username",
+        required=False,
+        label=_("Owner"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The user name of who answers for it, and is reminded of its review."),
+    )
+    supersedes = forms.ModelMultipleChoiceField(
+        Document.objects.none(),
+        required=False,
+        label=_("Supersedes"),
+        widget=AutocompleteSelectMultiple(Document._meta.get_field("superseded_by"), admin.site),
+        help_text=_("Older documents whose place it takes: they rank below it, and say so."),
+    )
+    viewer: Viewer = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields.get("supersedes")
+        if field is not None:  # none where the page is read alone
+            field.queryset = Document.objects.visible_to(self.viewer)
+            self.initial["supersedes"] = [row.pk for row in self.instance.supersedes.all()]
+            self.initial["owner"] = self.instance.owner and self.instance.owner.get_username()
+
+    def clean_supersedes(self) -> Any:
+        try:
+            currency.check_superseded(self.instance, self.cleaned_data["supersedes"])
+        except InvalidCurrency as error:
+            raise ValidationError(str(error)) from error
+        return self.cleaned_data["supersedes"]
 
 
 class ReviewPages(OwnPages[Document]):

@@ -15,6 +15,7 @@ from typing import Any
 from django.contrib.admin.models import CHANGE
 from django.db import connection, transaction
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
@@ -56,6 +57,27 @@ LEFT JOIN LATERAL (
 WHERE d.id = ANY(%(ids)s)
   AND (d.superseded_by_id IS NOT NULL OR d.valid_from IS NOT NULL OR d.valid_until IS NOT NULL)
 """
+
+
+# A document is superseded if one that takes its place, at once or in turn, is in force.
+_NOT_CURRENT = """
+WITH RECURSIVE older(id) AS (
+    SELECT d.id FROM ingestion_document d
+    JOIN ingestion_document n ON n.id = d.superseded_by_id
+    JOIN ingestion_collection c ON c.id = n.collection_id
+    WHERE n.deleted_at IS NULL AND c.deleted_at IS NULL AND n.current_id IS NOT NULL
+      AND (n.valid_from IS NULL OR n.valid_from <= %s)
+    UNION
+    SELECT d.id FROM ingestion_document d JOIN older ON d.superseded_by_id = older.id
+)
+SELECT id FROM older
+UNION ALL SELECT id FROM ingestion_document WHERE valid_until < %s OR valid_from > %s
+"""
+
+
+def not_current(day: date) -> RawSQL:
+    """The ids of the documents that are superseded, expired or not yet valid on the day."""
+    return RawSQL(_NOT_CURRENT, (day, day, day))  # noqa: S611  # ours
 
 
 def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:

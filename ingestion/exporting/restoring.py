@@ -109,9 +109,8 @@ def _fill(archive: zipfile.ZipFile, outcome: Restored, check: Callable[[str], No
 
 def _release(collection: Collection) -> None:
     """Release the restored documents to the workers."""
-    waiting = DocumentVersion.objects.filter(
-        document__collection=collection, state=State.QUEUED, not_before__gt=timezone.now()
-    )
+    rows = DocumentVersion.objects.filter(document__collection=collection, state=State.QUEUED)
+    waiting = rows.filter(not_before__gt=timezone.now())
     pks = list(waiting.order_by("pk").values_list("pk", flat=True))
     with transaction.atomic():
         waiting.update(not_before=None)
@@ -129,17 +128,14 @@ def _row_errors(kind: str) -> Iterator[None]:
     try:
         yield
     except NotARow as error:
-        raise ImportRefused(
-            gettext("%(kind)s: a row is not valid (%(error)r).") % {"kind": kind, "error": error}
-        ) from error
+        text = gettext("%(kind)s: a row is not valid (%(error)r).")
+        raise ImportRefused(text % {"kind": kind, "error": error}) from error
     except IntegrityError as error:
-        raise ImportRefused(
-            gettext(
-                "%(kind)s: a row conflicts with existing data of this collection. Restore the "
-                "archive under another name: --name."
-            )
-            % {"kind": kind}
-        ) from error
+        text = gettext(
+            "%(kind)s: a row conflicts with existing data of this collection. Restore the "
+            "archive under another name: --name."
+        )
+        raise ImportRefused(text % {"kind": kind}) from error
 
 
 @contextmanager

@@ -285,7 +285,7 @@ def _stored(
         metadata=metadata,
         acting_user=acting_user,
         lane=Lane.BULK,
-        **given,  # type: ignore[arg-type]
+        **given,
     )
     row.file_name, row.sha256 = storage.display_name(file_name), receipt.version.sha256
     row.missing_since, row.deletion_confirmed = None, False

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from datetime import date
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Count, F, OuterRef, Q, Subquery
-from django.db.models.expressions import RawSQL
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Upper
 from django.db.models.lookups import Exact
@@ -60,27 +58,6 @@ def open_to(viewer: Viewer, document: str = "") -> Q:
     return unrestricted | Q(**{f"{document}audience__in": named_audiences(viewer)})
 
 
-# A document is superseded if one that takes its place, at once or in turn, is in force.
-_NOT_CURRENT = """
-WITH RECURSIVE older(id) AS (
-    SELECT d.id FROM ingestion_document d
-    JOIN ingestion_document n ON n.id = d.superseded_by_id
-    JOIN ingestion_collection c ON c.id = n.collection_id
-    WHERE n.deleted_at IS NULL AND c.deleted_at IS NULL AND n.current_id IS NOT NULL
-      AND (n.valid_from IS NULL OR n.valid_from <= %s)
-    UNION
-    SELECT d.id FROM ingestion_document d JOIN older ON d.superseded_by_id = older.id
-)
-SELECT id FROM older
-UNION ALL SELECT id FROM ingestion_document WHERE valid_until < %s OR valid_from > %s
-"""
-
-
-def not_current(day: date) -> RawSQL:
-    """The ids of the documents that are superseded, expired or not yet valid on the day."""
-    return RawSQL(_NOT_CURRENT, (day, day, day))  # noqa: S611  # ours
-
-
 class DocumentQuerySet(models.QuerySet["Document"]):
     def kept(self) -> DocumentQuerySet:
         """The documents that are not in the bin, nor in a collection that is."""
@@ -108,10 +85,6 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def incomplete(self) -> DocumentQuerySet:
         """The documents of which something is not searchable, those that lack most first."""
         return self.filter(INCOMPLETE).order_by(MISSING.desc(), "-pk")
-
-    def current(self, day: date) -> DocumentQuerySet:
-        """The documents that are neither superseded nor expired on the day, and valid already."""
-        return self.exclude(pk__in=not_current(day))
 
     def with_part_count(self) -> DocumentQuerySet:
         """The documents annotated with `part_count`, the number of their kept parts."""

@@ -5,8 +5,7 @@ Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are
 
 from kbsite.settings.access import *
 from kbsite.settings.admin import *
-from kbsite.settings.documents import *
 from kbsite.settings.environment import *
-from kbsite.settings.search import *
+from kbsite.settings.library import *
 from kbsite.settings.servers import *
 from kbsite.settings.site import *

@@ -15,8 +15,9 @@ from django.db.models import F, Model, Q, QuerySet
 from django.utils import timezone
 
 from common.database import named
+from ingestion.documents.currency import not_current
 from ingestion.models import Chunk, Collection, Concept, Document
-from ingestion.models.documents import DocumentQuerySet, not_current
+from ingestion.models.documents import DocumentQuerySet
 from ingestion.models.index import EqualsAny, SubqueryOnce
 from ingestion.models.library import Viewer, narrower
 from search.domain import MetadataFilter, Query, QueryFilters
@@ -253,7 +254,7 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
     for key in filters.concepts:
         documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
     if filters.current:
-        documents = documents.current(timezone.localdate())
+        documents = documents.exclude(pk__in=not_current(timezone.localdate()))
     return fitting_rows(documents, filters, document="", version="current__")
 
 

@@ -30,7 +30,7 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
 from kbsite.embedded import EmbeddedServers
-from kbsite.operations.probes import database, embedding, machine, queues
+from kbsite.operations.probes import database, machine, services
 from kbsite.serving import refusals
 from kbsite.serving.dispatch import Site
 from kbsite.serving.refusals import Outage, is_outage
@@ -241,7 +241,7 @@ def crew(monkeypatch: pytest.MonkeyPatch, settings: Any) -> dict[str, list[dict[
     """The workers that answer: one that takes from every queue. And a beat."""
     answers = {"celery@here": [{"name": each.name} for each in settings.CELERY_TASK_QUEUES]}
     inspected = SimpleNamespace(active_queues=lambda: answers)
-    monkeypatch.setattr(queues.current_app.control, "inspect", lambda **_: inspected)
+    monkeypatch.setattr(services.current_app.control, "inspect", lambda **_: inspected)
     metrics.runs("beat")
     return answers
 
@@ -354,10 +354,10 @@ def test_mail_that_cannot_be_sent_and_alerts_that_nobody_gets(settings: Any) -> 
 
 def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
     crew["celery@here"] = [{"name": "interactive"}, {"name": "maintenance"}]
-    (finding,) = queues.workers()
+    (finding,) = services.workers()
     assert summary(finding) == (State.WRONG, "nobody takes from celery, imports, bulk")
     crew.clear()
-    assert summary(next(iter(queues.workers()))) == (State.WRONG, "none answers")
+    assert summary(next(iter(services.workers()))) == (State.WRONG, "none answers")
 
 
 def test_settings_that_check_refuses(settings: Any) -> None:
@@ -375,7 +375,7 @@ def test_a_model_that_does_not_answer_and_no_active_profile(
         raise EmbeddingUnavailable("The embedding server cannot be reached.")
 
     monkeypatch.setattr(spaces, "embedder", unreachable)
-    (finding,) = embedding.embedder()
+    (finding,) = services.embedder()
     assert summary(finding) == (State.WRONG, "The embedding server cannot be reached.")
 
     SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).delete()
