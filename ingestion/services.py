@@ -110,9 +110,8 @@ def receive(
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    `stated`: see `ingestion.currency.KEYS`. Stores nothing if it raises: RefusedUpload for an empty
-    file, a too large one, an unsupported type or not its name's, InvalidMetadata, QuotaUsedUp,
-    StateConflict for a collection in the bin and for readers without the user.
+    `stated`: see `ingestion.currency.KEYS`. Stores nothing if it raises: RefusedUpload (of a file),
+    InvalidMetadata, QuotaUsedUp, StateConflict (a bin's collection, readers without the user).
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
