@@ -299,7 +299,9 @@ def _known(collection: Collection, user: User | None) -> DocumentQuerySet:
     they added it: what they import again is for its readers, too.
     """
     rows = Document.objects.kept().filter(collection=collection)
-    return rows if user is None else rows.filter(open_to(user) | Q(added_by=user))
+    return (
+        rows if user is None else rows.filter(Q(audience=None) | open_to(user) | Q(added_by=user))
+    )
 
 
 def _file_version(

@@ -13,6 +13,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ingestion.api.serializers import CurrencyField, MetadataField
+from ingestion.documents.currency import as_data
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal, Trial
 from search.presentation.blocks import NamedSection
 from search.presentation.results import Result
@@ -175,8 +176,11 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     gap = serializers.CharField(
         help_text="What of the document is not searchable, in words; empty if nothing is known."
     )
+    currency = serializers.SerializerMethodField()
 
-    currency = CurrencyField(help_text="Whether the document is current, or what is instead.")
+    @extend_schema_field(CurrencyField(help_text="Whether the document is current."))
+    def get_currency(self, result: Result) -> Any:
+        return as_data(result.currency, self.context["request"].build_absolute_uri)
 
 
 class CollectionReferenceSerializer(serializers.Serializer[Result]):

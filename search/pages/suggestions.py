@@ -31,7 +31,8 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=429, headers={"Retry-After": f"{throttle.wait() or 60:.0f}"})
     typed = request.GET.get("q", "")
     reader = actor(request) if request.user.is_authenticated else None
-    found = suggest(typed, request.user, request.GET.getlist("collection"), reader=reader)
+    collections = [slug for slug in request.GET.getlist("collection") if "\0" not in slug]
+    found = suggest(typed, request.user, collections, reader=reader)
     texts = [each.text for each in found]
     labels = [str(LABELS[each.kind]) for each in found]
     search = request.build_absolute_uri(reverse("search:page"))

@@ -256,6 +256,10 @@ BORNE: dict[tuple[str, str, str], str] = {
     ("ingestion.0002_since_0_1_0", "ingestion_chunk", "builds an index"): WRITES_WAIT,
     ("search.0002_since_0_1_0", "ingestion_chunk", "builds an index"): WRITES_WAIT,
     ("search.0002_since_0_1_0", "ingestion_document", "builds an index"): WRITES_WAIT,
+    ("ingestion.0010_readers_of_documents", "ingestion_document", "builds an index"): WRITES_WAIT,
+    ("ingestion.0011_currency", "ingestion_document", "builds an index"): WRITES_WAIT,
+    ("ingestion.0011_currency", "ingestion_document", "checks every row"):
+        "documents are few beside their passages: 100,000 take some hundredths of a second",
     ("analytics.0002_since_0_1_0", "analytics_searchevent", "rewrites the table"):
         "a longer varchar: Postgres changes its catalogue alone",
 }  # fmt: skip

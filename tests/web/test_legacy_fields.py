@@ -49,7 +49,7 @@ def test_results_are_written_as_their_declared_fields_would_be(
 ) -> None:
     Pin.objects.create(query="systems nodes", document=Document.objects.order_by("pk")[0])
     found = search("systems nodes", viewer=None, group=True)
-    context = {"request": rf.get("/"), **options}
+    context = {"request": rf.get("/"), "rectangles": None, **options}  # those take queries
     for result in found.results:
         written = ResultSerializer(context=context).to_representation(result)
         declared = Serializer.to_representation(ResultSerializer(context=context), result)

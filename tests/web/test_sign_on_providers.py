@@ -42,7 +42,7 @@ HOSTS = "https://(login.microsoftonline.com|accounts.google.com|sso.example.org|
 def documented(name: str, provider: OidcProvider) -> dict[str, str]:
     """The settings of the provider's section, with the placeholders filled in."""
     text = (ROOT / "docs" / "sign-on.md").read_text()
-    block = re.search(rf"\n## {name}\n.*?```\n(.*?)```", text, re.DOTALL)
+    block = re.search(rf"\n## {name}\n.*?```ini\n(.*?)```", text, re.DOTALL)
     assert block
     filled = re.sub(HOSTS, provider.base, block[1])
     for place, value in PLACES.items():

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ingestion', '0009_readers_of_documents'),
+        ('ingestion', '0010_readers_of_documents'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -58,11 +58,6 @@ class Migration(migrations.Migration):
             model_name='document',
             name='valid_until',
             field=models.DateField(blank=True, help_text='Its last valid day.', null=True),
-        ),
-        migrations.AddField(
-            model_name='documentversion',
-            name='stated',
-            field=models.JSONField(editable=False, help_text='What file and import state of its currency: ingestion.currency.KEYS.', null=True),
         ),
         migrations.AddIndex(
             model_name='document',
