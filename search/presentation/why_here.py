@@ -250,7 +250,7 @@ def reason(result: Result, candidates: Candidates) -> str:
         *_by_heading(result),
         *_by_title(result.hit),
     ]
-    if any(part.label == BEHIND for _, part in result.hit.explanation.adjustments):
+    if result.currency and BEHIND in (it.label for _, it in result.hit.explanation.adjustments):
         clauses.append(gettext(BEHIND))
     text = "; ".join(clauses) or gettext("the closest passage")
     return f"{text[:1].upper()}{text[1:]}."

@@ -276,8 +276,8 @@ json_build_object(
          SELECT FROM ingestion_identifier i JOIN ingestion_chunk c ON c.id = i.chunk_id
          WHERE i.form = ANY(forms) AND c.searchable
            AND c.collection_id IN (SELECT id FROM readable))),
-    'readings',
-    (SELECT json_agg(json_build_array(text_config, chunks, words)) FROM reading)
+    'readings', (SELECT json_agg(json_build_array(text_config, chunks, words) ORDER BY text_config)
+                 FROM reading)
 )
 """
 

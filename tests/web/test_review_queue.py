@@ -177,7 +177,7 @@ def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
     new = Document.objects.get(title="Travel rules")
     assert (str(new.valid_from), new.owner, new.valid_until) == ("2026-01-31", ann, None)
     assert list(new.supersedes.all()) == [old]
-    assert new.metadata == {"room": 7}
+    assert new.metadata == {"room": 7, "owner": "ann@example.org"}
     assert new.current is not None
     assert "“valid_until: 31.1.2027” is no date" in new.current.warnings[0]
     manifest.write_text(json.dumps(row | {"valid_from": "2026-03-01"}))

@@ -37,7 +37,7 @@ BASE = "base"
 """The option with the base folder of a command's relative paths."""
 
 OWN = ("path", "url", "title", "language", "collection", "metadata")
-NAMED = (*OWN, *KEYS)
+NAMED = {*OWN, *KEYS} - {"owner"}  # which stays metadata, as in lists of 0.1.0
 LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
 LONGEST_LINE = 1_000_000
 

@@ -1,6 +1,6 @@
 // Unfold's filters, menus and themes answer to clicks alone: here to Enter and the space bar, too.
 // And one step leads past the sidebar's thirty links. Plain file fields are kept from its script.
-// Its pages get the landmark that they lack, and lose regions that all have one name.
+// Its pages get the landmark and the labels that they lack, and lose regions that all have one name.
 "use strict";
 
 (() => {
@@ -25,6 +25,11 @@
     for (const part of document.querySelectorAll(".simplebar-content-wrapper[role]")) {
       part.removeAttribute("role");
       part.removeAttribute("aria-label");
+    }
+    // Select2 puts its field for words beside the list that the label names.
+    for (const field of document.querySelectorAll(".select2-search__field")) {
+      const list = field.closest(".select2")?.previousElementSibling;
+      if (list?.labels?.length) field.setAttribute("aria-label", list.labels[0].textContent.trim());
     }
   }
 
