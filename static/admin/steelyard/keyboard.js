@@ -36,6 +36,8 @@
   function reachable() {
     landmarks();
     addEventListener("load", landmarks);
+    // SimpleBar and Select2 make their parts in their own time.
+    new MutationObserver(landmarks).observe(document.body, { childList: true, subtree: true });
     for (const clicked of document.querySelectorAll(CLICKED)) {
       if (clicked.matches(NATIVE)) continue;
       const part = clickable(clicked);
