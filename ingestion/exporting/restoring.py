@@ -29,6 +29,7 @@ from common.jobs import enqueue
 from ingestion import exporting as layout
 from ingestion.documents.readers import Readers
 from ingestion.documents.versions import add_version
+from ingestion.events import tell_of_currency
 from ingestion.exporting import attached, currency, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
@@ -74,14 +75,12 @@ def restore(
     """Create or complete the exported collection, under its own name or `name`.
 
     `check` is called after each row with its kind. Raises ImportRefused for an archive that is
-    invalid, damaged, of another format or in conflict with existing data; rows restored before that
-    are kept and skipped the next time.
+    invalid, damaged, of another format or in conflict with existing data; restored rows are kept.
     """
     with open_archive(path) as archive:
         manifest = read_manifest(_read_whole(archive, layout.MANIFEST))
         with _collection(manifest["collection"], name) as collection:
-            outcome = Restored(collection)
-            outcome.warnings += _cautions(manifest)
+            outcome = Restored(collection, warnings=[*_cautions(manifest)])
             _fill(archive, outcome, check)
     _release(outcome.collection)
     return outcome
@@ -113,6 +112,7 @@ def _release(collection: Collection) -> None:
     waiting = rows.filter(not_before__gt=timezone.now())
     pks = list(waiting.order_by("pk").values_list("pk", flat=True))
     with transaction.atomic():
+        tell_of_currency()
         waiting.update(not_before=None)
         for pk in pks:
             enqueue(DocumentVersion, pk)

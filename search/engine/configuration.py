@@ -137,8 +137,12 @@ def bump(**_signal: Any) -> None:
 
 
 def note_currency(**_signal: Any) -> None:
-    """Mark the configuration as changed if searches do not look at currency yet."""
-    if not current().has_currency:
+    """Mark the configuration as changed unless searches look at currency already.
+
+    A configuration that is read here for the first time has seen the change: it says nothing of
+    what other processes have read.
+    """
+    if _cached is None or _cached.stamp != _stamp() or not _cached.has_currency:
         bump()
 
 

@@ -24,6 +24,7 @@ from search.answers import answering
 from search.answers.domain import AnswerParameters
 from search.answers.generating.messages import passages_block
 from search.answers.request import AnswerRequest
+from search.engine import configuration
 from search.mcp.tools import Caller, answered, fetch
 from search.mcp.tools import search as agents_search
 from tests.support.database import statements
@@ -279,3 +280,15 @@ def test_programs_state_it(edit: APIClient, old: Document) -> None:
         assert edit.patch(address, wrong, format="json").status_code == 400
     edit.force_authenticate(None)
     assert edit.get(address).json()["owner"] is None
+
+
+def test_a_process_that_has_not_searched_tells_the_others(
+    handbook: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a worker that reads the first dated file: what it loads then has seen the change."""
+    document = make_document(handbook, OLD, file_name="only.md")
+    before = configuration.current().stamp
+    monkeypatch.setattr(configuration, "_cached", None)
+    declare(document, acting_user=None, valid_until=TODAY - timedelta(days=1))
+    assert configuration.current().stamp != before
+    assert configuration.current().has_currency
