@@ -44,11 +44,11 @@ def document(transactional_db: None) -> Document:
 
 def violations(page: Page) -> list[str]:
     """What axe-core finds on the page, a line for each element; in the dark, of its colours."""
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     if "/admin/" not in page.url:
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     found = Axe().run(page).response["violations"]
-    page.emulate_media(color_scheme="dark")
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     if "/admin/" in page.url:
         page.reload()  # its theme is chosen once, by a script
     found += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
