@@ -133,7 +133,8 @@ def yield_to_successors(weighing: Weighing) -> Weighing:
     candidates = weighing.prepared.candidates
     if not candidates.currency:
         return weighing
-    present = set(candidates.documents[0].tolist())
+    # Of a wide set a profile ranks a part.
+    present = set(candidates.documents[0][weighing.prepared.documents].tolist())
     behind = {
         document: others
         for document, each in candidates.currency.items()

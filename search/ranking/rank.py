@@ -210,10 +210,14 @@ def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) ->
         columns, each = ranked.columns(place), ranked.batch.prepared[place]
         documents = each.candidates.rows["document"][each.rows]
         before = scores[place].copy()
-        # As often as the longest chain: a document may be behind one that is itself moved.
-        for pair in [*pairs.items()] * len(pairs):
-            _lower(documents, columns, scores[place], tiers[place], *pair)
-            columns = _ordered(columns, scores[place], tiers[place])
+        # Until nothing moves: a document may be behind one that is itself moved.
+        for _ in pairs:
+            unmoved = columns
+            for pair in pairs.items():
+                if _lower(documents, columns, scores[place], tiers[place], *pair):
+                    columns = _ordered(columns, scores[place], tiers[place])
+            if columns is unmoved:
+                break
         order[place, : len(each)] = columns
         taken = before - scores[place]
         lowered[place] = {at: float(taken[at]) for at in np.flatnonzero(taken).tolist()}
@@ -227,22 +231,18 @@ def _lower(
     tiers: Integers,
     document: int,
     others: Sequence[int],
-) -> None:
-    """Lower the passages of a document that come before the last of the others' best."""
-    first = {int(documents[column]): int(column) for column in columns[::-1].tolist()}
-    place = {column: at for at, column in enumerate(columns.tolist())}
-    limit = max((first[other] for other in others), key=place.__getitem__)
-    ahead = [
-        column
-        for column in columns[: place[limit]].tolist()
-        if documents[column] == document
-        and tiers[column] >= 0
-        and (tiers[column] >= PLAIN or tiers[limit] < PLAIN)
-    ]
-    best = max((float(scores[column]) for column in ahead), default=0.0)
-    for column in ahead:
-        scores[column] = min(scores[column], scores[limit] - STEP * (1 + best - scores[column]))
-        tiers[column] = tiers[limit]
+) -> bool:
+    """Lower the passages of a document before the last of the others' best; whether any was."""
+    ordered = documents[columns]
+    place = max(int(np.argmax(ordered == other)) for other in others)
+    limit, ahead = columns[place], columns[:place][ordered[:place] == document]
+    ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= PLAIN) | (tiers[limit] < PLAIN))]
+    if not len(ahead):
+        return False
+    steps = STEP * (1 + scores[ahead].max() - scores[ahead])
+    scores[ahead] = np.minimum(scores[ahead], scores[limit] - steps)
+    tiers[ahead] = tiers[limit]
+    return True
 
 
 def _ordered(columns: Integers, scores: Floats, tiers: Integers) -> Integers:

@@ -108,6 +108,17 @@ class TestOrder:
         found = [scored(11, 1, 0.9), scored(31, 3, 0.7)]
         assert order(ranked(found, {1: (2,)}).hits) == [11, 31]
 
+    def test_of_a_wide_set_those_count_that_the_profile_ranks(self) -> None:
+        found = [scored(11, 1, 0.9), scored(12, 1, 0.8), scored(21, 2, 0.6)]
+        places = [{"vector": place} for place in (1, 2, 3)]
+        states = {1: Currency(STATES.SUPERSEDED, behind=(2,))}
+        held = columns(found, places=places, currency=states)
+        general = Classification(QueryClass.GENERAL, "", 1.0)
+        for depth, expected in ((2, [11, 12]), (3, [21, 11, 12])):
+            profile = Profile("made", 1, {}, depth=depth)
+            settled = Settled(held.query, profile, general, Weights(1, 0, 0), EVERY_SIGNAL)
+            assert order(ranking_of(held, settled, NOTHING, group=False).hits) == expected
+
     def test_chains_are_kept_however_they_are_told(self) -> None:
         found = [scored(11, 1, 0.9), scored(21, 2, 0.8), scored(31, 3, 0.1), scored(41, 4, 0.5)]
         for behind in ({1: (2, 3), 2: (3,)}, {2: (3,), 1: (2, 3)}, {1: (2,), 2: (3,)}):
