@@ -123,7 +123,7 @@ def receive(
         if holder := held(_known(collection, acting_user), examined.sha256):
             if unchanged := bool(source) and holder.source == source:
                 _note_metadata(holder, checked, acting_user)
-                list(editions.apply(holder, stated or {}))
+                editions.restate(holder, stated or {})
             return _duplicate(holder, unchanged=unchanged)
         _count(examined, acting_user)
         return _file_version(collection, storage.store(file, examined), acting_user, origin)

@@ -48,14 +48,33 @@ def read_version(version: DocumentVersion, found: Mapping[str, Any]) -> tuple[st
     before = DocumentVersion.objects.filter(document=version.document_id, stated__isnull=False)
     earlier = before.filter(number__lt=version.number).order_by("-number")
     last = earlier.values_list("stated", flat=True).first() or {}
+    version.stated, problems = _apply_new(version.document, values, last)
+    return tuple(problems)
+
+
+def restate(document: Document, stated: Mapping[str, Any]) -> None:
+    """Apply what an import states of a file that it brought before, but for what it stated then."""
+    version = document.latest
+    assert version is not None
+    last = version.stated or {}
+    applied, _ = _apply_new(document, stated, last)
+    if (after := {**last, **applied}) != last:
+        version.stated = after
+        version.save(update_fields=["stated"])
+
+
+def _apply_new(
+    document: Document, values: Mapping[str, Any], last: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Apply the values that `last` does not have; what is applied now, and the problems."""
     fresh = {key: value for key, value in values.items() if last.get(key) != value}
-    problems = list(apply(version.document, fresh))
+    problems = list(_apply(document, fresh))
     wrong = {key for key, _ in problems}
-    version.stated = {key: value for key, value in values.items() if key not in wrong}
-    return tuple(problem for _, problem in problems)
+    applied = {key: value for key, value in values.items() if key not in wrong}
+    return applied, [problem for _, problem in problems]
 
 
-def apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Apply what a file or an import states; the keys that could not be, and what to do."""
     fields: dict[str, Any] = {}
     for key in DATES & values.keys():
@@ -77,12 +96,12 @@ def apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, 
             older.append(_named(document, name))
         except InvalidCurrency as error:
             yield "supersedes", f"“supersedes: {name}”: {error}"
-    both = {*document.supersedes.all(), *older} if older else None
-    for keys, changes in ((fields, fields), (["supersedes"], {"supersedes": both})):
+    both = {"supersedes": {*document.supersedes.all(), *older}} if older else {}
+    for changes in filter(None, (fields, both)):
         try:
             declare(document, acting_user=None, **changes)
         except InvalidCurrency as error:
-            yield from ((key, str(error)) for key in keys)
+            yield from ((key, str(error)) for key in changes)
 
 
 def _named(document: Document, name: str) -> Document:

@@ -184,6 +184,11 @@ def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
     call_command("import_documents", str(manifest), collection="Handbook", stdout=StringIO())
     new.refresh_from_db()
     assert str(new.valid_from) == "2026-03-01"
+    # The same list again undoes nothing that a person has decided since.
+    declare(new, acting_user=None, valid_from=None, supersedes=[])
+    call_command("import_documents", str(manifest), collection="Handbook", stdout=StringIO())
+    new.refresh_from_db()
+    assert (new.valid_from, new.supersedes.count()) == (None, 0)
 
 
 class TestEditions:
