@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, zip_longest
-from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from rest_framework.request import Request
+from rest_framework.throttling import UserRateThrottle
 
 from common.accounts.models import User
 from common.api.access import UserThrottle
@@ -40,11 +39,7 @@ class SuggestionsThrottle(UserThrottle):
     """Limit suggestions, by user or by address; a rate of 0/min switches them off."""
 
     scope = "suggestions"
-
-    def get_cache_key(self, request: Request, view: Any) -> str:
-        user = request.user
-        ident = user.pk if user.is_authenticated else self.get_ident(request)
-        return self.cache_format % {"scope": self.scope, "ident": ident}
+    get_cache_key = UserRateThrottle.get_cache_key
 
     @classmethod
     def is_off(cls) -> bool:

@@ -153,9 +153,8 @@ class Scope:
         for phrase in query.phrases:
             chunks = chunks.filter(contains(phrase))
         narrowed = self.narrowed or chunks is not readable_chunks
-        return replace(
-            type(self)(lambda: chunks, lambda: collections, narrowed, query.phrases, before),
-            viewer=self.viewer,
+        return type(self)(
+            lambda: chunks, lambda: collections, narrowed, query.phrases, before, viewer=self.viewer
         )
 
     def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
