@@ -5,17 +5,17 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import ingestion.models.library
-
 # No search and no upload looks for these alone, or another index begins with the same column. Django
 # itself would drop each foreign key and check it anew, with the table locked meanwhile.
+# In the order in which a search takes the tables: whoever takes them in another may wait for it while
+# it waits for them.
 UNUSED = {
+    "ingestion_termfrequency_collection_id_0d2f4ff0": "ingestion_termfrequency (collection_id)",
+    "ingestion_termchange_collection_id_d2da163d": "ingestion_termchange (collection_id)",
     "chunk_content_hash": "ingestion_chunk (collection_id, content_hash)",
     "ingestion_chunk_edit_id_e5687b56": "ingestion_chunk (edit_id)",
     "ingestion_chunk_version_id_6c5bd2e0": "ingestion_chunk (version_id)",
     "ingestion_chunkembedding_chunk_id_51849405": "ingestion_chunkembedding (chunk_id)",
-    "ingestion_termchange_collection_id_d2da163d": "ingestion_termchange (collection_id)",
-    "ingestion_termfrequency_collection_id_0d2f4ff0": "ingestion_termfrequency (collection_id)",
 }
 # It comes first: while it is built uploads wait, and searches go on.
 EDITED = "CREATE INDEX chunk_edit ON ingestion_chunk (edit_id) WHERE edit_id IS NOT NULL"
@@ -136,11 +136,6 @@ class Migration(migrations.Migration):
             model_name='chunk',
             name='layout',
             field=models.JSONField(default=list, editable=False),
-        ),
-        migrations.AddField(
-            model_name='collection',
-            name='icon',
-            field=models.CharField(blank=True, help_text='One of the named icons, such as book, or one emoji.', max_length=16, validators=[ingestion.models.library.validate_icon]),
         ),
         migrations.CreateModel(
             name='DocumentMove',

@@ -1,4 +1,4 @@
-"""Spaces without rate limits, prices and the state `retired`; moves without an undo.
+"""Spaces without rate limits, prices and the state `retired`; moves without an undo; icons.
 
 The columns stay for one release, because version 0.1.0 still reads them while a site is upgraded.
 """
@@ -6,6 +6,8 @@ The columns stay for one release, because version 0.1.0 still reads them while a
 from __future__ import annotations
 
 from django.db import migrations, models
+
+import ingestion.models.library
 
 COUNTED = ("price", "requests_per_minute", "tokens_per_minute", "tokens_spent")
 GONE = (*COUNTED, "held_until", "requests_due", "tokens_due")
@@ -49,4 +51,15 @@ class Migration(migrations.Migration):
             migrations.RunSQL.noop,
         ),
         migrations.DeleteModel(name="DocumentMove"),
+        # Not with 0002, which changes passages: a search reads both tables.
+        migrations.AddField(
+            model_name="collection",
+            name="icon",
+            field=models.CharField(
+                blank=True,
+                help_text="One of the named icons, such as book, or one emoji.",
+                max_length=16,
+                validators=[ingestion.models.library.validate_icon],
+            ),
+        ),
     ]
