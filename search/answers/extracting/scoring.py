@@ -1,8 +1,8 @@
 """How well each sentence of a context answers a question. Pure.
 
 A sentence's score is a weighted sum of what its words, its section, its passage and its nearness in
-meaning say for it: a linear model fitted by listwise softmax (Cao et al. 2007). docs/answers.md has
-the formula, the texts that it was fitted on, and what it gives.
+meaning say for it: a linear model fitted by listwise softmax (Cao et al. 2007).
+benchmarks/notes/answers.md has the formula, docs/answers.md what it was fitted on and gives.
 """
 
 from __future__ import annotations
