@@ -121,7 +121,7 @@ class ReviewPages(OwnPages[Document]):
         wanted = Q(public_id=found[0]) if found else Q(title__iexact=text)
         rows: list[Document] = list(self.get_queryset(request).filter(wanted)[:2])
         if len(rows) != 1:
-            said = gettext("“%(text)s” names no one document. Paste the address of its page.")
+            said = gettext("“%(text)s” is not the title of one document. Paste its address.")
             raise InvalidCurrency(said % {"text": text})
         return self.changeable(request, rows[0].pk)
 

@@ -69,7 +69,7 @@ def test_the_queue_lists_what_waits_and_notes_decisions(
     assert waiting(desk) == {"unowned": ["Travel policy"]}
 
     new = make_document(handbook, NEW, file_name="rules.md")
-    assert "names no one document" in decide(desk, old, "superseded", newer="Travel")
+    assert "not the title of one document" in decide(desk, old, "superseded", newer="Travel")
     decide(desk, old, "superseded", newer=f"http://x/documents/{new.public_id}/?q=1")
     old.refresh_from_db()
     assert (old.superseded_by, old.review_by) == (new, None)
