@@ -287,8 +287,9 @@ def test_an_app_is_limited_counted_and_recorded_as_a_token_is(
     vault = make_collection("Vault", visibility=Visibility.GROUPS, groups=["others"])
     page = app.ask(browser)
     assert "Vault" not in page.content.decode()
-    refused = browser.post("/oauth/authorize", posted(page, collections=[vault.pk]))
-    assert "not one of" in refused.content.decode()
+    refused = browser.post("/oauth/authorize", posted(page, collections=[vault.pk, handbook.pk]))
+    for shown in ("not one of", f'value="{handbook.pk}" checked'):
+        assert shown in refused.content.decode()
 
 
 @pytest.mark.parametrize("way", ["page", "app", "password", "signs out", "deactivated", "expiry"])
