@@ -103,7 +103,12 @@ def _mode(mode: str, values: Figures) -> Iterator[str]:
     for half, shares in values["halves"].items():
         if shares["questions"] or shares["without"]:
             yield f"  {half}: " + ", ".join(
-                f"{name.replace('_', ' ')} {value}" for name, value in shares.items()
+                f"{name.replace('_', ' ')} {value}"
+                for name, value in shares.items()
+                if name != "wrongly_called"
+            )
+            yield from (
+                f"    wrongly called an answer: {each}" for each in shares["wrongly_called"]
             )
     for title, name in (
         ("answers contained", "contained"),

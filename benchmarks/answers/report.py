@@ -84,19 +84,25 @@ def _glance(outcome: Outcome, mode: Mode) -> Figures:
     """By half: what a reader of the first piece sees."""
     return {
         half: _half(
+            mode,
             *(
-                [row.answers[mode] for row in rows if row.question.half == half and row.answers]
+                [row for row in rows if row.question.half == half and row.answers]
                 for rows in (outcome.answerable, outcome.without, outcome.foreign)
-            )
+            ),
         )
         for half in (FITTED, ASIDE)
     }
 
 
-def _half(
-    right: Sequence[ModeRow], without: Sequence[ModeRow], foreign: Sequence[ModeRow]
-) -> Figures:
+def _half(mode: Mode, *kinds: Sequence[QuestionRow]) -> Figures:
+    right, without, foreign = ([row.answers[mode] for row in rows] for rows in kinds)
     sure = [row for row in right if row.is_sure]
+    named = [
+        row.question.text
+        for rows in kinds
+        for row in rows
+        if row.answers[mode].is_sure and not row.answers[mode].at_a_glance
+    ]
     return {
         "questions": len(right),
         "at_a_glance": _rounded(share(row.at_a_glance for row in right)),
@@ -109,6 +115,7 @@ def _half(
         "without": len(without),
         "without_called_an_answer": _rounded(share(row.is_sure for row in without)),
         "foreign_called_an_answer": _rounded(share(row.is_sure for row in foreign)),
+        "wrongly_called": named,
     }
 
 

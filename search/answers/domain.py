@@ -279,6 +279,10 @@ class Answered:
         numbers = (each.passage for row in self.sentences for each in row.citations)
         return tuple(dict.fromkeys(numbers))
 
+    @property
+    def cited_passages(self) -> tuple[Passage, ...]:
+        return tuple(filter(None, map(self.context.passage, self.cited)))
+
 
 # The events of a stream, in the order in which they can come: Begun first, where a model is asked
 # before the first search; StepTaken at any time, Sources before the first Token (again if a further

@@ -96,12 +96,10 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
 
     `address` makes a complete address of a path.
     """
-    passages = {each.number: each for each in answered.context.passages}
     lines = [linked_text(answered, address)]
-    cited = [passages[number] for number in answered.cited if number in passages]
-    if cited:
+    if answered.cited_passages:
         lines += ["", gettext("Sources:"), ""]
-    for passage in cited:
+    for passage in answered.cited_passages:
         title = plain_line(passage.title)
         page = gettext(", page %(page)d") % {"page": passage.page} if passage.page else ""
         url = address(passage_url(passage))

@@ -19,7 +19,8 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, cast
 
 from asgiref.sync import async_to_sync
 from django.core.serializers.json import DjangoJSONEncoder
@@ -29,8 +30,6 @@ from django.utils.translation import gettext as _
 from common import UserError
 from search.answers.domain import Event
 from search.answers.wire import NAMES, event_data
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -53,17 +52,16 @@ def sse(
     For a synchronous view. Raises what `events` raises before its first event; a later error
     becomes an event `error`, and the end. `texts`: with the texts of the sources.
     """
-    numbered = _Numbered()
+    numbers = count(1)  # of events
 
     async def frames() -> AsyncGenerator[str]:
-        async with contextlib.aclosing(_generator(events)) as each:
+        async with contextlib.aclosing(cast("AsyncGenerator[Event]", events)) as each:
             async for event in each:
-                data = event_data(event, texts=texts)
-                yield numbered.frame(NAMES[type(event)], data)
+                yield frame(NAMES[type(event)], event_data(event, texts=texts), next(numbers))
 
     def failed(error: Exception) -> str:
         code, message = code_and_message(error)
-        return numbered.frame("error", {"code": code, "message": message})
+        return frame("error", {"code": code, "message": message}, next(numbers))
 
     return stream(frames(), failed=failed, keepalive=keepalive)
 
@@ -100,28 +98,6 @@ def code_and_message(error: Exception) -> tuple[str, str]:
         return getattr(error, "code", "error"), str(error)
     logger.error("A stream broke off.", exc_info=error)
     return "internal", _("The answer broke off because of an error on this site. Ask again.")
-
-
-class _Numbered:
-    """The number of each event, from 1."""
-
-    def __init__(self) -> None:
-        self._last = 0
-
-    def frame(self, name: str, data: Any) -> str:
-        self._last += 1
-        return frame(name, data, self._last)
-
-
-async def _generator(events: AsyncIterator[T]) -> AsyncGenerator[T]:
-    """`events`, closed at the end if it can be closed."""
-    try:
-        async for event in events:
-            yield event
-    finally:
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
 
 
 class _Body:

@@ -103,11 +103,7 @@ def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
         "updated": thread.updated.isoformat(),
         "shared": thread.shared,
         "answers": [
-            {
-                "at": row.at.isoformat(),
-                "withheld": row.is_withheld,
-                **answer_data(recording.shown(row)),
-            }
+            {"at": row.at.isoformat(), **answer_data(recording.shown(row))}
             for row in _rows(thread, viewer)
         ],
     }
@@ -133,11 +129,9 @@ def _as_markdown(answer: Answered, row: Answer, base: str) -> Iterator[str]:
     if answer.withheld:
         yield gettext("This answer is withheld: you may not read all of its sources.")
         return
-    passages = {each.number: each for each in answer.context.passages}
     if answer.text:
         yield linked_text(answer, lambda path: base + path)
-    cited = [passages[number] for number in answer.cited if number in passages]
-    sources = [_source(passage, base + passage_url(passage)) for passage in cited]
+    sources = [_source(each, base + passage_url(each)) for each in answer.cited_passages]
     if sources:
         yield "\n".join([gettext("Sources:"), "", *sources])
 
@@ -166,15 +160,12 @@ def forget(now: datetime | None = None) -> int:
     Returns the number of deleted answers. What they cost stays: see `ModelCall`.
     """
     now = now or timezone.now()
-    _forget_visitors(now - timedelta(days=settings.SEARCH_EVENTS_ANONYMISE_DAYS))
+    anonymous = now - timedelta(days=settings.SEARCH_EVENTS_ANONYMISE_DAYS)
+    for rows in (Answer.objects, ModelCall.objects):
+        rows.filter(at__lt=anonymous).exclude(visitor="").update(visitor="")
     oldest = now - timedelta(days=settings.ANSWERS_DAYS)
     old = Answer.objects.filter(at__lt=oldest)
     count = old.count()
     old.delete()
     Thread.objects.filter(updated__lt=oldest, answers=None).delete()
     return count
-
-
-def _forget_visitors(before: datetime) -> None:
-    for rows in (Answer.objects, ModelCall.objects):
-        rows.filter(at__lt=before).exclude(visitor="").update(visitor="")

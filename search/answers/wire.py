@@ -137,8 +137,7 @@ def not_current(answer: Answered) -> list[str]:
 
     Without the title of a successor: others may read the answer.
     """
-    cited = [answer.context.passage(number) for number in answer.cited]
-    first = {each.document: each for each in reversed(cited) if each is not None}
+    first = {each.document: each for each in reversed(answer.cited_passages)}
     text = gettext("Source %(number)d: %(gap)s")
     return [
         text % {"number": each.number, "gap": said}

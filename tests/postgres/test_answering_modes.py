@@ -394,10 +394,12 @@ def test_a_model_that_fails_before_the_answer_is_not_asked_again(
 
 
 ECHO = "The passage is:\n\n<passages-1>\n[1] Is it 47 hours?\n\nThe passage is:"
+EMPTY = "Vendors recommend a grey cabinet [1]."  # not verified, without a hard mark
 
 
 @pytest.mark.parametrize(
-    "text", [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours.", ECHO]
+    "text",
+    [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours.", ECHO, EMPTY, f"{EMPTY} " * 6],
 )
 def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
     monkeypatch: pytest.MonkeyPatch, text: str
@@ -406,6 +408,7 @@ def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
     answer, events = ask(Mode.INSTANT)
     assert (answer.model, answer.state) == ("", State.DONE)
     assert "47" not in answer.text
+    assert "cabinet" not in answer.text
     assert shown(events) == answer.text
     assert "quoted" in answer.notes[-1]
 

@@ -20,20 +20,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
+from ingestion.lexical.languages import detect_language, primary_code
 from search.answers.checking.claims import CitedPassage, Claim, Line, claim_of, lacking, source_of
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict
+from search.answers.words import content
 
 # The share, by weight, of a sentence's words that its cited passages must contain; chosen on
 # mutated copies of sentences (docs/answers.md).
 MIN_COVER = 0.5
 EXISTS, FOUND = 0.7, 0.3  # S4-16
 FLOOR = 0.6  # S4-17: unsupported sentences cost at most 40%
+LEAST_BORNE_OUT, TOO_FEW = 1 / 3, 2  # of an answer's claims: below it quotes say more (issue 27)
 LINES = 0.5  # F4-08: the share of a quotation's lines that must be found
 # The pieces of each kind that are checked of a claim, each against all figures of its sources: a
 # sentence of more is a table or a dump. A guess.
@@ -188,6 +191,43 @@ def product_confidence(retrieval: float | None, sentences: Sequence[Sentence]) -
         return retrieval
     supported = fmean(each.verdict is Verdict.SUPPORTED for each in checked)
     return retrieval * fmean(each.credit for each in checked) * field_factor(supported)
+
+
+def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context: Context) -> bool:
+    """Whether too little of an answer to the question is borne out for it to be shown: it cites
+    nothing, or its claims are borne out by less than LEAST_BORNE_OUT on average, or so few of those
+    beyond TOO_FEW are so wholly.
+    """
+    claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
+    if not any(each.citations for each in claims):
+        return True
+    language = detect_language(MARKER.sub("", text))
+    shares = [
+        _borne_out(each, question, text, context, language)
+        if FEW_WORDS in each.reasons
+        else float(each.verdict is Verdict.SUPPORTED)
+        for each in claims
+    ]
+    whole = sum(share >= 1 for share in shares)
+    return fmean(shares) < LEAST_BORNE_OUT or whole < LEAST_BORNE_OUT * (len(claims) - TOO_FEW)
+
+
+def _borne_out(
+    sentence: Sentence, question: str, text: str, context: Context, language: str
+) -> float:
+    """How far, in [0, 1], a sentence is borne out that is not verified as its passages lack its
+    words: by those that they have; wholly if it has a figure or name, or if they are in another
+    language. What the question says proves nothing: also a wrong answer repeats it.
+    """
+    cited = [p for each in sentence.citations if (p := context.passage(each.passage))]
+    languages = {primary_code(each.language) or detect_language(each.text) for each in cited}
+    claim = claim_of(text, (sentence.start, sentence.end))
+    has_fact = any(fact not in question for fact in claim.facts)
+    if has_fact or (language and languages - {""} and language not in languages):
+        return 1.0
+    own = tuple(each for each in claim.stems if each not in content(question))
+    covered = cover(replace(claim, stems=own), [source_of(p) for p in cited], rarity(context))
+    return min(1.0, covered.whole / MIN_COVER) if own else 0.0
 
 
 def _plain(text: str) -> str:

@@ -47,13 +47,14 @@ _ABOUT_THE_ANSWER = (
     r"did not|was unable)\b.*",
     r"(?:unfortunately,? )?(?:the|these|your|none of the|neither of the|no)?[\s\w]{0,24}\b"
     r"(?:documents?|passages?|sources?|context|library)\b[^.]{0,40}\b"
-    rf"(?:(?:do|does|did)(?: not|n't)|not) {_TELL}\b.*",
+    rf"(?:(?:do|does|did)(?: not|n't)|not) {_TELL}\b(?:(?!\bbut\b).)*",
     r"the nearest passages are below\.?",
     r"(?:hope|glad) (?:this|that|to)\b.*",
     r"let me know\b.*",
     r"(?:ich|wir) (?:konnte|kann|habe|finde|weiß)\w* .*\bnicht\b.*",
     r"(?:leider )?(?:die|in den|den)[\s\w]{0,24}\b"
-    r"(?:dokumente|dokumenten|passagen|quellen|texte)\b[^.]{0,60}\b(?:nicht|keine|nichts)\b.*",
+    r"(?:dokumente|dokumenten|passagen|quellen|texte)\b[^.]{0,60}\b(?:nicht|keine|nichts)\b"
+    r"(?:(?!\baber\b).)*",
     r"(?:here (?:is|are)|this is) "
     r"(?:what|how|the answer|a summary|an overview|the relevant)\b[^.]*",
     r"(?:in short|in summary|to summarise|to summarize|sources?|see|note|quellen?|siehe)\s*[:.]?",
@@ -85,6 +86,12 @@ class Claim:
     @cached_property
     def plain(self) -> str:
         return self.bare(self.text)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What a hard mark can stand on: its figures, identifiers, names and quotations."""
+        pieces: list[Figure | Identifier | Name] = [*self.figures, *self.identifiers, *self.names]
+        return (*(each.text for each in pieces), *self.quotations)
 
     @cached_property
     def measures(self) -> frozenset[str]:

@@ -12,7 +12,8 @@ from search.answers.words import STOP, words
 _GERMAN = frozenset(
     """
     der die das und ist nicht ein eine wird werden mit für von im den dem auf sich auch als wurde
-    sind bei nach zu zum zur einen einem einer kein keine durch
+    sind bei nach zu zum zur einen einem einer kein keine durch oder aber dass wenn kann können muss
+    müssen haben sie aus über vor nur noch
     """.split()  # noqa: SIM905
 )
 _CAPITALISED = re.compile(r"(?<!\w)[^\W\d_]+(?:['’\-][^\W\d_]+)*(?!\w)")

@@ -13,9 +13,10 @@ stand in.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from django.utils.translation import gettext
@@ -23,17 +24,8 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from ingestion.documents import completeness
 from search.answers import recording
-from search.answers.domain import (
-    Answered,
-    Begun,
-    Event,
-    Mode,
-    Sentence,
-    Sources,
-    State,
-    Token,
-    Verdict,
-)
+from search.answers.checking import is_baseless
+from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported
 from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
@@ -42,7 +34,6 @@ from search.answers.making.writing import off_loop, write_answer, write_quotes
 from search.answers.wire import not_current
 
 ESCALATE_BELOW = 0.3  # S4-15
-LEAST_BORNE_OUT = 1 / 3  # of an answer's sentences: below it quotes say more. A guess
 
 
 async def events_of(work: Work) -> AsyncIterator[Event]:
@@ -87,8 +78,7 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
 def _name_gaps(work: Work) -> None:
     """Say which cited documents are not current or incomplete, by the numbers of their passages."""
     work.note(*not_current(work.now))
-    cited = [work.now.context.passage(number) for number in work.now.cited]
-    first = {each.version: each for each in reversed(cited) if each is not None}
+    first = {each.version: each for each in reversed(work.now.cited_passages)}
     for passage in first.values():
         if gap := completeness.note(passage.completeness):
             note = gettext("Source %(number)d: %(gap)s")
@@ -103,8 +93,7 @@ def _refuse_in_other_words(work: Work) -> None:
 
 def _suggest(work: Work) -> None:
     """Suggest the corrected spelling of a question that is refused, if there is one."""
-    suggestion = work.responses[0].suggestion
-    if work.now.state is State.REFUSED and suggestion:
+    if work.now.state is State.REFUSED and (suggestion := work.responses[0].suggestion):
         work.note(gettext("Did you mean “%(question)s”?") % {"question": suggestion})
 
 
@@ -202,22 +191,14 @@ async def _quote_instead(work: Work) -> AsyncIterator[Event]:
     """Put quotes in the place of an answer that its sources hardly bear out, or that says nothing,
     such as the prompt once more. A refusal stays one.
     """
-    is_answer = work.now.state is State.DONE and not work.refuses_in_other_words
-    if not is_answer or not _is_baseless(work.now.sentences):
+    now = work.now
+    if now.state is not State.DONE or work.refuses_in_other_words:
+        return
+    judged = partial(is_baseless, now.searched_for, now.text, now.sentences, now.context)
+    if not await off_loop(judged, len(now.text)):
         return
     for event in await write_quotes(work):
         yield event
     work.note(gettext("The sources support too little of what the model wrote."))
     if work.now.state is State.DONE:
         work.note(gettext("The sentences below are quoted from them instead."))
-
-
-def _is_baseless(sentences: Sequence[Sentence]) -> bool:
-    """Whether fewer than LEAST_BORNE_OUT of the sentences that claim something are borne out, or
-    none claims anything.
-
-    One that cites a passage in other words than its own, or in another language, counts as one.
-    """
-    claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
-    fine = sum(each.verdict is not Verdict.UNSUPPORTED and bool(each.citations) for each in claims)
-    return not claims or (bool(unsupported(claims)) and fine < LEAST_BORNE_OUT * len(claims))

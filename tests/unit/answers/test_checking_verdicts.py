@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from pytest import approx
 from search.answers.checking import (
     FEW_WORDS,
     check,
+    is_baseless,
     product_confidence,
     snippet_found,
     source_credit,
@@ -21,7 +23,7 @@ from search.answers.checking.spellings import figures
 from search.answers.checking.splitting import completed, split
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
-from tests.support.claims import GERMAN, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of
+from tests.support.claims import GERMAN, MANUAL, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of
 from tests.support.pieces import passage
 
 CODE = "```py\ndef pool_size():\n    return 10\n```"
@@ -70,12 +72,40 @@ def test_quiet_marks_are_on_few_right_sentences_and_on_some_others() -> None:
     assert len(marked(OTHER, UNVERIFIED, UNSUPPORTED)) >= 5
 
 
+def kept(source: str, *texts: str, question: str = "") -> bool:
+    """Whether sentences with a citation of the passage are an answer to show."""
+    text = "".join(f"{each} [1]\n\n" for each in texts)
+    context = Context(tuple(replace(p, language="") for p in context_of(source).passages))
+    return not is_baseless(question, text, checked(text, context), context)
+
+
+def test_an_answer_in_other_words_stays() -> None:
+    """Of each right sentence alone, of two or all about a passage; also in another language."""
+    lost = [text for source, texts in RIGHT.items() for text in texts if not kept(source, text)]
+    assert lost == marked(RIGHT, UNSUPPORTED)
+    assert all(kept(source, *texts) for source, texts in RIGHT.items())
+    assert all(kept(s, *two) for s, texts in RIGHT.items() for two in pairwise(texts))
+    assert kept(GERMAN, "Leave has to be requested in writing by each employee.")
+    assert kept(POOL, "The documents do not say when, but Jane Smith wrote it.")
+
+
+def test_an_answer_of_which_nothing_is_verified_goes() -> None:
+    """Without a hard mark: it says nothing of its passage but words of the question (issue 27)."""
+    assert not kept(TABLE, "Vendors recommend a grey cabinet.", "It is a good idea.")
+    names, question = "People know Smith and her great humour.", "Who is Smith?"
+    assert kept(POOL, names)
+    assert not kept(POOL, names, question=question)
+    partly = "A filename helps people to remember what attachments looked like last year."
+    assert kept(MANUAL, partly)
+    assert not kept(MANUAL, *[partly] * 6)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("Set the timeout to 47 seconds. [1]", "No cited passage says “47 seconds”."),
-        ("Set the timeout to ten seconds. [1]",
-         "No cited passage says “ten seconds”."),
+        ("The server does not support IPv4. [2]", "No cited passage says “IPv4”."),
+        ("Set the timeout to ten seconds. [1]", "No cited passage says “ten seconds”."),
         ("Anna Weiss wrote the driver. [1]", "No cited passage names “Anna Weiss”."),
         ("The driver reads `pool_name`. [1]", "No cited passage says “pool_name”."),
         ("The report calls it “bold and late”. [2]",
@@ -109,20 +139,11 @@ def test_a_sentence_without_a_passage_is_quietly_not_verified(marker: str) -> No
         "The passages do not say how long it takes.", "I could not find this in the documents.",
         "---", "**Timeouts**",
         "Die Dokumente sagen dazu leider nichts.", "In short:",
-        "Sources:", "The settings are:", "…",
+        "Sources:", "The settings are:", "…", REFUSAL,
     ],
 )  # fmt: skip
 def test_what_claims_nothing_is_not_checked(text: str) -> None:
     assert set(verdicts(text)) == {UNCHECKED}
-
-
-def test_the_shipped_refusal_is_not_checked() -> None:
-    assert set(verdicts(REFUSAL)) == {UNCHECKED}
-
-
-def test_a_refusal_with_a_claim_in_it_is_checked() -> None:
-    assert verdicts("The server does not support IPv4. [2]") == [UNSUPPORTED]
-    assert verdicts("The document was signed by Anna Weiss. [1]") == [UNSUPPORTED]
 
 
 def test_a_table_is_checked_by_rows() -> None:
@@ -145,21 +166,18 @@ def test_a_sentence_without_a_marker_takes_the_blocks_next_one() -> None:
     assert third.citations == ()
 
 
-def test_or_the_blocks_last_one_before_it() -> None:
-    text = "- The timeout is five seconds. [1]\n- The pool holds ten connections."
-    assert verdicts(text) == [SUPPORTED, SUPPORTED]
-
-
-def test_each_item_stands_on_its_own_markers() -> None:
-    text = "- The timeout is five seconds. [2]\n- The pool holds ten connections. [1]"
-    assert verdicts(text) == [UNSUPPORTED, SUPPORTED]
-
-
-def test_several_markers_are_read_together() -> None:
-    text = "The timeout is five seconds, and logs are kept for 90 days. [1][2]"
-    assert verdicts(text) == [SUPPORTED]
-    assert verdicts(text.replace("[1][2]", "[1, 2]")) == [SUPPORTED]
-    assert verdicts(text.replace("[2]", "")) == [UNSUPPORTED]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- The timeout is five seconds. [1]\n- The pool holds ten.", [SUPPORTED, SUPPORTED]),
+        ("- It is five seconds. [2]\n- It holds ten. [1]", [UNSUPPORTED, SUPPORTED]),
+        ("The timeout is five seconds, and logs are kept for 90 days. [1][2]", [SUPPORTED]),
+        ("The timeout is five seconds, and logs are kept for 90 days. [1, 2]", [SUPPORTED]),
+        ("The timeout is five seconds, and logs are kept for 90 days. [1]", [UNSUPPORTED]),
+    ],
+)
+def test_else_its_own_markers_or_the_blocks_last_one(text: str, expected: list[Verdict]) -> None:
+    assert verdicts(text) == expected
 
 
 def test_a_citation_has_the_offsets_of_the_nearest_sentence() -> None:
@@ -173,12 +191,8 @@ def test_a_citation_has_the_offsets_of_the_nearest_sentence() -> None:
 def test_a_name_may_stand_in_the_title_or_the_headings() -> None:
     own = passage(1, "It was closed.", "Register of Velm", heading_path=("PII-2024-0042",))
     context = Context((own,))
-    assert [each.verdict for each in checked("PII-2024-0042 was closed. [1]", context)] == [
-        SUPPORTED
-    ]
-    assert [each.verdict for each in checked("PII-2024-0043 was closed. [1]", context)] == [
-        UNSUPPORTED
-    ]
+    for name, verdict in (("PII-2024-0042", SUPPORTED), ("PII-2024-0043", UNSUPPORTED)):
+        assert [each.verdict for each in checked(f"{name} was closed. [1]", context)] == [verdict]
 
 
 def test_identifiers_match_in_their_canonical_form() -> None:
@@ -231,18 +245,13 @@ def test_an_answer_of_a_hundred_thousand_tokens_is_split() -> None:
     assert len(split(text)) == 20_000
 
 
-def test_a_stream_without_markers_or_blank_lines_is_released_after_a_while() -> None:
-    text = "The pool holds ten connections. " * 400
-    held = completed(text, 0)
-    assert 0 < len(held) < 400
-    assert check(text, held[0], LONG_CONTEXT).verdict is UNVERIFIED
-
-
 def test_a_marker_too_far_away_counts_for_nothing() -> None:
-    text = "The pool holds ten connections. " * 400 + "[1]"
-    first = check(text, split(text)[0], LONG_CONTEXT)
-    last = check(text, split(text)[-1], LONG_CONTEXT)
-    assert (first.verdict, last.verdict) == (UNVERIFIED, Verdict.SUPPORTED)
+    """So a stream without markers or blank lines is released after a while."""
+    text = "The pool holds ten connections. " * 400
+    assert 0 < len(completed(text, 0)) < 400
+    text += "[1]"
+    first, *_, last = (check(text, span, LONG_CONTEXT).verdict for span in split(text))
+    assert (first, last) == (UNVERIFIED, SUPPORTED)
 
 
 def test_one_sentence_of_a_megabyte_is_checked() -> None:
