@@ -10,7 +10,6 @@ from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.cache import cache
-from django.db import connection
 from django.test import TransactionTestCase
 
 from common import guarded
@@ -22,7 +21,7 @@ from kbsite.embedded import EmbeddedServers
 from search.retrieval import statement
 from search.retrieval.prepared import Shapes
 from search.tuning.evaluation import golden
-from tests.support.database import FirstRows
+from tests.support.database import FirstRows, dump_database, restore_database
 from tests.support.golden_library import judge_all, lasting_documents
 from tests.support.laws import load_profiles
 
@@ -38,24 +37,26 @@ def servers() -> EmbeddedServers:
 
 
 @pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """The database goes with its server, at the end."""
+    return True
+
+
+@pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: EmbeddedServers) -> None:
     """Before the test database is made, its server must answer."""
+    restore_database()
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The test database; after a test that commits, its first rows instead of a flush."""
     with django_db_blocker.unblock():
+        dump_database()
         rows = FirstRows.of_database()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test_case: rows.restore())
         yield
-    # The server process of a killed worker may outlive it, and would keep the database from going.
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 @pytest.fixture(autouse=True)

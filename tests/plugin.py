@@ -23,6 +23,7 @@ _MODELS = Path(__file__).resolve().parent.parent / "var" / "models"
 
 for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "EMBEDDER", "HTTPS", "DEBUG"):
     os.environ.pop(name, None)
+os.environ.setdefault("MIGRATED_DATABASE", str(_OWN / "migrated.sql"))  # workers inherit it
 os.environ |= {
     "STEELYARD_ENV_FILE": os.devnull,  # not the checkout's .env, here and in child processes
     "STEELYARD_VAR": str(_OWN),
@@ -35,6 +36,8 @@ os.environ |= {
         for name in ("anonymous", "user", "answers_anonymous", "answers_user", "suggestions")
     ),
     "SIGN_IN_FAILURES": "100000",
+    # A machine that runs several tests at once may load the model for longer than readers wait.
+    "QUERY_EMBEDDING_TIMEOUT": "60",
 }
 
 
@@ -51,15 +54,17 @@ def pytest_configure() -> None:
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
 
 
-# The longest files by --durations: begun first, so that none still runs when all else is done.
+# The longest files by --durations: begun first, so that none still runs when all else is done. The
+# second and the third need no test database while the first worker makes it for all.
 SLOW = (
-    "tests/web/test_visibility.py", "tests/upgrades/test_upgrade.py",
+    "tests/web/test_visibility.py", "tests/upgrades/test_upgrade.py", "tests/faults/test_demo.py",
     "tests/postgres/test_export_server.py", "tests/faults/test_killed.py",
-    "tests/faults/test_demo.py", "tests/faults/test_space_change.py", "tests/web/test_api_fuzz.py",
-    "tests/faults", "tests/relevance", "tests/web/test_admin_analytics.py",
-    "tests/postgres/test_seed_cases.py", "tests/web/browser/test_admin_browser.py",
-    "tests/web/browser/test_results_browser.py", "tests/web/browser/test_axe_browser.py",
-    "tests/web/browser/test_search_browser.py", "tests/web/browser/test_workbench_browser.py",
+    "tests/faults/test_space_change.py", "tests/web/test_api_fuzz.py", "tests/faults",
+    "tests/relevance", "tests/web/test_admin_analytics.py", "tests/postgres/test_seed_cases.py",
+    "tests/web/browser/test_admin_browser.py", "tests/web/browser/test_axe_browser.py",
+    "tests/web/browser/test_search_browser.py", "tests/web/browser/test_tutorial_browser.py",
+    "tests/web/browser/test_results_browser.py", "tests/web/browser/test_readers_browser.py",
+    "tests/web/browser/test_workbench_browser.py",
 )  # fmt: skip
 
 

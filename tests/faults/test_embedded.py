@@ -58,12 +58,9 @@ def connected(servers: EmbeddedServers) -> psycopg.Connection:
     """A new connection with Django's settings."""
     settings = servers.database_settings()
     return psycopg.connect(
-        host=settings["HOST"],
-        port=settings["PORT"],
-        user=settings["USER"],
-        dbname=settings["NAME"],
-        autocommit=True,
-    )
+        host=settings["HOST"], port=settings["PORT"], user=settings["USER"],
+        dbname=settings["NAME"], autocommit=True,
+    )  # fmt: skip
 
 
 def cache(servers: EmbeddedServers) -> redis.Redis:

@@ -157,13 +157,8 @@ def web_server() -> Iterator[tuple[psutil.Process, str]]:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"),
-                *(
-                    "--bind",
-                    f"fd://{listener.fileno()}",
-                    "--workers",
-                    "1",
-                    "benchmarks.unrefused:application",
-                ),
+                *("--bind", f"fd://{listener.fileno()}", "--workers", "1"),
+                "benchmarks.unrefused:application",
             ],
             cwd=ROOT,
             # However slow the machine of the tests: what is asked here is what a restart refuses.

@@ -50,8 +50,9 @@ def sources() -> dict[str, str]:
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    return {name: ast.parse(text) for name, text in sources().items()}
+def nodes() -> dict[str, list[ast.AST]]:
+    """All nodes of each module: to walk a tree takes longer than to parse it."""
+    return {name: list(ast.walk(ast.parse(text))) for name, text in sources().items()}
 
 
 def code_lines(name: str) -> int:
@@ -63,7 +64,7 @@ def code_lines(name: str) -> int:
         if token.type not in LAYOUT
         for line in range(token.start[0], token.end[0] + 1)
     }
-    for node in ast.walk(trees()[name]):
+    for node in nodes()[name]:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             match node.body:
                 case [ast.Expr(ast.Constant(str())) as text, *_]:
@@ -81,7 +82,7 @@ def imports(module: str) -> Iterator[str]:
     """What a module imports, also within functions and under TYPE_CHECKING."""
     name = modules()[module]
     package = module if name != module else module.rpartition(".")[0]
-    for node in ast.walk(trees()[name]):
+    for node in nodes()[name]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -126,8 +127,8 @@ def largest_circle() -> set[str]:
 def long_functions() -> list[str]:
     return [
         f"{name}.{node.name}"
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
+        for name, whole in nodes().items()
+        for node in whole
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > 40
     ]
@@ -137,7 +138,7 @@ def shared_names() -> list[str]:
     """Public classes of one name in one app; every management command is called Command."""
     names = Counter(
         f"{module.partition('.')[0]}.{node.name}"
-        for module, tree in trees().items()
+        for module, (tree, *_) in nodes().items()
         for node in tree.body
         if isinstance(node, ast.ClassDef) and node.name != "Command" and node.name[0] != "_"
     )
@@ -240,10 +241,10 @@ KERNEL = {Signal.VECTOR: 19, Signal.KEYWORD: 8, Signal.TITLE: 6}
 OPTIONAL_NAMES = {signal.value for signal in OPTIONAL}
 
 
-def _names(tree: ast.AST) -> set[str]:
+def _names(whole: list[ast.AST]) -> set[str]:
     """The signals that a module names: `Signal.NAME`, and as a weight or its column."""
     named: set[str] = set()
-    for node in ast.walk(tree):
+    for node in whole:
         match node:
             case ast.Attribute(value=ast.Name(id="Signal"), attr=name):
                 named.add(name.lower())
@@ -260,9 +261,9 @@ def _names(tree: ast.AST) -> set[str]:
 def modules_by_signal() -> dict[str, set[str]]:
     """The modules that name each signal; a part is one place: its package."""
     found: dict[str, set[str]] = defaultdict(set)
-    for module, tree in trees().items():
+    for module, whole in nodes().items():
         if not module.startswith("search.presets."):
-            for name in _names(tree):
+            for name in _names(whole):
                 found[name].add(re.sub(r"^(search\.parts\.\w+)\..*", r"\1", module))
     return found
 
