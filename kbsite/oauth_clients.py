@@ -5,6 +5,7 @@ themselves, of which a description (client-id metadata document) is fetched.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,13 +35,15 @@ MOST_ADDRESSES, LONGEST_ADDRESS = 20, 500
 # Schemes of a redirect that a browser would read, run or open itself.
 _REFUSED_SCHEMES = {"", "about", "blob", "data", "file", "javascript", "vbscript", "ws", "wss"}
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OWN_PORT = re.compile(r"^(http://(?:127\.0\.0\.1|\[::1\]|localhost)):\d{1,5}(?=/|$)")
 
 
 def find(client_id: str, redirect_uri: str) -> Client:
     """The app with this id; its description is fetched if the id is an address. Raises UserError.
 
-    An app on the person's own machine may come back to any port of it (RFC 8252), which allauth
-    permits for addresses and not for `localhost`.
+    It comes back to an address that it has named, to the letter: what allauth takes for the same
+    may lead a browser elsewhere (`https://elsewhere\\@app/`). On the person's own machine the port
+    may be any (RFC 8252).
     """
     client = Client.objects.filter(pk=client_id).first()
     if cimd.is_cimd_url(client_id) and settings.OAUTH != "clients":
@@ -49,12 +52,17 @@ def find(client_id: str, redirect_uri: str) -> Client:
         raise UserError(
             gettext("This site does not know the app. Remove the connection there and add it anew.")
         )
-    back = urlsplit(redirect_uri)
-    if back.scheme == "http" and back.hostname == "localhost":
-        named = [urlsplit(each) for each in client.get_redirect_uris()]
-        if any((each.hostname, each.path) == ("localhost", back.path) for each in named):
-            client.set_redirect_uris([*client.get_redirect_uris(), redirect_uri])
+    if _portless(redirect_uri) not in map(_portless, client.get_redirect_uris()):
+        raise UserError(
+            gettext("The app asks to come back to a redirect URI that it has not named.")
+        )
+    client.set_redirect_uris([redirect_uri])
     return client
+
+
+def _portless(redirect_uri: str) -> str:
+    """The address; one of the person's own machine without its port."""
+    return _OWN_PORT.sub(r"\1", redirect_uri)
 
 
 def restrict(client: Client) -> None:
@@ -84,7 +92,8 @@ def _is_accepted(redirect_uri: str) -> bool:
         parts = urlsplit(redirect_uri)
     except ValueError:
         return False
-    if parts.scheme in _REFUSED_SCHEMES or parts.fragment or "*" in redirect_uri:
+    # Browsers read a backslash as a slash: the host would be another one than the page names.
+    if parts.scheme in _REFUSED_SCHEMES or parts.fragment or {*redirect_uri} & {*"*\\"}:
         return False
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         return False

@@ -356,8 +356,12 @@ def test_the_consent_page_says_what_may_be_read(
     [
         ({"code_challenge": ""}, "PKCE"), ({"code_challenge_method": "plain"}, "PKCE"),
         ({"prompt": "none"}, "prompt=none"), ({"client_id": "nobody"}, "does not know the app"),
-        ({"client_id": "a\0b"}, "malformed"), ({"redirect_uri": "http://["}, "malformed"),
+        ({"client_id": "a\0b"}, "malformed"), ({"redirect_uri": "http://["}, "redirect"),
         ({"redirect_uri": "https://elsewhere.example/"}, "redirect"), ({"resource": "mcp"}, "URI"),
+        ({"redirect_uri": f"{BACK}?more=1"}, "redirect"),
+        ({"redirect_uri": BACK.replace("//", "//user@")}, "redirect"),
+        # Which a browser takes for an address of elsewhere.example.
+        ({"redirect_uri": BACK.replace("//", "//elsewhere.example\\@")}, "redirect"),
         ({"resource": "https://elsewhere.example/mcp"}, "is no resource of this site"),
     ],
 )  # fmt: skip
@@ -384,6 +388,7 @@ def test_a_code_is_worth_nothing_without_its_secret(member: User) -> None:
     [
         "http://connector.example/back", "javascript:alert(1)", "https:///x", "https://*.example/",
         "https://a.example/#part", "/callback", "http://[", "https://a/\0", "https://a/\ud800",
+        "https://elsewhere.example\\@a.example/",
     ],
 )  # fmt: skip
 def test_an_app_that_comes_back_elsewhere_is_not_registered(address: str) -> None:
@@ -429,6 +434,8 @@ def test_an_apps_id_is_the_address_of_its_description(
     assert api(app.tokens(member, resource="")["access_token"]).status_code == 200
     page = app.ask(browser, redirect_uri="http://localhost:53123/callback")
     assert "Let Described in?" in page.content.decode()
+    for back in ("http://localhost:1/callback?more=1", "https://localhost/callback"):
+        assert app.ask(browser, redirect_uri=back).status_code == 400
     assert described.paths == ["/app.json"]  # once an hour
     App.objects.all().delete()
     settings.OAUTH = "clients"
