@@ -56,15 +56,18 @@ def state_on(today: date, start: Day, end: Day, *, superseded: bool) -> tuple[Cu
 DATES = frozenset({"valid_from", "valid_until", "review_by"})
 KEYS = ("supersedes", "valid_from", "valid_until", "review_by", "owner")
 """What front matter and the columns of a manifest may state."""
+MOST_NAMED = 100  # documents that one file supersedes; each is looked up. A guess.
 
 
 def kept(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    """Of a file's values those of KEYS, as texts and lists of texts; empty ones are left out."""
+    """Of a file's values those of KEYS, as texts and lists of texts; empty ones are left out, and
+    those after MOST_NAMED.
+    """
     stated: dict[str, str | list[str]] = {}
     for key in KEYS:
         texts = [text for each in _listed(values.get(key)) if (text := _text(each))]
         if texts:
-            stated[key] = texts if key == "supersedes" else texts[0]
+            stated[key] = texts[:MOST_NAMED] if key == "supersedes" else texts[0]
     return stated
 
 

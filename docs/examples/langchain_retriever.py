@@ -57,5 +57,6 @@ def _document(result: dict[str, Any]) -> Document:
             "score": result["score"],
             "collection": result["collection"]["slug"],
             "gap": document["gap"],  # what of the document is not searchable
+            "not_current": document["currency"]["label"],  # say it if you quote; empty if it is
         },
     )

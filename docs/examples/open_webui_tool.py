@@ -59,7 +59,8 @@ class Tools:
 
 def _passage(number: int, result: dict[str, Any]) -> str:
     document = result["document"]
-    notes = f"\nNote: {document['gap']}" if document["gap"] else ""
+    said = filter(None, (document["currency"]["label"], document["gap"]))
+    notes = "".join(f"\nNote: {each}" for each in said)
     return f"[{number}] {document['title']} ({document['url']}){notes}\n{result['text']}"
 
 

@@ -215,14 +215,14 @@ class DocumentAdmin(
         self, request: HttpRequest, obj: Document, form: DocumentForm, change: bool
     ) -> None:
         user, changed = actor(request), set(form.changed_data)
+        changes = {name: form.cleaned_data[name] for name in changed - set(READER_FIELDS)}
+        stated = {name: changes.pop(name) for name in (*FIELDS, "supersedes") if name in changes}
+        if stated:  # first: its lock comes before those of documents
+            declare(obj, acting_user=user, **stated)
         if changed & set(READER_FIELDS):
             readers = form.cleaned_data["readers"]
             for refusal in services.restrict([obj], readers, acting_user=user).refused:
                 self.message_user(request, refusal, messages.ERROR)
-        changes = {name: form.cleaned_data[name] for name in changed - set(READER_FIELDS)}
-        stated = {name: changes.pop(name) for name in (*FIELDS, "supersedes") if name in changes}
-        if stated:
-            declare(obj, acting_user=user, **stated)
         if changes:
             services.describe(obj, acting_user=user, **changes)
 

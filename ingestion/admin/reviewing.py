@@ -60,7 +60,8 @@ class CurrencyForm(forms.ModelForm):  # type: ignore[type-arg]
         field: Any = self.fields.get("supersedes")
         if field is not None:  # none where the page is read alone
             field.queryset = Document.objects.visible_to(self.viewer)
-            self.initial["supersedes"] = [row.pk for row in self.instance.supersedes.all()]
+            older = field.queryset.filter(pk__in=self.instance.supersedes.all())
+            self.initial["supersedes"] = [row.pk for row in older]
             self.initial["owner"] = self.instance.owner and self.instance.owner.get_username()
 
     def clean_supersedes(self) -> Any:
@@ -116,7 +117,7 @@ class ReviewPages(OwnPages[Document]):
 
     def _newer(self, request: HttpRequest, document: Document) -> Document:
         """The document that the form names by its address, its id or its title."""
-        text = request.POST.get("newer", "").strip()
+        text = request.POST.get("newer", "").replace("\0", "").strip()
         found = _ID.search(text.lower())
         wanted = Q(public_id=found[0]) if found else Q(title__iexact=text)
         rows: list[Document] = list(self.get_queryset(request).filter(wanted)[:2])

@@ -97,11 +97,16 @@ def links(document: Document) -> SafeString:
 
 
 def edition(document: Document) -> SafeString:
-    """A link to the queue if it looks like a new edition of a document; empty if not."""
+    """A link to the queue if it looks like a new edition of a document; empty if not.
+
+    Of a document alone that all of its own readers may read.
+    """
     older = document.edition_of
     if older is None or older.deleted_at or older.collection_id != document.collection_id:
         return SafeString()
-    text = gettext("Perhaps a new edition of another document: decide")  # who reads that one?
+    if older.audience_id not in (None, document.audience_id):
+        return SafeString()
+    text = gettext("Perhaps a new edition of another document: decide")
     address = reverse("admin:ingestion_document_review")
     return format_html('<a class="text-link" href="{}#editions">{}</a>', address, text)
 

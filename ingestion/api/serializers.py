@@ -313,9 +313,6 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     )
 
 
-PEOPLE = User.objects.filter(is_active=True)
-
-
 class CurrencyFields(serializers.Serializer[Any]):
     """What is stated of a document's currency; omitted fields are unchanged."""
 

@@ -155,8 +155,9 @@ def declare(
     """Set those of FIELDS that are given, and all that the document supersedes; return it.
 
     None of `supersedes` keeps that, None of a field empties it. The caller checks that the user may
-    change each of the documents. Raises InvalidCurrency for days that exclude each other and for
-    documents that would supersede themselves.
+    change each of the documents; those that they may not read, and those in the bin, stay
+    superseded. Raises InvalidCurrency for days that exclude each other and for documents that would
+    supersede themselves.
     """
     hold_name("supersession")
     row = locked(document.pk)
@@ -182,7 +183,6 @@ def supersede(older: Document, newer: Document, *, acting_user: User | None) -> 
         hold_name("supersession")
         declare(newer, acting_user=acting_user, supersedes=[*newer.supersedes.all(), older])
         _reviewed(older, acting_user, review_by=None)
-        Document.objects.filter(pk=newer.pk, edition_of=older).update(edition_of=None)
 
 
 def still_right(document: Document, review_by: date | None, *, acting_user: User) -> None:
@@ -216,12 +216,15 @@ def _set_superseded(newer: Document, wanted: Container[Document], user: User | N
     present = set(newer.supersedes.values_list("pk", flat=True))
     asked = {each.pk for each in wanted}
     rows = Document.objects.filter(pk__in=present | asked)
-    added, dropped = asked - present, present - asked
+    seen = rows if user is None else Document.objects.visible_to(user)
+    left_out = seen.filter(pk__in=present - asked).values_list("pk", flat=True)
+    added, dropped = asked - present, set(left_out)
     locked_rows = rows.filter(pk__in=added).select_for_update(of=("self",)).order_by("pk")
     check_superseded(newer, locked_rows)
     now = timezone.now()
     rows.filter(pk__in=dropped).update(superseded_by=None, updated=now)
     rows.filter(pk__in=added).update(superseded_by=newer, updated=now)
+    Document.objects.filter(pk=newer.pk, edition_of__in=asked).update(edition_of=None)
     for older in rows.filter(pk__in=added | dropped):
         how = "Superseded by" if older.pk in added else "No longer superseded by"
         log(user, older, CHANGE, f"{how}: {newer.public_id}")
@@ -238,6 +241,18 @@ def check_superseded(newer: Document | None, documents: Iterable[Document]) -> N
         else:
             continue
         raise InvalidCurrency(text % {"title": older.title})
+
+
+def hold_chain(pk: int) -> None:
+    """Hold the lock of `declare`, before that of the document, if it is in a chain of editions."""
+    linked = Q(superseded_by=pk) | Q(pk=pk, superseded_by__isnull=False)
+    if Document.objects.filter(linked).exists():
+        hold_name("supersession")
+
+
+def leave_chain(document: Document) -> None:
+    """Before it is erased: what it superseded is superseded by what supersedes it."""
+    document.supersedes.update(superseded_by=document.superseded_by_id)
 
 
 def _chain_of(document: Document) -> list[int]:
@@ -259,8 +274,8 @@ def review_states() -> dict[str, Q]:
     Those that are superseded or expired are settled.
     """
     today = timezone.localdate()
-    open_ones = Q(superseded_by=None, current__isnull=False)
-    open_ones &= Q(valid_until=None) | Q(valid_until__gte=today)
+    open_ones = Q(superseded_by=None) | Q(superseded_by__deleted_at__isnull=False)
+    open_ones &= Q(current__isnull=False) & (Q(valid_until=None) | Q(valid_until__gte=today))
     stated = Q(review_by__isnull=False) | Q(valid_until__isnull=False)
     return {
         "overdue": open_ones & Q(review_by__lt=today),

@@ -28,7 +28,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, revoke, work_on
 from ingestion import events
-from ingestion.documents import activation
+from ingestion.documents import activation, currency
 from ingestion.documents.activation import remove_unused
 from ingestion.events import forget, log
 from ingestion.lexical import terms
@@ -66,6 +66,7 @@ def purge(
     for each in documents:
         _erase_passages(each, erased)
         with transaction.atomic():
+            currency.hold_chain(each.pk)
             document = locked(each.pk)
             if document is None:
                 continue
@@ -78,6 +79,7 @@ def purge(
                     terms.count_out(member.current_id)
                     events.tell_of_index(member.current_id)
                 files |= set(member.versions.values_list("file", "sha256"))
+                currency.leave_chain(member)
                 forget(acting_user, member)
             erased(_passages_of(family).count())
             document.delete()
@@ -202,7 +204,11 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
     """Erase until `ends`; return how many documents are gone, and whether all are."""
     of = lease.row
     if lease.keeps_crashing:
-        lease.finish(Purge.State.FAILED, error=_crashed())
+        text = gettext(
+            "Erasing stopped unexpectedly %(max_attempts)s times. The worker's log says why. Fix "
+            "the cause, then delete it permanently once more."
+        )
+        lease.finish(Purge.State.FAILED, error=text % {"max_attempts": MAX_ATTEMPTS})
         return 0, False
     collection = of.collection
 
@@ -230,13 +236,6 @@ def _inside(collection: Collection | None) -> QuerySet[Document]:
     if collection is None:
         return Document.objects.filter(deleted_at=LONG_AGO)
     return Document.objects.filter(collection=collection)
-
-
-def _crashed() -> str:
-    return gettext(
-        "Erasing stopped unexpectedly %(max_attempts)s times. The worker's log says why. Fix the "
-        "cause, then delete it permanently once more."
-    ) % {"max_attempts": MAX_ATTEMPTS}
 
 
 def _erase_passages(
@@ -292,6 +291,5 @@ def _stated(documents: QuerySet[Document]) -> int:
 
 def _one_by_one(documents: Any) -> Iterator[Document]:
     """The documents, by primary key alone and one at a time: a purge may take hours."""
-    pks = list(documents.order_by("pk").values_list("pk", flat=True))
-    for pk in pks:
+    for pk in list(documents.order_by("pk").values_list("pk", flat=True)):
         yield Document(pk=pk)

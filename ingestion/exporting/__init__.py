@@ -45,25 +45,21 @@ def lines(rows: Iterable[Row]) -> Iterator[bytes]:
 def read_lines(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
     """The rows of JSON Lines. Raises ImportRefused with the number of an invalid line."""
     number = 0
+
+    def refused(text: str) -> ImportRefused:
+        return ImportRefused(text % {"name": name, "number": number})
+
     while line := file.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE:
-            raise ImportRefused(
-                gettext("%(name)s, line %(number)d: the line is too long for this format.")
-                % {"name": name, "number": number}
-            )
+            text = gettext("%(name)s, line %(number)d: the line is too long for this format.")
+            raise refused(text)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ImportRefused(
-                gettext("%(name)s, line %(number)d: not valid JSON.")
-                % {"name": name, "number": number}
-            ) from error
+            raise refused(gettext("%(name)s, line %(number)d: not valid JSON.")) from error
         if not isinstance(row, dict):
-            raise ImportRefused(
-                gettext("%(name)s, line %(number)d: not a JSON object.")
-                % {"name": name, "number": number}
-            )
+            raise refused(gettext("%(name)s, line %(number)d: not a JSON object."))
         yield row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from typing import Any
 
@@ -36,7 +36,7 @@ COLLECTION_FIELDS = (
     "metadata_keys", "icon",
 )  # fmt: skip
 CURRENCY_FIELDS = (
-    "valid_from", "valid_until", "review_by", "reviewed", "owner", "reviewed_by", "superseded_by",
+    "valid_from", "valid_until", "review_by", "reviewed", "owner", "reviewed_by",
 )  # fmt: skip
 EDIT_FIELDS = (
     "text", "disabled", "questions", "note", "original", "content_hash", "hash_before",
@@ -57,7 +57,9 @@ def may_export(viewer: Viewer, collection: Collection) -> bool:
 
 
 def export(collection: Collection, documents: QuerySet[Document] | None = None) -> Iterator[bytes]:
-    """The blocks of the ZIP, from one snapshot of the collection: of all documents, or of these."""
+    """The blocks of the ZIP, from one snapshot of the collection: of all documents, or of these,
+    which then name no successor that is not among them.
+    """
     with ExitStack() as stack:
         outside = not connection.in_atomic_block
         stack.enter_context(transaction.atomic())
@@ -65,7 +67,7 @@ def export(collection: Collection, documents: QuerySet[Document] | None = None) 
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         every = kept(collection) if documents is None else documents
-        yield from _archive(_entries(collection, every))
+        yield from _archive(_entries(collection, every, documents))
 
 
 def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
@@ -128,10 +130,12 @@ def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
     yield sink.fetch()
 
 
-def _entries(collection: Collection, documents: QuerySet[Document]) -> Iterator[Entry]:
+def _entries(
+    collection: Collection, documents: QuerySet[Document], named: QuerySet[Document] | None
+) -> Iterator[Entry]:
     packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
     yield layout.MANIFEST, packed, [json.dumps(_manifest(collection, documents), indent=1).encode()]
-    yield layout.DOCUMENTS, packed, lines(_documents(documents))
+    yield layout.DOCUMENTS, packed, lines(_documents(documents, named))
     yield layout.EDITS, packed, lines(_edits(documents))
     for part in attached():
         yield f"{part.name}.jsonl", packed, lines(part.rows(collection, documents))
@@ -165,7 +169,9 @@ def kept(collection: Collection) -> DocumentQuerySet:
     return documents.filter(latest__isnull=False).order_by("pk")
 
 
-def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
+def _documents(documents: QuerySet[Document], named: QuerySet[Document] | None) -> Iterator[Row]:
+    named = Document.objects.all() if named is None else named
+    successors = set(named.filter(supersedes__in=documents).values_list("pk", flat=True))
     people = ("audience", "owner", "reviewed_by")
     joined = documents.select_related("parent", "current", "latest", "superseded_by", *people)
     lean = joined.defer("title_terms", "current__text", "latest__text", "parent__title_terms")
@@ -185,7 +191,7 @@ def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
             "part_path": document.part_path,
             "readers": readers.as_names() if (readers := Readers.of(document)) else None,
             "created": document.created.isoformat(),
-            "currency": _currency(document),
+            "currency": _currency(document, successors),
             "file": {
                 "name": version.file_name,
                 "sha256": version.sha256,
@@ -196,10 +202,10 @@ def _documents(documents: QuerySet[Document]) -> Iterator[Row]:
         }
 
 
-def _currency(document: Document) -> Row:
+def _currency(document: Document, successors: Set[int]) -> Row:
     """What is stated of a document's currency: days, user names, the id of its successor."""
     values: dict[str, Any] = {name: getattr(document, name) for name in CURRENCY_FIELDS}
-    if document.superseded_by:
+    if document.superseded_by and document.superseded_by.pk in successors:
         values["superseded_by"] = document.superseded_by.public_id
     return {name: str(value) for name, value in values.items() if value}
 

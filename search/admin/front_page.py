@@ -100,7 +100,7 @@ def _library(request: HttpRequest) -> dict[str, Any]:
         failed=Count("pk", Q(latest__state=State.FAILED)),
         outdated=Count("pk", Q(current__chunk_layout__lt=LAYOUT)),
         chunks=Sum("current__chunk_count", default=0),
-        editions=Count("pk", Q(edition_of__isnull=False)),
+        editions=Count("pk", Q(edition_of__in=documents.order_by().values("pk"))),
         **{name: Count("pk", wanted) for name, wanted in review_states().items()},
     )
     failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")

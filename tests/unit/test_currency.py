@@ -63,6 +63,7 @@ def test_what_files_state() -> None:
         "owner": "ann",
     }
     assert kept({"supersedes": ["a", "", "b"], "owner": "\0"}) == {"supersedes": ["a", "b"]}
+    assert len(kept({"supersedes": ["a"] * 101})["supersedes"]) == 100
     assert day_of(str(stated["valid_until"])) == date(2027, 1, 31)
     assert [day_of(text) for text in ("31.1.2026", "soon", "2026-02-30", "")] == [None] * 4
 

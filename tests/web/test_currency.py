@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from datetime import date, timedelta
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.db import connection
@@ -19,6 +20,7 @@ from ingestion.currency import CurrencyState
 from ingestion.documents import currency
 from ingestion.documents.currency import declare, not_current
 from ingestion.errors import InvalidCurrency
+from ingestion.exporting import writing
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering
 from search.answers.domain import AnswerParameters
@@ -27,6 +29,7 @@ from search.answers.request import AnswerRequest
 from search.engine import configuration
 from search.mcp.tools import Caller, answered, fetch
 from search.mcp.tools import search as agents_search
+from tests.support.admin_client import form_data
 from tests.support.database import statements
 from tests.support.factories import make_collection, make_document
 
@@ -192,6 +195,32 @@ def test_a_successor_counts_while_it_is_in_force(
     assert new.superseded_by_id is None
 
 
+def test_what_an_erased_edition_superseded_is_not_current_again(
+    handbook: Collection, old: Document, new: Document
+) -> None:
+    newest = make_document(handbook, "# Travel law\n\nNobody travels any more, alas.\n")
+    declare(new, acting_user=None, supersedes=[old])
+    declare(newest, acting_user=None, supersedes=[new])
+    services.purge([new], acting_user=None)
+    old.refresh_from_db()
+    assert currency.currency_of(old, None).successor == str(newest.public_id)
+
+
+def test_what_its_editor_does_not_see_stays_superseded(
+    desk: Client, edit: APIClient, old: Document, new: Document
+) -> None:
+    hidden = make_document(make_collection("Cabin", visibility=Visibility.GROUPS), "# Treasure\n")
+    third = make_document(old.collection, "# Other travels\n\nOn foot.\n")
+    declare(new, acting_user=None, supersedes=[old, hidden, third])
+    services.delete([old], acting_user=None)
+    address = f"/admin/ingestion/document/{new.pk}/change/"
+    page = form_data(desk.get(address), "document_form")  # of which a browser posts what it shows
+    desk.post(address, page | {"supersedes": [hidden.pk, third.pk], "review_by": "2199-01-31"})
+    assert set(new.supersedes.all()) == {old, hidden, third}
+    edit.patch(f"{API}{new.public_id}/", {"supersedes": []}, format="json")
+    assert set(new.supersedes.all()) == {old, hidden}
+
+
 def test_circles_and_second_successors_are_refused(
     handbook: Collection, edit: APIClient, old: Document, new: Document
 ) -> None:
@@ -234,6 +263,9 @@ def test_a_hidden_successor_has_no_name(
     assert "Piratenschatz" not in repr(answer)
     caller = Caller(None, "https://kb.example.org/")
     assert fetch(str(old.public_id), caller).metadata["not_current"] == SAID
+    readable = writing.kept(old.collection).open_to(None)
+    archive = ZipFile(io.BytesIO(b"".join(writing.export(old.collection, readable))))
+    assert str(hidden.public_id) not in archive.read("documents.jsonl").decode()
 
 
 def test_a_site_without_any_pays_nothing(

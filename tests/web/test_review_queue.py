@@ -15,6 +15,7 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents.currency import declare
+from ingestion.documents.readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
 from search.readers import reviews
@@ -68,10 +69,14 @@ def test_the_queue_lists_what_waits_and_notes_decisions(
     assert waiting(desk) == {"unowned": ["Travel policy"]}
 
     new = make_document(handbook, NEW, file_name="rules.md")
-    assert "not the title of one document" in decide(desk, old, "superseded", newer="Travel")
+    assert "not the title of one document" in decide(desk, old, "superseded", newer="Travel\0")
     decide(desk, old, "superseded", newer=f"http://x/documents/{new.public_id}/?q=1")
     old.refresh_from_db()
     assert (old.superseded_by, old.review_by) == (new, None)
+    declare(old, acting_user=None, review_by=TODAY)
+    services.delete([new], acting_user=None)
+    assert waiting(desk)["due"] == ["Travel policy"]  # as it is current again
+    services.restore([new], acting_user=None)
     decide(desk, new, "expired")
     new.refresh_from_db()
     assert new.valid_until == TODAY - DAY
@@ -208,6 +213,20 @@ class TestEditions:
         decide(desk, again, "apart")
         again.refresh_from_db()
         assert (again.edition_of, waiting(desk)) == (None, {})
+
+    def test_whoever_may_not_read_the_older_one_hears_of_none(
+        self, desk: Client, old: Document
+    ) -> None:
+        services.restrict([old], Readers(), acting_user=None)
+        again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
+        assert again.edition_of == old
+        blind = signed_in(staff("blind", "change_document"))
+        for address in (f"{LIST}{again.pk}/change/", "/admin/", QUEUE):
+            page = blind.get(address).content.decode()
+            assert "erhaps a new edition" not in page
+            assert "which is older" not in page
+        declare(again, acting_user=None, supersedes=[old])  # which decides it as well
+        assert waiting(desk) == {}
 
     def test_nearly_the_same_text_is_offered(self, handbook: Collection) -> None:
         words = " ".join(f"word{i} of the long text about scales" for i in range(60))
