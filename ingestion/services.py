@@ -21,7 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
+from django.utils.translation import gettext
 
 from common.accounts import tokens
 from common.accounts.models import User
@@ -117,13 +118,16 @@ def receive(
     examined = storage.examine(file, file_name)
     origin = _Origin(source, source_kind, title, language, lane, checked, readers, stated)
     Readers.check(readers, acting_user)
+    if source.startswith("sync:") and source_kind is not SourceKind.SYNC:  # as a name in an archive
+        raise StateConflict(gettext("Only programs that sync have names with “sync:”. Rename it."))
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
-        if holder := held(_known(collection, acting_user), examined.sha256):
+        known = _known(collection, acting_user, source).filter(deleted_at=None)
+        if holder := held(known, examined.sha256):
             if unchanged := bool(source) and holder.source == source:
+                editions.restate(holder, stated or {})  # first, as its lock comes before rows'
                 _note_metadata(holder, checked, acting_user)
-                editions.restate(holder, stated or {})
             return _duplicate(holder, unchanged=unchanged)
         _count(examined, acting_user)
         return _file_version(collection, storage.store(file, examined), acting_user, origin)
@@ -292,33 +296,40 @@ def _duplicate(document: Document, *, unchanged: bool) -> Receipt:
     return Receipt(document, document.latest, duplicate=True, unchanged=unchanged)
 
 
-def _known(collection: Collection, user: User | None) -> DocumentQuerySet:
-    """The collection's documents of which an uploader may learn; all for a command.
+def _known(collection: Collection, user: User | None, source: str) -> DocumentQuerySet:
+    """The collection's documents, in the bin or not, of which an uploader may learn; all for a
+    command.
 
     Of a document that they may not read they learn nothing, and theirs becomes another one, unless
-    they added it: what they import again is for its readers, too.
+    they added it: what they import again is for its readers, too. First comes the source's own
+    which they added, or which has readers of its own: nobody gets at their next version by a
+    document for more readers with its source.
     """
-    rows = Document.objects.kept().filter(collection=collection)
-    return (
-        rows if user is None else rows.filter(Q(audience=None) | open_to(user) | Q(added_by=user))
-    )
+    rows = Document.objects.filter(collection=collection)
+    if user is not None:
+        rows = rows.filter(Q(audience=None) | open_to(user) | Q(added_by=user))
+    first = (Q(source=source), Q(added_by=user), Q(audience__isnull=False))
+    return rows.order_by(*(Case(When(each, then=0), default=1) for each in first), "-pk")
 
 
 def _file_version(
     collection: Collection, stored: storage.StoredFile, acting_user: User | None, origin: _Origin
 ) -> Receipt:
-    existing = None
+    existing = before = None
     if origin.source:
-        rows = _known(collection, acting_user).select_for_update(of=("self",))
-        existing = rows.filter(source=origin.source).first()
+        rows = _known(collection, acting_user, origin.source).filter(source=origin.source)
+        existing = rows.filter(deleted_at=None).select_for_update(of=("self",)).first()
+        # What comes back, as a file to its folder, is for the readers of before.
+        before = rows.exclude(deleted_at=None).order_by("-deleted_at").first()
     if existing is not None:
         _note_metadata(existing, origin.metadata, acting_user)
         version = add_version(existing, stored, lane=origin.lane, stated=origin.stated)
         log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(existing, version, replaced=True)
+    audience = before.audience if before else None
     document = Document.objects.create(
         collection=collection,
-        audience=origin.readers.within(collection) if origin.readers else None,
+        audience=origin.readers.within(collection) if origin.readers else audience,
         title=(origin.title or title_from_file_name(stored.file_name))[:500],
         title_given=bool(origin.title),
         language=origin.language,

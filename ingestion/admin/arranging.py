@@ -158,9 +158,7 @@ class ArrangingPages(OwnPages[Document]):
             problem = gettext("You may not add documents to a collection, so you may not move any.")
             self.message_user(request, problem, messages.ERROR)
             return None
-        if queryset.count() > MOST_MOVED:
-            problem = gettext("Move at most %(most)d documents at a time.") % {"most": MOST_MOVED}
-            self.message_user(request, problem, messages.ERROR)
+        if self._are_too_many(request, queryset):
             return None
         applied = "apply" in request.POST
         form = MoveForm(request.POST if applied else None, viewer=actor(request))
@@ -191,6 +189,8 @@ class ArrangingPages(OwnPages[Document]):
         self, request: HttpRequest, queryset: QuerySet[Document]
     ) -> HttpResponse | None:
         """Ask for the readers, then set them."""
+        if self._are_too_many(request, queryset):
+            return None
         applied = "apply" in request.POST
         form = ReadersForm(request.POST if applied else None)
         form.viewer = actor(request)
@@ -199,6 +199,13 @@ class ArrangingPages(OwnPages[Document]):
         readers = form.cleaned_data["readers"]
         self._say_changed(request, services.restrict(queryset, readers, acting_user=actor(request)))
         return None
+
+    def _are_too_many(self, request: HttpRequest, queryset: QuerySet[Document]) -> bool:
+        """Whether a request could not move so many, nor give them other readers; says so."""
+        if are_too_many := queryset.count() > MOST_MOVED:
+            problem = gettext("Choose at most %(most)d documents at a time.") % {"most": MOST_MOVED}
+            self.message_user(request, problem, messages.ERROR)
+        return are_too_many
 
     def _say_changed(self, request: HttpRequest, arranged: Arranged) -> None:
         sentence = ngettext(

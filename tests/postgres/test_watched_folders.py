@@ -10,6 +10,7 @@ import pytest
 
 from common.accounts.models import User
 from ingestion.documents import steps
+from ingestion.documents.readers import Readers, restrict
 from ingestion.intake import watched
 from ingestion.intake.watched_scan import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
@@ -110,7 +111,6 @@ def test_a_moved_file_keeps_its_document_and_its_embeddings(
     embedded = set(ChunkEmbedding.objects.values_list("pk", flat=True))
     (root / "deep" / "c.txt").rename(root / "third.txt")
     looks(folder, 2)
-
     after = document("third.txt")
     assert (after.pk, after.public_id) == (before.pk, before.public_id)
     assert after.title == "third"
@@ -126,6 +126,7 @@ def test_a_moved_file_keeps_its_document_and_its_embeddings(
 def test_a_deleted_file_goes_into_the_bin_after_two_looks(
     folder: WatchedFolder, root: Path
 ) -> None:
+    restrict([before := document("a.md")], Readers(), acting_user=None)
     (root / "a.md").unlink()
     looks(folder, 1)
     assert "a.md" in sources(folder)
@@ -135,6 +136,9 @@ def test_a_deleted_file_goes_into_the_bin_after_two_looks(
     write(root / "a.md", "# Alpha\n\nThe first letter.")
     looks(folder, 2)
     assert "a.md" in sources(folder)
+    before.refresh_from_db()
+    assert document("a.md").audience == before.audience
+    assert before.audience is not None
 
 
 def test_documents_can_be_kept_when_their_files_are_deleted(

@@ -6,6 +6,7 @@ import io
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group
@@ -18,7 +19,7 @@ from ingestion.documents.readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Chunk, Collection, Document
 from search import pipeline
-from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload
 
@@ -54,7 +55,6 @@ def test_only_its_readers_find_it_and_nothing_else_changes(
     found(reader)  # settings are read once
     before = statements(lambda: found(reader))
     log = restricted(make_document(shelf, LOG, source="/log.md"))
-
     assert found(member)[0] == found(administrator)[0] == "The log"
     assert found(reader) == found(AnonymousUser()) == ["Weather"]
     assert statements(lambda: found(member)) == before
@@ -64,6 +64,9 @@ def test_only_its_readers_find_it_and_nothing_else_changes(
     assert (own.outcome, upload(shelf, LOG, user=member).outcome) == ("added", "duplicate")
     refused = services.restrict([log], None, acting_user=member).refused
     assert "already contains the same file" in refused[0]
+    # Nor does theirs get at what its readers and whoever added it bring later.
+    later = upload(shelf, f"{LOG}\nIt ended at nine.\n", user=member, source="/log.md")
+    assert later.document == log
 
 
 def test_it_keeps_its_readers(log: Document, member: User, administrator: User) -> None:
@@ -71,7 +74,6 @@ def test_it_keeps_its_readers(log: Document, member: User, administrator: User) 
     steps.advance(Document.objects.get(pk=log.pk).latest_id or 0)
     closed = make_collection("Closed", visibility="groups", groups=["officers"])
     assert found(member)[0] == "The log"
-
     assert services.move([log], closed, acting_user=administrator).count == 1
     assert found(member) == ["Weather"]  # a reader of the document, and none of the collection
     member.groups.add(Group.objects.get(name="officers"))
@@ -89,7 +91,6 @@ def test_what_is_being_processed_is_processed_again_for_the_new_readers(
         archive.writestr("log.md", LOG)
     receipt = upload(shelf, file.getvalue(), file_name="logs.zip")
     log = restricted(receipt.document)
-
     steps.advance(receipt.version.pk)
     assert not Chunk.objects.exclude(document__title="Weather").exists()
     steps.advance(log.latest_id or 0)
@@ -108,7 +109,6 @@ def test_exports_have_what_their_reader_may_read(
     (path := tmp_path / "shelf.zip").write_bytes(b"".join(writing.streamed(shelf, member)))
     public_id, readers = log.public_id, Readers.of(log)
     shelf.delete()
-
     restoring.restore(path)
     assert Readers.of(Document.objects.get(public_id=public_id)) == readers
 
@@ -139,7 +139,6 @@ def test_the_admin_sets_and_shows_them(log: Document, member: User) -> None:
     client, pages = signed_in(clerk), "/admin/ingestion/document/"
     form = form_data(client.get(f"{pages}{log.pk}/change/"), "document_form")
     client.post(f"{pages}{log.pk}/change/", form | {"reader_people": "member, clerk"})
-
     assert "insiders, clerk, member" in client.get(log.get_absolute_url()).content.decode()
     assert "insiders" not in signed_in(member).get(log.get_absolute_url()).content.decode()
     assert "The log" in client.get(pages, {"readers": "own"}).content.decode()
@@ -148,5 +147,7 @@ def test_the_admin_sets_and_shows_them(log: Document, member: User) -> None:
     assert "Set readers" in client.post(pages, action).content.decode()
     refused = client.post(pages, action | {"apply": "1", "reader_people": "member"})
     assert "not among these readers" in refused.content.decode()
+    with mock.patch("ingestion.admin.arranging.MOST_MOVED", 0):  # as in a selection of all rows
+        assert "at most 0 documents" in said(client.post(pages, action | {"apply": "1"}))
     client.post(pages, action | {"apply": "1"})
     assert Readers.of(Document.objects.get(pk=log.pk)) is None

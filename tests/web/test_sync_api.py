@@ -17,6 +17,8 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
+from ingestion.documents.readers import Readers
+from ingestion.errors import StateConflict
 from ingestion.intake import mirroring
 from ingestion.intake.watched_scan import scan
 from ingestion.models import Collection, Document, SyncItem, SyncSource, Visibility, WatchedFolder
@@ -78,7 +80,6 @@ def test_a_document_is_added_left_alone_and_replaced(program: APIClient) -> None
     shown = program.get(first.headers["Location"]).json()
     assert (shown["title"], shown["state"]) == ("The pump", "ready")
     assert shown["metadata"] == {"year": 2026}
-
     for text, etag in (("Other bytes under the same etag.", "1"), ("# Pump\n\nOil it.", "2")):
         same = put(program, key, text, etag)
         assert (same.status_code, same.json()["outcome"]) == (200, "unchanged")
@@ -125,17 +126,14 @@ def test_what_cannot_be_put_says_why_and_leaves_nothing(
 def test_what_a_source_no_longer_has_goes_to_the_bin_and_comes_back(program: APIClient) -> None:
     assert outcomes(program, "One.", "Two.", "Three.") == ["added"] * 3
     before = Document.objects.get(source__endswith="/wiki/c")
-
     assert keep(program, "a", "b", "unheard-of").json() == {"deleted": 1, "missing": 0}
     assert list(listed(program)) == ["a", "b"]
     before.refresh_from_db()
     assert before.deleted_at is not None
-
     back = put(program, "c", "Three.")
     assert (back.status_code, back.json()["outcome"]) == (200, "restored")
     assert back.json()["document"] == str(before.public_id)
     assert before.versions.count() == 1
-
     keep(program, "a", "b")
     assert put(program, "c", "Three, revised.", etag="2").json()["outcome"] == "replaced"
     before.refresh_from_db()
@@ -159,7 +157,6 @@ def test_a_half_lost_source_deletes_nothing_until_the_number_is_confirmed(
     program: APIClient,
 ) -> None:
     outcomes(program, "One.", "Two.", "Three.")
-
     for confirm in ({}, {"confirm": 3}):
         refused = keep(program, "a", **confirm)
         assert (refused.status_code, refused.json()["code"]) == (409, "many_missing")
@@ -170,7 +167,6 @@ def test_a_half_lost_source_deletes_nothing_until_the_number_is_confirmed(
     # What the source has after all is not missing.
     put(program, "b", "Two.")
     assert program.get(WIKI).json()["missing"] == 1
-
     assert keep(program, "a", confirm=2).json() == {"deleted": 2, "missing": 0}
     assert kept() == ["a"]
     after = program.get(WIKI).json()
@@ -187,6 +183,35 @@ def test_more_than_one_request_may_delete_continues(
     assert keep(program).json() == {"deleted": 2, "missing": 0}
 
 
+def test_more_than_one_request_may_rename_continues(
+    program: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirroring, "MOST_DELETED", 2)
+    outcomes(program, "One.", "Two.", "Three.")
+    for key, text in zip("xyz", ("One.", "Two.", "Three."), strict=True):
+        assert put(program, key, text).json()["outcome"] == "duplicate"
+    assert keep(program, *"xyz").json() == {"deleted": 0, "missing": 1}
+    assert keep(program, *"xyz").json() == {"deleted": 0, "missing": 0}
+    assert kept() == ["x", "y", "z"]
+
+
+def test_an_archive_cannot_bring_a_version_of_it(program: APIClient, shelf: Collection) -> None:
+    put(program, "a", "Truth.")
+    other = staff("other", "add_document")
+    with pytest.raises(StateConflict, match="programs that sync"):
+        upload(shelf, "Lies.", source=Document.objects.get().source, user=other)
+
+
+def test_its_own_document_comes_before_one_with_the_same_bytes(
+    program: APIClient, shelf: Collection, administrator: User
+) -> None:
+    put(program, "a", "Same.")
+    services.restrict(Document.objects.all(), Readers((), (administrator,)), acting_user=None)
+    upload(shelf, "Same.", user=staff("other", "add_document"))  # who does not know the first
+    assert put(program, "a", "Same.", etag="2").json()["outcome"] == "unchanged"
+    assert Document.objects.kept().count() == 2
+
+
 def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
     other = f"{SOURCES}tickets/"
     program.put(other, {"collection": "shelf"}, format="json")
@@ -196,7 +221,6 @@ def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
     assert keep(program, confirm=1).json()["deleted"] == 1
     assert list(listed(program, other)) == ["a"]
     assert Document.objects.kept().get().source.endswith("/tickets/a")
-
     stranger = APIClient()
     stranger.force_authenticate(staff("stranger", *RIGHTS, is_staff=False))
     for address in (other, f"{other}documents/"):
@@ -280,7 +304,6 @@ def test_quotas_count_what_is_stored_and_the_audit_has_every_change(
     assert (spent.status_code, spent.json()["code"]) == (429, "quota_exceeded")
     keep(program, "a", confirm=1)
     program.delete(WIKI)
-
     assert Document.objects.kept().count() == 1
     rows = LogEntry.objects.filter(user__username="program").order_by("pk")
     assert list(rows.values_list("change_message", flat=True)) == [
