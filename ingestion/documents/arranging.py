@@ -109,10 +109,8 @@ def _move(original: Document, to: Collection, acting_user: User) -> bool:
     _check(document)
     family = family_of(document)
     if unfinished(family):
-        raise StateConflict(
-            gettext("“%(document)s” is being processed: move it when it is ready.")
-            % {"document": document.title}
-        )
+        text = gettext("“%(document)s” is being processed: move it when it is ready.")
+        raise StateConflict(text % {"document": document.title})
     readers = Readers.of(document)
     place(family, to, readers.within(to) if readers else None)
     log(acting_user, document, CHANGE, f"Moved to another collection: {origin} → {to}")
@@ -135,10 +133,8 @@ def _check(document: Document) -> None:
             % names
         )
     if item := document.sync_items.select_related("source").first():
-        raise StateConflict(
-            gettext(
-                "“%(document)s” comes from the source “%(source)s”, whose program would add it "
-                "again. Have it sync into the other collection instead."
-            )
-            % {**names, "source": item.source.name}
+        text = gettext(
+            "“%(document)s” comes from the source “%(source)s”, whose program would add it "
+            "again. Have it sync into the other collection instead."
         )
+        raise StateConflict(text % {**names, "source": item.source.name})

@@ -113,13 +113,10 @@ def keep_out_of_bin(collection: Collection) -> None:
             [collection.pk],
         )
         if cursor.fetchone() is None:
-            raise StateConflict(
-                gettext(
-                    "The collection “%(collection)s” is in the bin: restore it, or choose "
-                    "another one."
-                )
-                % {"collection": collection}
+            text = gettext(
+                "The collection “%(collection)s” is in the bin: restore it, or choose another one."
             )
+            raise StateConflict(text % {"collection": collection})
 
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
@@ -134,13 +131,11 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
             return
         same = Collection.objects.kept().filter(Q(name=row.name) | Q(slug=row.slug))
         if same.exists():
-            raise StateConflict(
-                gettext(
-                    "Another collection now has the name “%(row)s” or the address “%(slug)s”. "
-                    "Rename that one first."
-                )
-                % {"row": row.name, "slug": row.slug}
+            text = gettext(
+                "Another collection now has the name “%(row)s” or the address “%(slug)s”. "
+                "Rename that one first."
             )
+            raise StateConflict(text % {"row": row.name, "slug": row.slug})
         stop_purge(row)
         row.deleted_at = row.deleted_by = None
         row.save(update_fields=["deleted_at", "deleted_by"])  # signals: searches may name it again
@@ -177,47 +172,37 @@ def _place_kept(name: str) -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        raise StateConflict(
-            gettext(
-                "“%(name)s” cannot be restored: another document just took its place. Check "
-                "what is there now and try again."
-            )
-            % {"name": name}
-        ) from error
+        text = gettext(
+            "“%(name)s” cannot be restored: another document just took its place. Check "
+            "what is there now and try again."
+        )
+        raise StateConflict(text % {"name": name}) from error
 
 
 def _check_place(document: Document) -> None:
     """Raise StateConflict if another document has taken this one's place."""
     if document.collection.deleted_at is not None:
-        raise StateConflict(
-            gettext("Its collection “%(collection)s” is in the bin: restore it first.")
-            % {"collection": document.collection}
-        )
+        text = gettext("Its collection “%(collection)s” is in the bin: restore it first.")
+        raise StateConflict(text % {"collection": document.collection})
     parent = document.parent
     if parent is not None:
         if parent.deleted_at is not None:
-            raise StateConflict(
-                gettext("It is a part of “%(parent)s”, which is in the bin: restore that.")
-                % {"parent": parent}
-            )
+            text = gettext("It is a part of “%(parent)s”, which is in the bin: restore that.")
+            raise StateConflict(text % {"parent": parent})
         others = parent.parts.filter(part_path=document.part_path, deleted_at=None)
     else:
         others = Document.objects.beside(document)
         same_bytes = versions.held(others, document.content_hash)
         if same_bytes is not None:
-            raise StateConflict(
-                gettext(
-                    "“%(document)s” cannot be restored: its file was uploaded again as "
-                    "“%(same_bytes)s”. Delete that one first, or leave this one in the bin."
-                )
-                % {"document": document, "same_bytes": same_bytes}
+            text = gettext(
+                "“%(document)s” cannot be restored: its file was uploaded again as "
+                "“%(same_bytes)s”. Delete that one first, or leave this one in the bin."
             )
+            raise StateConflict(text % {"document": document, "same_bytes": same_bytes})
         others = others.filter(source=document.source) if document.source else others.none()
     if other := others.first():
-        raise StateConflict(
-            gettext(
-                "“%(document)s” cannot be restored: “%(other)s” has since been added from "
-                "the same source. Delete that one first, or leave this one in the bin."
-            )
-            % {"document": document, "other": other}
+        text = gettext(
+            "“%(document)s” cannot be restored: “%(other)s” has since been added from "
+            "the same source. Delete that one first, or leave this one in the bin."
         )
+        raise StateConflict(text % {"document": document, "other": other})

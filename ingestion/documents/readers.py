@@ -65,10 +65,8 @@ class Readers:
         for model, field, names in ((Group, "name", groups), (User, "username", people)):
             known = model._default_manager.in_bulk(sorted(set(names)), field_name=field)
             if unknown := next((name for name in names if name not in known), None):
-                raise UnknownReader(
-                    gettext("There is no group or user with the name “%(name)s”.")
-                    % {"name": unknown}
-                )
+                text = gettext("There is no group or user with the name “%(name)s”.")
+                raise UnknownReader(text % {"name": unknown})
             rows.append([known[name] for name in sorted(known)])
         return cls(*rows) if any(rows) else None
 
@@ -172,10 +170,8 @@ def _restrict(original: Document, readers: Readers | None, acting_user: User | N
     if document.collection_id != original.collection_id:
         raise Document.DoesNotExist
     if document.parent_id is not None:
-        raise StateConflict(
-            gettext("“%(document)s” is a part of another document: restrict that one.")
-            % {"document": document.title}
-        )
+        text = gettext("“%(document)s” is a part of another document: restrict that one.")
+        raise StateConflict(text % {"document": document.title})
     before = Readers.of(document)
     audience = readers.within(document.collection) if readers else None
     if audience == document.audience:

@@ -55,10 +55,8 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
         )
     holder = held(Document.objects.beside(document), older.sha256)
     if holder is not None and holder.pk != document.pk:
-        raise StateConflict(
-            gettext("“%(title)s” in this collection is the same file. Delete that one first.")
-            % {"title": holder.title}
-        )
+        text = gettext("“%(title)s” in this collection is the same file. Delete that one first.")
+        raise StateConflict(text % {"title": holder.title})
 
 
 def locked(document_id: int) -> Document:

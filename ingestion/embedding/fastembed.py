@@ -112,17 +112,7 @@ class FastembedEmbedder(LocalEmbedder):
                 offer.document_prefix if config.document_prefix is None else config.document_prefix
             ),
         )
-        return LocalModel(
-            name=name,
-            fingerprint=model.fingerprint(name),
-            dimensions=model.dimensions,
-            window=model.window,
-            languages=offer.languages,
-            tokenizer=model.tokenizer,
-            weights=lambda: model.model,
-            query_prefix=model.query_prefix,
-            document_prefix=model.document_prefix,
-        )
+        return LocalModel.of(name, model, offer.languages)
 
     def _encode(self, text: str) -> str:
         return encodable(text)

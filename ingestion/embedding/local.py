@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,13 @@ import numpy.typing as npt
 from common.guarded import PerProcess
 from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, usable_cores
-from ingestion.embedding.folder import encoder_of, ends_of_wordpiece, pad_id, read_folder
+from ingestion.embedding.folder import (
+    ModelFolder,
+    encoder_of,
+    ends_of_wordpiece,
+    pad_id,
+    read_folder,
+)
 from ingestion.embedding.protocol import (
     KEPT_CHARS,
     ModelCard,
@@ -51,6 +57,22 @@ class LocalModel:
     query_prefix: str = ""
     document_prefix: str = ""
 
+    @classmethod
+    def of(cls, name: str, model: ModelFolder, languages: tuple[str, ...]) -> Self:
+        """The model of a folder."""
+        return cls(
+            name=name,
+            fingerprint=model.fingerprint(name),
+            dimensions=model.dimensions,
+            window=model.window,
+            languages=languages,
+            tokenizer=model.tokenizer,
+            weights=lambda: model.model,
+            pooling=model.pooling,
+            query_prefix=model.query_prefix,
+            document_prefix=model.document_prefix,
+        )
+
 
 def packaged_model(models_dir: Path) -> LocalModel:
     """The English MiniLM."""
@@ -68,19 +90,7 @@ def packaged_model(models_dir: Path) -> LocalModel:
 def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
     """The model of a sentence-transformers ONNX folder."""
     model = read_folder(folder, config)
-    name = folder.resolve().name
-    return LocalModel(
-        name=name,
-        fingerprint=model.fingerprint(name),
-        dimensions=model.dimensions,
-        window=model.window,
-        languages=config.languages or (),
-        tokenizer=model.tokenizer,
-        weights=lambda: model.model,
-        pooling=model.pooling,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-    )
+    return LocalModel.of(folder.resolve().name, model, config.languages or ())
 
 
 class LocalEmbedder:

@@ -12,7 +12,7 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
 from common.api.requests import Rank, actor, states
-from search.readers.suggestions import LABELS, SuggestionsThrottle, suggest
+from search.readers.suggestions import SuggestionsThrottle, suggest
 
 CONTENT_TYPE = "application/x-suggestions+json"
 
@@ -34,7 +34,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     collections = [slug for slug in request.GET.getlist("collection") if "\0" not in slug]
     found = suggest(typed, request.user, collections, reader=reader)
     texts = [each.text for each in found]
-    labels = [str(LABELS[each.kind]) for each in found]
+    labels = [str(each.kind.label) for each in found]
     search = request.build_absolute_uri(reverse("search:page"))
     addresses = [f"{search}?{urlencode({'q': text})}" for text in texts]
     response = JsonResponse(

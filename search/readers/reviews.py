@@ -61,9 +61,8 @@ def remind() -> int:
 
 def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:
     queue = reverse("admin:ingestion_document_review") if owner.is_staff else ""
-    told = {"documents": documents, "today": timezone.localdate(), "queue": queue}
-    base = settings.SITE_URL.rstrip("/")
-    context = {**told, "base": base, "feed": feed_of(owner)}
+    context = {"documents": documents, "today": timezone.localdate(), "queue": queue}
+    context |= {"base": settings.SITE_URL.rstrip("/"), "feed": feed_of(owner)}
     text = render_to_string("search/me/reviews.txt", context)
     subject = gettext("[Steelyard] Documents wait for your review")
     headers = {"Auto-Submitted": "auto-generated"}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice, zip_longest
 
+from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 from rest_framework.throttling import UserRateThrottle
 
@@ -26,13 +26,13 @@ from search.retrieval.suggesting import MOST_CHARS, MOST_READ, matches, matches_
 MOST = 8  # rows below the box: what a phone shows above its keyboard. A guess.
 
 
-class Suggested(StrEnum):
+class Suggested(TextChoices):
     """The kinds of suggestions, in the order in which they are shown."""
 
-    HISTORY = "history"
-    TITLE = "title"
-    HEADING = "heading"
-    IDENTIFIER = "identifier"
+    HISTORY = "history", _("Searched before")
+    TITLE = "title", _("Title")
+    HEADING = "heading", _("Heading")
+    IDENTIFIER = "identifier", _("Identifier")
 
 
 class SuggestionsThrottle(UserThrottle):
@@ -46,14 +46,6 @@ class SuggestionsThrottle(UserThrottle):
         """Whether the site wants no suggestions."""
         throttle = cls()
         return throttle.rate is not None and not throttle.num_requests
-
-
-LABELS = {
-    Suggested.HISTORY: _("Searched before"),
-    Suggested.TITLE: _("Title"),
-    Suggested.HEADING: _("Heading"),
-    Suggested.IDENTIFIER: _("Identifier"),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,6 @@ class TestChat:
         self, client: APIClient, library: Document
     ) -> None:
         completion = chat(client)
-
         assert completion["object"] == "chat.completion"
         assert completion["model"] == "steelyard:instant"
         (choice,) = completion["choices"]
@@ -127,7 +126,6 @@ class TestChat:
     ) -> None:
         body = {"model": "steelyard:instant", "messages": ASK, "stream": True}
         told = chunks(client.post(CHAT, body))
-
         assert len({each["id"] for each in told}) == 1
         assert {each["object"] for each in told} == {"chat.completion.chunk"}
         deltas = [each["choices"][0]["delta"] for each in told]
@@ -139,10 +137,8 @@ class TestChat:
         assert reasons == [None] * (len(told) - 1) + ["stop"]
         assert told[-1]["citations"]
         assert "usage" not in told[0]
-
         options = {"stream": True, "stream_options": {"include_usage": True}}
         told = chunks(client.post(CHAT, {"model": "steelyard:instant", "messages": ASK, **options}))
-
         assert told[-1]["choices"] == []
         assert told[-1]["usage"]["total_tokens"] >= 0
         assert all(each["usage"] is None for each in told[:-1])
@@ -155,9 +151,7 @@ class TestChat:
             {"role": "assistant", "content": None},
             {"role": "user", "content": parts},
         ]
-
         told = chat(client, messages=messages)
-
         row = Answer.objects.get(public_id=told["steelyard"]["answer"])
         assert " ".join(row.question.split()) == "How long is a timeout?"
         assert "pirate" not in row.searched_for
@@ -169,9 +163,7 @@ class TestChat:
             {"role": "assistant", "content": "IGNORE: the answer of the assistant."},
             {"role": "user", "content": "And how long is it?"},
         ]
-
         searched = chat(client, messages=messages)["steelyard"]["searched_for"]
-
         assert searched.startswith("And how long is it?")
         assert "firewall" in searched
         assert "IGNORE" not in searched
@@ -201,7 +193,6 @@ class TestChat:
     ) -> None:
         body = {"model": "steelyard", "messages": ASK, **fields}
         response = client.post(CHAT, body)
-
         assert response.status_code == (404 if "model" in fields else 400)
         error = response.json()["error"]
         assert error.keys() == {"message", "type", "param", "code"}
@@ -228,7 +219,6 @@ class TestChat:
             json.dumps({"model": "steelyard:instant", "messages": ASK, **fields}),
             content_type="application/json",
         )
-
         assert response.status_code == 200
 
     @pytest.mark.parametrize(
@@ -256,7 +246,6 @@ class TestChat:
         self, client: APIClient, fields: dict[str, Any]
     ) -> None:
         response = client.post(RESPONSES, {"model": "steelyard:instant", **fields})
-
         body = response.json()
         assert (response.status_code, body["status"], body["object"]) == (
             200,
@@ -284,7 +273,6 @@ class TestChat:
         self, client: APIClient, fields: dict[str, Any], param: str
     ) -> None:
         response = client.post(RESPONSES, {"model": "steelyard", "input": QUESTION, **fields})
-
         assert (response.status_code, response.json()["error"]["param"]) == (400, param)
 
     @pytest.mark.parametrize(
@@ -292,14 +280,12 @@ class TestChat:
     )
     def test_a_body_that_is_no_object_is_refused(self, client: APIClient, body: bytes) -> None:
         response = client.generic("POST", CHAT, body, content_type="application/json")
-
         assert response.status_code == 400
         assert response.json()["error"]["type"] == "invalid_request_error"
 
     def test_an_error_before_a_stream_is_no_stream(self, client: APIClient) -> None:
         messages = [{"role": "user", "content": "x" * 5000}]
         told = chat(client, 400, messages=messages, stream=True)
-
         assert told["error"]["code"] == "query_too_long"
 
 
@@ -312,7 +298,6 @@ class TestKeys:
     )
     def test_a_wrong_key_is_a_401_in_openai_s_shape(self, api: APIClient, header: str) -> None:
         response = api.get(MODELS, headers={"authorization": header})
-
         assert response.status_code == 401
         assert response["WWW-Authenticate"] == "Bearer"
         assert response.json()["error"]["code"] == "invalid_api_key"
@@ -320,7 +305,6 @@ class TestKeys:
     @pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer anonymous"}], ids=str)
     def test_visitors_ask_what_is_public(self, api: APIClient, headers: dict[str, str]) -> None:
         told = api.post(CHAT, {"model": "steelyard", "messages": ASK}, headers=headers).json()
-
         assert "timeout" in told["choices"][0]["message"]["content"]
         row = Answer.objects.get(public_id=told["steelyard"]["answer"])
         assert (row.user, bool(row.visitor)) == (None, True)
@@ -329,15 +313,12 @@ class TestKeys:
         """Pages of other sites must not ask with a reader's cookie."""
         api.force_login(reader)
         told = chat(api)
-
         assert Answer.objects.get(public_id=told["steelyard"]["answer"]).user is None
 
     def test_questions_are_limited(self, api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "answers_anonymous", "1/min")
         chat(api)
-
         refused = api.post(CHAT, {"model": "steelyard", "messages": ASK})
-
         assert refused.status_code == 429
         assert refused["Retry-After"]
         assert refused.json()["error"]["type"] == "rate_limit_error"
@@ -355,12 +336,9 @@ class TestModels:
         self, client: APIClient, member: User
     ) -> None:
         modes = ["steelyard", "steelyard:instant", "steelyard:thinking"]
-
         assert self.names(client) == [*modes, "steelyard/handbook"]
         assert self.names(with_key(member)) == [*modes, "steelyard/handbook", "steelyard/inner"]
-
         shown = client.get(f"{MODELS}/steelyard/handbook").json()
-
         assert shown.keys() == {"id", "object", "created", "owned_by"}
         assert shown["id"] == "steelyard/handbook"
 
@@ -371,7 +349,6 @@ class TestModels:
         """S5-31."""
         shown = client.get(f"{MODELS}/{name}")
         asked = chat(client, 404, model=name)
-
         for error in (shown.json()["error"], asked["error"]):
             assert error["code"] == "model_not_found"
             assert error["message"].startswith(f"The model '{name}' does not exist")
@@ -382,7 +359,6 @@ class TestModels:
         inner = chat(with_key(member), model="steelyard/inner:instant", messages=asked)
         outer = chat(with_key(member), model="steelyard/handbook:instant", messages=asked)
         hidden = chat(client, messages=asked)
-
         assert "sandy" in inner["choices"][0]["message"]["content"]
         for told in (outer, hidden):
             assert "sandy" not in json.dumps(told)
@@ -392,7 +368,6 @@ class TestModels:
         self, client: APIClient, address: str
     ) -> None:
         response = client.get(address)
-
         assert response.status_code == 404
         assert response.json()["error"]["type"] == "not_found_error"
 
@@ -409,7 +384,6 @@ class TestEmbeddings:
     def test_vectors_are_those_of_the_site_in_both_formats(self, client: APIClient) -> None:
         plain = self.embed(client, input=["high water", "ships"])
         packed = self.embed(client, input=["high water", "ships"], encoding_format="base64")
-
         assert [each["index"] for each in plain["data"]] == [0, 1]
         for one, other in zip(plain["data"], packed["data"], strict=True):
             vector = np.frombuffer(base64.b64decode(other["embedding"]), dtype="<f4")
@@ -421,9 +395,7 @@ class TestEmbeddings:
         self, client: APIClient, api: APIClient
     ) -> None:
         name = self.embed(client)["model"]
-
         assert self.embed(client, model=name, input_type="query")["model"] == name
-
         assert self.embed(client, 404, model="ada")["error"]["code"] == "model_not_found"
         assert self.embed(api, 401)["error"]["code"] == "invalid_api_key"
 
@@ -466,9 +438,7 @@ class TestTurns:
             Sources(context), Token("Old"), Sources(context), Token("New [1]."), Done(done)
         )
         monkeypatch.setattr(answering, "events", events)
-
         told = chunks(api.post(CHAT, {"model": "steelyard", "messages": ASK, "stream": True}))
-
         deltas = [each["choices"][0]["delta"] for each in told]
         content = "".join(delta.get("content") or "" for delta in deltas)
         assert content.startswith("Old\n\n---\n\nNew [1](http")
@@ -503,10 +473,8 @@ class TestTurns:
         monkeypatch.setattr(
             answering, "events", scripted(Sources(context), Token("It is."), Done(done))
         )
-
         whole = chat(api)
         told = chunks(api.post(CHAT, {"model": "steelyard", "messages": ASK, "stream": True}))
-
         (choice,) = whole["choices"]
         assert choice["finish_reason"] == told[-1]["choices"][0]["finish_reason"] == reason
         content = "".join(each["choices"][0]["delta"].get("content") or "" for each in told)
@@ -517,9 +485,7 @@ class TestTurns:
     def test_it_follows_as_many_questions_as_a_thread(self, reader: User) -> None:
         asked = [str(number) for number in range(answering.MOST_EARLIER + 3)]
         messages = [{"role": "user", "content": each} for each in asked]
-
         read = read_chat({"model": "steelyard", "messages": messages}, reader)
-
         assert read.question == asked[-1]
         assert list(read.earlier) == asked[2:-1]
 
@@ -530,10 +496,8 @@ class TestTurns:
         monkeypatch.setattr(answering, "events", events)
         response = api.post(CHAT, {"model": "steelyard", "messages": ASK, "stream": True})
         lines = b"".join(response.streaming_content).decode().split("\n\n")  # type: ignore[attr-defined]
-
         error = json.loads(lines[-2].removeprefix("data: "))["error"]
         assert (error["code"], error["type"]) == ("stalled", "server_error")
-
         response = api.post(RESPONSES, {"model": "steelyard", "input": QUESTION, "stream": True})
         last = b"".join(response.streaming_content).decode().split("\n\n")[-2]  # type: ignore[attr-defined]
         assert last.startswith("event: response.failed\n")
@@ -545,9 +509,7 @@ class TestTurns:
     ) -> None:
         monkeypatch.setattr(answering, "events", scripted(Failed("stalled", "Ask again.")))
         body = {"q": QUESTION} if address != CHAT else {"model": "steelyard", "messages": ASK}
-
         response = api.post(address, body)
-
         assert response.status_code == 503
         told = response.json().get("error", response.json())
         assert (told["code"], told["message"]) == ("stalled", "Ask again.")
@@ -562,11 +524,9 @@ def test_whole_answers_of_a_model_leave_threads_for_others(
     body = {"q": QUESTION} if address != CHAT else {"model": "steelyard", "messages": ASK}
     sent = "multipart" if address == "/answers/" else "json"
     assert client.post(address, body, format=sent).status_code in (200, 302)
-
     settings.ANSWERS_GENERATED = True
     settings.ANSWER_BASE_URL = "http://127.0.0.1:9"
     response = client.post(address, body, format=sent)
-
     assert response.status_code == 503
     assert int(response.headers["Retry-After"]) > 0
     assert "Too many answers" in response.content.decode()
@@ -582,9 +542,7 @@ def _passage(number: int) -> Passage:
 def test_markers_become_links_over_pieces() -> None:
     links = Links(lambda path: f"http://kb{path}")
     links.read(Context((_passage(1), _passage(2))))
-
     text = links.add("Höhe [1]") + links.add(" und [2][9] [1](x).")
-
     assert_annotated(text, [{"type": "url_citation", "url_citation": a} for a in links.citations])
     assert [a["title"] for a in links.citations] == ["Tides", "Tides"]
     assert text.endswith("[9] [1](x).")

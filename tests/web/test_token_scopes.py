@@ -103,7 +103,6 @@ def test_a_token_does_only_what_its_scope_names(administrator: User, scope: str)
 def test_a_token_never_allows_more_than_its_user(reader: User) -> None:
     collection = make_collection()
     client = holder(reader, *ALL_SCOPES)
-
     for method, address in (
         ("delete", f"{V1}/collections/{collection.slug}/"),
         ("post", f"{V1}/documents/"),
@@ -115,7 +114,6 @@ def test_a_token_never_allows_more_than_its_user(reader: User) -> None:
 
 def test_a_token_without_a_grant_may_all_that_its_user_may(administrator: User) -> None:
     _, old = AuthToken.objects.create(user=administrator)
-
     assert with_token(old).get(f"{V1}/pins/").status_code == 200
     (listed,) = with_token(old).get(f"{V1}/auth/token/").json()["results"]
     assert (listed["scopes"], listed["collections"]) == (list(ALL_SCOPES), None)
@@ -136,10 +134,8 @@ class TestCollections:
         hidden = Document.objects.get(collection=other)
         _, token = tokens.make(administrator, scopes=["read"], collections=[one.pk])
         client = with_token(token)
-
         found = client.get(f"{V1}/search/?q=pump+greased").json()
         listed = client.get(f"{V1}/collections/").json()
-
         assert {hit["collection"]["slug"] for hit in found["results"]} == {"one"}
         assert [row["slug"] for row in listed["results"]] == ["one"]
         assert client.get(f"{V1}/collections/other/").status_code == 404
@@ -165,7 +161,6 @@ class TestCollections:
             ids[slug], threads[slug] = said.json()["id"], thread
         _, token = tokens.make(reader, scopes=["read"], collections=[one.pk])
         client = with_token(token)
-
         answers = client.get(f"{V1}/answers/").json()["results"]
         titles = [row["title"] for row in client.get(f"{V1}/threads/").json()["results"]]
         assert [row["id"] for row in answers] == [ids["one"]]
@@ -184,7 +179,6 @@ class TestCollections:
     ) -> None:
         one, _ = library
         _, token = tokens.make(administrator, scopes=["upload"], collections=[one.pk])
-
         statuses = [
             with_token(token)
             .post(
@@ -195,7 +189,6 @@ class TestCollections:
             .status_code
             for slug in ("one", "other")
         ]
-
         assert statuses == [202, 400]
 
     def test_a_deleted_collection_opens_nothing(self, administrator: User) -> None:
@@ -203,7 +196,6 @@ class TestCollections:
         _, token = tokens.make(administrator, scopes=["read"], collections=[gone.pk])
         gone.delete()
         make_collection("Kept")
-
         assert with_token(token).get(f"{V1}/collections/").json()["total"] == 0
 
     @pytest.mark.parametrize("scope", ["tune", "administer"])
@@ -223,17 +215,14 @@ class TestUse:
         row, token = tokens.make(reader, scopes=["read"])
         client = with_token(token)
         before = timezone.now()
-
         client.get(f"{V1}/collections/")
         with CaptureQueriesContext(connection) as again:
             client.get(f"{V1}/collections/")
-
         noted = TokenGrant.objects.get(pk=row.pk).last_used
         assert noted is not None
         assert before - timedelta(hours=1) <= noted <= timezone.now()
         assert (noted.minute, noted.second) == (0, 0)
         assert not [query for query in again.captured_queries if "UPDATE" in query["sql"]]
-
         tokens.admit(reader, row, now=before + timedelta(hours=3))
         noted = TokenGrant.objects.get(pk=row.pk).last_used
         assert noted is not None
@@ -248,7 +237,6 @@ class TestMadeByPassword:
     def test_with_scopes_collections_and_an_expiry(self, reader: User) -> None:
         make_collection("One")
         body = self.made(name="Robot", scopes=["read"], collections=["one"], days=3).json()
-
         assert (body["name"], body["scopes"], body["collections"]) == ("Robot", ["read"], ["one"])
         expiry = AuthToken.objects.get().expiry
         assert timedelta(days=2) < expiry - timezone.now() <= timedelta(days=3)
@@ -270,9 +258,7 @@ class TestMadeByPassword:
     ) -> None:
         make_collection("One")
         make_collection("Zanzibar", visibility="groups", groups=["insiders"])
-
         response = self.made(**fields)
-
         assert response.status_code == 400
         assert said in json.dumps(response.json(), ensure_ascii=False)
         assert not AuthToken.objects.exists()
@@ -280,7 +266,6 @@ class TestMadeByPassword:
 
 def test_staff_with_rights_use_them_through_a_scope(reader: User) -> None:
     reader.user_permissions.add(Permission.objects.get(codename="view_pin"))
-
     assert holder(reader, Scope.TUNE).get(f"{V1}/pins/").status_code == 200
     assert holder(reader, Scope.READ).get(f"{V1}/pins/").status_code == 403
 
@@ -309,7 +294,6 @@ class TestANewPassword:
         assert reader.check_password("pw-reader")
         assert reader.password != before
         assert self.is_alive(token)
-
         reader.first_name = "R"
         reader.save()
         assert self.is_alive(token)
@@ -332,7 +316,6 @@ def token(api: APIClient, reader: User) -> str:
 
 def test_a_password_makes_a_token_that_is_stored_hashed(api: APIClient, reader: User) -> None:
     response = login(api)
-
     body = response.json()
     kept = AuthToken.objects.get()
     assert response.status_code == 201
@@ -359,7 +342,6 @@ def test_wrong_credentials_make_none(
     api: APIClient, reader: User, credentials: Any, status: int, code: str
 ) -> None:
     response = api.post(TOKEN, credentials)
-
     assert (response.status_code, response.json()["code"]) == (status, code)
     assert not AuthToken.objects.exists()
 
@@ -367,7 +349,6 @@ def test_wrong_credentials_make_none(
 def test_an_inactive_user_neither_gets_nor_uses_a_token(token: str, reader: User) -> None:
     reader.is_active = False
     reader.save()
-
     assert login(APIClient()).status_code == 401
     assert with_token(token).get(TOKEN).status_code == 401
 
@@ -382,7 +363,6 @@ def test_an_inactive_user_neither_gets_nor_uses_a_token(token: str, reader: User
 )  # fmt: skip
 def test_a_wrong_header_is_401(header: str, reader: User) -> None:
     response = APIClient(HTTP_AUTHORIZATION=header).get("/api/v1/collections/")
-
     assert response.status_code == 401
     assert response.json()["code"] == "authentication_failed"
     assert response["WWW-Authenticate"] == "Bearer"
@@ -401,7 +381,6 @@ def test_a_token_is_sent_as_either(token: str, scheme: str) -> None:
 
 def test_an_expired_token_is_401(token: str) -> None:
     AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
-
     assert with_token(token).get("/api/v1/collections/").status_code == 401
 
 
@@ -412,25 +391,20 @@ def test_an_old_token_in_the_header_does_not_hinder_a_new_login(reader: User) ->
 def test_revoking_one_leaves_the_others(api: APIClient, token: str) -> None:
     other = login(api).json()
     client = with_token(token)
-
     assert client.delete(f"{TOKEN}{other['key']}/").status_code == 204
-
     assert with_token(other["token"]).get(TOKEN).status_code == 401
     assert client.get(TOKEN).json()["total"] == 1
 
 
 def test_nobody_revokes_the_token_of_another(token: str, member: User) -> None:
     other = login(APIClient(), "member", "pw-member").json()
-
     response = with_token(token).delete(f"{TOKEN}{other['key']}/")
-
     assert response.status_code == 404
     assert with_token(other["token"]).get(TOKEN).status_code == 200
 
 
 def test_logout_ends_this_token_and_logoutall_every_one(api: APIClient, token: str) -> None:
     second, third = (login(api).json()["token"] for _ in range(2))
-
     assert with_token(token).post("/api/v1/auth/logout/").status_code == 204
     assert [with_token(t).get(TOKEN).status_code for t in (token, second)] == [401, 200]
     assert with_token(second).post("/api/v1/auth/logoutall/").status_code == 204
@@ -440,7 +414,6 @@ def test_logout_ends_this_token_and_logoutall_every_one(api: APIClient, token: s
 def test_a_session_lists_tokens_and_has_none_to_log_out(reader: User) -> None:
     client = APIClient()
     client.force_login(reader)
-
     assert client.get(TOKEN).json()["total"] == 0
     assert client.post("/api/v1/auth/logout/").status_code == 400
 
@@ -448,9 +421,7 @@ def test_a_session_lists_tokens_and_has_none_to_log_out(reader: User) -> None:
 def test_a_session_without_its_csrf_token_writes_nothing(administrator: User) -> None:
     client = APIClient(enforce_csrf_checks=True)
     client.force_login(administrator)
-
     response = client.post("/api/v1/auth/logoutall/")
-
     assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
     assert "CSRF" in response.json()["message"]
 
@@ -459,10 +430,8 @@ def test_guessing_is_slowed_down(
     api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "2/min")
-
     answers = [login(api, password="wrong") for _ in range(2)]
     answers.append(login(api))
-
     assert [answer.status_code for answer in answers] == [401, 401, 429]
     assert answers[-1].json()["code"] == "throttled"
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
@@ -506,7 +475,6 @@ class TestSearches:
         assert client.get("/", {"q": "rope"}).status_code == 200
         assert client.get(f"{V1}/search/?q=rope").status_code == 200
         api, page = client.get(f"{V1}/search/?q=rope"), client.get("/", {"q": "rope"})
-
         assert (api.status_code, page.status_code) == (429, 429)
         assert api.json()["code"] == "quota_exceeded"
         assert "daily quota of 2 searches is used up" in api.json()["message"]
@@ -602,7 +570,6 @@ class TestDownloads:
             assert b"".join(api.get(address))
         number = Usage.objects.values_list("downloaded", flat=True)
         assert list(number) == [3 * size]
-
         limit(downloaded=3 * size)
         refused = browser.get(page)
         assert (refused.status_code, "bytes downloaded is used up" in refused.text) == (429, True)

@@ -88,7 +88,6 @@ ADMIN_LIST = re.compile(r"admin/ingestion/\w+/$")
 
 def asked_for(route: Route, subject: Subject) -> list[dict[str, Any]]:
     """Parameters for addresses that answer only to some of their own.
-
     Rows that come after the subject's have the next keys: X will be among them.
     """
     following = [int(subject.document) + step for step in range(1, 4)]
@@ -138,7 +137,6 @@ def show() -> Document:
 
 def hide() -> tuple[Document, Document]:
     """X, ready to be found by members of `insiders`, in a collection of theirs.
-
     Beside the documents for everybody two more for these members: one that failed, and one with
     words of the probes.
     """
@@ -212,7 +210,6 @@ def asked_of(route: Route, subject: Subject) -> Iterator[dict[str, Any]]:
 @parameters_noted()
 def walk(client: Client, subject: Subject) -> dict[str, Answer]:
     """What every address answers that names `subject`, or names nothing of the library.
-
     An address is not asked again with parameters that it did not read: they change nothing. Nor
     with one whose name it has refused: it is refused whatever its value.
     """
@@ -252,7 +249,6 @@ def test_every_address_has_arguments() -> None:
             addresses(route, MISSING)
         except LookupError as error:
             unknown.append(f"{route.route}: tell tests/support/url_walker.py what {error} may be")
-
     assert unknown == []
 
 
@@ -264,9 +260,7 @@ def test_a_hidden_document_changes_nothing_that_others_see(
     subject = Subject.of(open_document)
     before = walk(client, subject)
     hidden, _ = hide()
-
     after = walk(client, subject)
-
     traced = {url: traces_in(seen.text, url, hidden) for url, seen in after.items()}
     assert {url: found for url, found in traced.items() if found} == {}
     assert before.keys() == after.keys()
@@ -321,9 +315,7 @@ def test_answers_say_nothing_of_a_hidden_document(
         client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {AuthToken.objects.create(user=user)[1]}"
     before = answers_to(client)
     hidden, _ = hide()
-
     after = answers_to(client)
-
     traced = {asked: traces_in(seen, asked, hidden) for asked, seen in after.items()}
     assert {asked: found for asked, found in traced.items() if found} == {}
     assert after == before
@@ -349,7 +341,6 @@ def test_an_address_of_a_hidden_document_answers_like_one_of_none(
         for method, there, absent in addresses_of_hidden(hidden)
         if said(client, method, there, subject_of(hidden)) != said_of_none(method, absent)
     ]
-
     assert told == []
     assert [document.chunks.count() for document in documents] == chunks
     assert Document.objects.filter(pk__in=[document.pk for document in documents]).count() == 2
@@ -447,7 +438,6 @@ class TestMembers:
         hidden, _ = both
         page = answer(insider, "get", f"/?{urlencode(PROBES[probe])}")
         found = insider.get("/api/v1/search/", PROBES[probe]).json()
-
         assert str(hidden.public_id) in page.body
         assert found["results"][0]["document"]["id"] == str(hidden.public_id)
 
