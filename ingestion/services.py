@@ -89,6 +89,12 @@ class _Origin:
     readers: Readers | None
     stated: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        # As a name in an archive, which is its source.
+        if self.source.startswith("sync:") and self.source_kind is not SourceKind.SYNC:
+            text = gettext("Only programs that sync have names with “sync:”. Rename it.")
+            raise StateConflict(text)
+
 
 def receive(
     collection: Collection,
@@ -111,20 +117,17 @@ def receive(
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    `stated`: see `ingestion.currency.KEYS`. Stores nothing if it raises: RefusedUpload (of a file),
+    `stated`: see `ingestion.currency.KEYS`. Nothing is stored if it raises: RefusedUpload,
     InvalidMetadata, QuotaUsedUp, StateConflict (a bin's collection, readers without the user).
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
     origin = _Origin(source, source_kind, title, language, lane, checked, readers, stated)
     Readers.check(readers, acting_user)
-    if source.startswith("sync:") and source_kind is not SourceKind.SYNC:  # as a name in an archive
-        raise StateConflict(gettext("Only programs that sync have names with “sync:”. Rename it."))
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
-        known = _known(collection, acting_user, source).filter(deleted_at=None)
-        if holder := held(known, examined.sha256):
+        if holder := held(_known(collection, acting_user, source), examined.sha256):
             if unchanged := bool(source) and holder.source == source:
                 editions.restate(holder, stated or {})  # first, as its lock comes before rows'
                 _note_metadata(holder, checked, acting_user)

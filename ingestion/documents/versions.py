@@ -65,9 +65,9 @@ def locked(document_id: int) -> Document:
 
 
 def held(documents: QuerySet[Document], sha256: str) -> Document | None:
-    """The one of kept documents with these bytes, or None; parts are not considered."""
+    """The one of the documents in no bin with these bytes, or None; parts are not considered."""
     documents = documents.select_related("latest", "collection")
-    return documents.filter(content_hash=sha256, parent=None).first()
+    return documents.filter(content_hash=sha256, parent=None, deleted_at=None).first()
 
 
 def add_version(

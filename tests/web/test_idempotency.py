@@ -44,7 +44,6 @@ class TestIdempotencyKeys:
     def test_a_repetition_gets_the_first_receipt(self, edit: APIClient) -> None:
         first = send(edit, key="a-1", file=file(), title="Tides")
         again = send(edit, key="a-1", file=file(), title="Tides")
-
         assert (first.status_code, again.status_code) == (202, 202)
         assert again.json() == first.json()
         assert again.json()["duplicate"] is False
@@ -72,7 +71,6 @@ class TestIdempotencyKeys:
         first = answer()
         held = Document.objects.count(), document.versions.count(), Import.objects.count()
         again = answer()
-
         assert first.status_code == 202, first.json()
         assert (again.status_code, again.json()) == (first.status_code, first.json())
         assert again.headers.get("Location") == first.headers.get("Location")
@@ -91,18 +89,14 @@ class TestIdempotencyKeys:
         self, edit: APIClient, change: dict[str, Any]
     ) -> None:
         send(edit, key="a-1", file=file(), title="Tides")
-
         refused = send(edit, key="a-1", **{"file": file(), "title": "Tides", **change})
-
         assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
         assert Document.objects.count() == 1
 
     def test_a_key_is_its_users_own(self, edit: APIClient) -> None:
         send(edit, key="a-1", file=file())
         edit.force_authenticate(editor("second"))
-
         other = send(edit, key="a-1", file=file("b.md", b"# B\n\nTwo.\n"))
-
         assert other.status_code == 202
         assert Document.objects.count() == 2
 
@@ -116,7 +110,6 @@ class TestIdempotencyKeys:
             patched.setattr(services, "receive", full)
             assert send(edit, key="a-1", file=file()).status_code == 507
         assert send(edit, key="a-2").status_code == 400
-
         assert send(edit, key="a-1", file=file()).status_code == 202
         assert IdempotencyKey.objects.count() == 1
 
@@ -132,7 +125,6 @@ class TestIdempotencyKeys:
             return receive(*args, **kwargs)
 
         monkeypatch.setattr(services, "receive", slowly)
-
         assert send(edit, key="a-1", file=file()).status_code == 202
         assert (inner[0].status_code, inner[0].json()["code"]) == (409, "conflict")
         assert Document.objects.count() == 1
@@ -144,7 +136,6 @@ class TestIdempotencyKeys:
         Collection.objects.get().groups.set(user.groups.all())
         api.force_authenticate(user)
         assert send(api, key="a-1", file=file()).status_code == 202
-
         user.groups.clear()
         assert send(api, key="a-1", file=file()).status_code == 400
         user.user_permissions.clear()
@@ -154,7 +145,6 @@ class TestIdempotencyKeys:
     @pytest.mark.parametrize("key", ["", "x" * 201, "kéy"], ids=["empty", "long", "accent"])
     def test_a_key_that_is_none_is_refused(self, edit: APIClient, key: str) -> None:
         refused = send(edit, key=key, file=file())
-
         assert (refused.status_code, list(refused.json()["details"])) == (400, ["Idempotency-Key"])
         assert not Document.objects.exists()
 
@@ -163,7 +153,6 @@ class TestIdempotencyKeys:
         send(edit, key="a-2", file=file("b.md", b"# B\n\nTwo.\n"))
         old = IdempotencyKey.objects.get(key="a-2").created - timedelta(hours=24, minutes=1)
         IdempotencyKey.objects.filter(key="a-1").update(created=old)
-
         assert send(edit, key="a-1", file=file()).json()["duplicate"] is True
         IdempotencyKey.objects.filter(key="a-1").update(created=old)
         tasks.sweep()
@@ -175,7 +164,6 @@ class TestIdempotencyKeys:
             idempotency.begin(administrator, "a-1", "f")
         old = row.created - idempotency.ABANDONED - timedelta(seconds=1)
         IdempotencyKey.objects.update(created=old)
-
         assert idempotency.begin(administrator, "a-1", "f").pk != row.pk
 
 
@@ -195,5 +183,4 @@ def test_of_two_at_the_same_moment_one_claims_the_key() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         told = sorted(future.result(30) for future in [pool.submit(claim) for _ in range(4)])
-
     assert told == ["claimed", "conflict", "conflict", "conflict"]

@@ -14,13 +14,15 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion import services
+from ingestion.documents import steps
 from ingestion.documents.currency import declare
 from ingestion.documents.readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
 from search.readers import reviews
+from tests.samples.builders import make_zip
 from tests.support.admin_client import form_data, said, signed_in, staff
-from tests.support.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document, upload
 from tests.web.test_currency import DAY, NEW, OLD, TODAY
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -168,6 +170,13 @@ def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: D
     assert new.edition_of == old
     assert new.current is not None
     assert "somebody who may change documents" in new.current.warnings[0]
+    # Nor does what comes in an archive or with a message, whoever files that.
+    packed = upload(handbook, make_zip({"rules.md": f"{front}Packed.\n"}), file_name="all.zip")
+    steps.advance(packed.version.pk)
+    part = packed.document.parts.get()
+    steps.advance(part.latest_id or 0)
+    part.refresh_from_db()
+    assert (part.current is None, part.edition_of, part.supersedes.count()) == (False, old, 0)
 
 
 @pytest.mark.usefixtures("no_worker")
