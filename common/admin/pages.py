@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
@@ -16,7 +16,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
+from unfold.decorators import display
 
 from common import UserError
 from common.accounts.models import User
@@ -71,9 +74,28 @@ def deletion_summary(
     return [str(one) for one in objects], totals, lacking, []
 
 
+def state_column(labels: Mapping[Any, str]) -> Any:
+    """A list's column of the rows' states in words, coloured as `labels` says."""
+
+    @display(description=_("state"), ordering="state", label=labels)
+    def state_label(_admin: Any, row: Any) -> tuple[str, str]:
+        return row.state, row.get_state_display()
+
+    return state_label
+
+
+def moment_column(field: str, description: Any) -> Any:
+    """A list's column of a date and time, to the minute; "-" for none."""
+
+    @admin.display(description=description, ordering=field)
+    def moment(_admin: Any, row: Any) -> str:
+        at = getattr(row, field)
+        return f"{timezone.localtime(at):%Y-%m-%d %H:%M}" if at else "-"
+
+    return moment
+
+
 Row = TypeVar("Row", bound=Model)
-
-
 View = Callable[..., HttpResponseBase]
 Method = TypeVar("Method", bound=View)
 
@@ -159,18 +181,13 @@ class OwnPages(Generic[Row]):
 
     def page_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         """The template context of the admin's frame."""
-        return {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
-            "title": title,
-            "media": self.media,
-        }
+        return {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
 
     def shown(
         self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]
     ) -> TemplateResponse:
         """A page in the admin's frame; `template` is below admin/."""
-        frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        frame = self.page_context(request, title)
         return TemplateResponse(request, f"admin/{template}", {**frame, **context})
 
     def attempt(

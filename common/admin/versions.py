@@ -16,10 +16,10 @@ from django.utils.functional import Promise
 from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common import UserError
+from common.admin.pages import state_column
 
 
 class VersionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -72,9 +72,7 @@ class VersionPages:
     def profile(self, profile: Model) -> str:
         return str(profile)
 
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, profile: Any) -> tuple[str, str]:
-        return profile.state, profile.get_state_display()
+    state_label = state_column(STATE_LABELS)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

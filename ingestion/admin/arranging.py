@@ -6,7 +6,7 @@ All are actions of the list. Their page posts to the list again, with the same s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -15,7 +15,6 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
@@ -142,12 +141,13 @@ class ReadersFilter(admin.SimpleListFilter):
         return queryset.filter(audience__isnull=self.value() == "all")
 
 
+def _applied(request: HttpRequest) -> Any:
+    """What was posted from the page of an action; None where the list only asks for the page."""
+    return request.POST if "apply" in request.POST else None
+
+
 class ArrangingPages(OwnPages[Document]):
     """A ModelAdmin mixin with the three actions."""
-
-    if TYPE_CHECKING:
-
-        def get_action_choices(self, request: HttpRequest) -> Any: ...
 
     @admin.action(description=_("Move to another collection…"), permissions=["change"])
     def move_selected(
@@ -160,9 +160,8 @@ class ArrangingPages(OwnPages[Document]):
             return None
         if self._are_too_many(request, queryset):
             return None
-        applied = "apply" in request.POST
-        form = MoveForm(request.POST if applied else None, viewer=actor(request))
-        if not applied or not form.is_valid():
+        form = MoveForm(_applied(request), viewer=actor(request))
+        if not form.is_valid():
             title = gettext("Move documents to another collection")
             return self._asked(request, queryset, form, "move_selected", title)
         to = form.cleaned_data["to"]
@@ -175,9 +174,8 @@ class ArrangingPages(OwnPages[Document]):
         self, request: HttpRequest, queryset: QuerySet[Document]
     ) -> HttpResponse | None:
         """Ask for the changes, then make them."""
-        applied = "apply" in request.POST
-        form = AnnotateForm(request.POST if applied else None)
-        if not applied or not form.is_valid():
+        form = AnnotateForm(_applied(request))
+        if not form.is_valid():
             title = gettext("Edit tags and metadata")
             return self._asked(request, queryset, form, "annotate_selected", title)
         arranged = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
@@ -191,10 +189,9 @@ class ArrangingPages(OwnPages[Document]):
         """Ask for the readers, then set them."""
         if self._are_too_many(request, queryset):
             return None
-        applied = "apply" in request.POST
-        form = ReadersForm(request.POST if applied else None)
+        form = ReadersForm(_applied(request))
         form.viewer = actor(request)
-        if not applied or not form.is_valid():
+        if not form.is_valid():
             return self._asked(request, queryset, form, "restrict_selected", gettext("Set readers"))
         readers = form.cleaned_data["readers"]
         self._say_changed(request, services.restrict(queryset, readers, acting_user=actor(request)))
@@ -226,7 +223,6 @@ class ArrangingPages(OwnPages[Document]):
         # Of all rows Django wants one; the rows themselves, never what was posted.
         selection = queryset.values_list("pk", flat=True)
         context = {
-            **self.page_context(request, title),
             "form": form,
             "action": action,
             "count": queryset.count(),
@@ -236,7 +232,7 @@ class ArrangingPages(OwnPages[Document]):
             "across": across,
             "back": request.get_full_path(),
         }
-        return TemplateResponse(request, "admin/ingestion/document/arrange.html", context)
+        return self.shown(request, "ingestion/document/arrange.html", title, context)
 
     def _report_move(self, request: HttpRequest, arranged: Arranged, to: Collection) -> None:
         if arranged.count:

@@ -25,7 +25,16 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, own_page, whole_number
+from common.admin.pages import (
+    OwnPages,
+    ReadOnly,
+    Row,
+    Summary,
+    actor,
+    moment_column,
+    own_page,
+    whole_number,
+)
 from ingestion import services
 from ingestion.admin.fields import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
@@ -169,10 +178,7 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
         rows = queryset.in_bin_of(request.user).exclude(parent__deleted_at__isnull=False)
         return rows.select_related("collection", "deleted_by").defer("title_terms")  # type: ignore[no-any-return]
 
-    @admin.display(description=_("deleted"), ordering="deleted_at")
-    def deleted(self, document: DeletedDocument) -> str:
-        moment = document.deleted_at
-        return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}" if moment else ""
+    deleted = moment_column("deleted_at", _("deleted"))
 
     @admin.display(description=_("restorable for"), ordering="deleted_at")
     def left(self, document: DeletedDocument) -> str:

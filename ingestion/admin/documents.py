@@ -12,7 +12,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -27,6 +26,7 @@ from common.admin.pages import (
     VisibleOnly,
     actor,
     deletion_summary,
+    moment_column,
     own_page,
 )
 from common.admin.progress import LiveCells
@@ -162,9 +162,7 @@ class DocumentAdmin(
     def size(self, document: Document) -> str:
         return str(filesizeformat(document.latest.size)) if document.latest else "-"
 
-    @admin.display(description=_("added"), ordering="created")
-    def added(self, document: Document) -> str:
-        return f"{timezone.localtime(document.created):%Y-%m-%d %H:%M}"
+    added = moment_column("created", _("added"))
 
     # --- pages -----------------------------------------------------------------------------
 

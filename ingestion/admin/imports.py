@@ -11,8 +11,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -20,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.pages import AuditedByServices, VisibleOnly, actor, own_page
+from common.admin.pages import AuditedByServices, VisibleOnly, actor, moment_column, own_page
 from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
@@ -115,9 +113,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
     def counts_cell(self, of: Import) -> SafeString:
         return _live(of, "counts", _results(of))
 
-    @admin.display(description=_("started"), ordering="created")
-    def begun(self, of: Import) -> str:
-        return f"{timezone.localtime(of.created):%Y-%m-%d %H:%M}"
+    begun = moment_column("created", _("started"))
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -138,13 +134,13 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
                 form.remember(request)
                 return self.back_to(of.pk)
         context = {
-            **self.page_context(request, gettext("Import many files")),
             "form": form,
             "imports_addresses": settings.URL_IMPORT,
             "max_megabytes": settings.IMPORT_MAX_BYTES // (1024 * 1024),
             "ends": (".zip", *MANIFEST_ENDS),
         }
-        return TemplateResponse(request, "admin/ingestion/import/add.html", context)
+        title = gettext("Import many files")
+        return self.shown(request, "ingestion/import/add.html", title, context)
 
     def _start(self, request: HttpRequest, form: ImportForm) -> Import:
         file, folder = request.FILES.get("file"), form.cleaned_data.get("folder") or ""

@@ -10,7 +10,6 @@ from django.core.paginator import Paginator
 from django.forms import Script
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -87,16 +86,14 @@ class PassagePages(OwnPages[Document]):
         if edited := request.GET.get("edited"):
             chunks = chunks.exclude(edit=None)
         page = Paginator(chunks, PER_PAGE).get_page(request.GET.get("page"))
-        context = self.page_context(
-            request, gettext("Passages of “%(title)s”") % {"title": document.title}
-        )
-        context |= {
+        title = gettext("Passages of “%(title)s”") % {"title": document.title}
+        context = {
             "document": document,
             "page": page,
             "edited": bool(edited),
             "homeless": document.edits.filter(state="homeless").count(),
         }
-        return TemplateResponse(request, "admin/ingestion/document/passages.html", context)
+        return self.shown(request, "ingestion/document/passages.html", title, context)
 
     @own_page("<int:pk>/passages/<int:chunk>/")
     def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
@@ -106,12 +103,10 @@ class PassagePages(OwnPages[Document]):
         if form.is_bound and form.is_valid() and self._saved(request, passage, form):
             return redirect(_address(document, passage))
         tokens, most = editing.count_tokens(passage, str(form["text"].value() or ""))
-        context = self.page_context(
-            request, gettext("Passage %(number)d") % {"number": passage.ordinal + 1}
-        )
+        title = gettext("Passage %(number)d") % {"number": passage.ordinal + 1}
         script: Any = Script("admin/steelyard/passage.js", defer=True)
-        context["media"] += forms.Media(js=(script,))
-        context |= {
+        context = {
+            "media": self.media + forms.Media(js=(script,)),
             "document": document,
             "form": form,
             "chunk": passage,
@@ -119,7 +114,7 @@ class PassagePages(OwnPages[Document]):
             "tokens": tokens,
             "most": most,
         }
-        return TemplateResponse(request, "admin/ingestion/document/passage.html", context)
+        return self.shown(request, "ingestion/document/passage.html", title, context)
 
     @own_page("<int:pk>/passages/<int:chunk>/undo/", posts=True)
     def passage_undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.urls import reverse
@@ -14,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
-from ingestion.admin.versions import VersionRow, version_rows
+from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
@@ -142,52 +141,36 @@ FILE_ADVICE = _(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The page's content besides the form. `facts` are pairs of a name and a value."""
+def status_of(document: Document) -> dict[str, Any]:
+    """What the document's page shows besides the form, with two more queries: versions and edits.
 
-    document: Document
-    label: SafeString
-    searchable: str
-    not_current: str
-    edition: SafeString
-    advice: StrOrPromise
-    still_found: bool
-    can_retry: bool
-    retry_helps: bool
-    can_reprocess: bool
-    versions: tuple[VersionRow, ...]
-    edits: int
-    homeless: int
-    facts: tuple[tuple[StrOrPromise, object], ...]
-
-
-def status_of(document: Document) -> Status:
-    """The document's status, by two more queries: its versions and its hand edits."""
+    `facts` are pairs of a name and a value.
+    """
     latest = document.latest
     failed = latest is not None and latest.state == State.FAILED
     versions = list(
         document.versions.select_related("restored_from").defer("text", "restored_from__text")
     )
     edits = Counter(document.edits.values_list("state", flat=True))
-    return Status(
-        document=document,
-        label=live(document, "state", version_label(latest)),
-        searchable=completeness.summary(latest.completeness, with_places=True)
+    return {
+        "document": document,
+        "label": live(document, "state", version_label(latest)),
+        "searchable": completeness.summary(latest.completeness, with_places=True)
         if latest is not None and latest.state == State.READY
         else "",
-        not_current=currency.label(currency.currency_of(document, None)),
-        edition=edition(document),
-        advice=ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
-        still_found=document.current_id is not None and document.current_id != document.latest_id,
-        can_retry=failed,
-        retry_helps=latest is not None and latest.error_code in ADVICE,
-        can_reprocess=latest is not None and not latest.is_open,
-        versions=version_rows(document, versions, version_label),
-        edits=sum(edits.values()),
-        homeless=edits[ChunkEdit.State.HOMELESS],
-        facts=_facts(document, latest),
-    )
+        "not_current": currency.label(currency.currency_of(document, None)),
+        "edition": edition(document),
+        "advice": ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
+        "still_found": document.current_id is not None
+        and document.current_id != document.latest_id,
+        "can_retry": failed,
+        "retry_helps": latest is not None and latest.error_code in ADVICE,
+        "can_reprocess": latest is not None and not latest.is_open,
+        "versions": version_rows(document, versions, version_label),
+        "edits": sum(edits.values()),
+        "homeless": edits[ChunkEdit.State.HOMELESS],
+        "facts": _facts(document, latest),
+    }
 
 
 def _whole(document: Document) -> SafeString | str:

@@ -12,13 +12,11 @@ from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
-from common.admin.pages import OwnPages, ReadOnly, actor, own_page
+from common.admin.pages import OwnPages, ReadOnly, actor, moment_column, own_page, state_column
 from common.api.requests import states
 from ingestion import services
 from ingestion.documents import completeness, editing
@@ -172,17 +170,10 @@ class ChunkEditAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def does(self, edit: ChunkEdit) -> str:
         return ", ".join(edit.kinds)
 
-    @display(
-        description=_("state"),
-        ordering="state",
-        label={ChunkEdit.State.APPLIED: "success", ChunkEdit.State.HOMELESS: "danger"},
+    changed = moment_column("updated", _("changed"))
+    state_label = state_column(
+        {ChunkEdit.State.APPLIED: "success", ChunkEdit.State.HOMELESS: "danger"}
     )
-    def state_label(self, edit: ChunkEdit) -> tuple[str, str]:
-        return edit.state, edit.get_state_display()
-
-    @admin.display(description=_("changed"), ordering="updated")
-    def changed(self, edit: ChunkEdit) -> str:
-        return f"{timezone.localtime(edit.updated):%Y-%m-%d %H:%M}"
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -149,23 +149,13 @@ class OwnerForm(NoteForm):
     owner = forms.ModelChoiceField(User.objects.filter(is_active=True, is_staff=True))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedResult:
-    """A search result without the documents that the reader may not see."""
-
-    total: int
-    confidence: float | None
-    unsure: bool
-    documents: tuple[Document, ...]
-
-    @classmethod
-    def of(
-        cls, result: Mapping[str, Any] | None, readable: Mapping[str, Document]
-    ) -> RecordedResult | None:
-        if result is None:
-            return None
-        documents = [readable[key] for key in result["results"] if key in readable]
-        return cls(result["total"], result["confidence"], result["unsure"], tuple(documents))
+def _readable(
+    result: Mapping[str, Any] | None, readable: Mapping[str, Document]
+) -> dict[str, Any] | None:
+    """A recorded search result with its documents, of those that the reader may see."""
+    if result is None:
+        return None
+    return {**result, "documents": [readable[key] for key in result["results"] if key in readable]}
 
 
 @admin.register(Gap)
@@ -282,15 +272,11 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
         problem = str(error)
     readable = gaps.readable_results([*steps, *([now] if now else [])], request.user)
     return {
-        "now": RecordedResult.of(now.after, readable) if now else None,
+        "now": _readable(now.after, readable) if now else None,
         "now_query": now.query if now else "",
         "problem": problem,
         "history": [
-            (
-                step,
-                RecordedResult.of(step.before, readable),
-                RecordedResult.of(step.after, readable),
-            )
+            (step, _readable(step.before, readable), _readable(step.after, readable))
             for step in reversed(steps)
         ],
     }

@@ -45,7 +45,7 @@ def create(
     draft = AnswerProfile(name=name)
     _set(draft, fields)
     draft.save()
-    _audit(draft, Action.CREATED, acting_user, reason)
+    draft.changes.create(action=Action.CREATED, user=acting_user, reason=reason)
     return draft
 
 
@@ -67,7 +67,7 @@ def edit(
     _set(draft, fields)
     draft.save()
     action = Action.EDITED if before.is_draft else Action.CREATED
-    _audit(draft, action, acting_user, reason, changes)
+    draft.changes.create(action=action, user=acting_user, reason=reason, changes=changes)
     return ProfileEdit(draft, tuple(changes), is_new_draft=not before.is_draft)
 
 
@@ -88,7 +88,9 @@ def activate(
     action = Action.PUBLISHED if chosen.is_draft else Action.ROLLED_BACK
     chosen.succeed(before)
     changes = differences(before, chosen) if before else []
-    _audit(chosen, action, acting_user, reason, changes, replaced=before)
+    chosen.changes.create(
+        action=action, user=acting_user, reason=reason, changes=changes, replaced=before
+    )
     return chosen
 
 
@@ -119,22 +121,3 @@ def _differences(before: AnswerProfile, fields: Mapping[str, object]) -> list[st
 
 def _shown(value: Any) -> str:
     return Truncator(str(value)).chars(80) or gettext("empty")
-
-
-def _audit(
-    profile: AnswerProfile,
-    action: str,
-    user: User | None,
-    reason: str,
-    changes: list[str] | None = None,
-    *,
-    replaced: AnswerProfile | None = None,
-) -> None:
-    AnswerProfileChange.objects.create(
-        profile=profile,
-        action=action,
-        user=user,
-        reason=reason,
-        changes=changes or [],
-        replaced=replaced,
-    )

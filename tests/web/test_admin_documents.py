@@ -98,11 +98,11 @@ class TestPage:
         torn = SimpleUploadedFile("quorums.pdf", b"%PDF-1.4\ntorn")
         desk.post(page(document, "new-version"), {"file": torn})
         steps.advance(document.versions.get(number=2).pk)
-        failed, current = desk.get(page(document)).context["status"].versions
+        failed, current = desk.get(page(document)).context["status"]["versions"]
         assert (failed.version.state, current.is_current) == (State.FAILED, True)
         assert not failed.can_come_back
         document.versions.filter(number=2).update(state=State.READY)
-        read, _ = desk.get(page(document)).context["status"].versions
+        read, _ = desk.get(page(document)).context["status"]["versions"]
         assert read.can_come_back
 
     def test_a_reader_may_look_and_not_touch(self, broken: Document) -> None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import FixedRows, ReadOnly, actor
+from common.admin.pages import FixedRows, ReadOnly, actor, state_column
 from search.answers import feedback
 from search.answers.admin.profiles import AnswerProfileAdmin, AnswerProfileChangeAdmin
 from search.answers.domain import State
@@ -135,9 +135,7 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def answered(self, answer: Answer) -> str:
         return answer.text if self.has_words(answer) else str(PRIVATE)
 
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, answer: Answer) -> tuple[str, str]:
-        return answer.state, answer.get_state_display()
+    state_label = state_column(STATE_LABELS)
 
     @admin.display(description=_("supported"), ordering="supported")
     def support(self, answer: Answer) -> str:

@@ -43,17 +43,12 @@ class AnswerProfileForm(VersionForm):
         return {name: self.cleaned_data[name] for name in publishing.FIELDS}
 
 
-class _Tried:
-    """One profile's answer to the question of a trial."""
-
-    def __init__(self, label: str, asked: AnswerRequest) -> None:
-        self.label = label
-        self.problem = ""
-        self.answer: Any = None
-        try:
-            self.answer = answering.answer(asked)
-        except SearchError as error:
-            self.problem = str(error)
+def _tried(label: str, request: AnswerRequest) -> dict[str, Any]:
+    """One profile's answer to the question of a trial, or the problem with it."""
+    try:
+        return {"label": label, "answer": answering.answer(request)}
+    except SearchError as error:
+        return {"label": label, "problem": str(error)}
 
 
 @admin.register(AnswerProfile)
@@ -146,7 +141,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
             if other is not None:
                 pairs.append((str(other), other))
             context["tried"] = [
-                _Tried(
+                _tried(
                     label,
                     AnswerRequest(
                         question,

@@ -11,9 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
-from common.admin.pages import AuditedByServices, PanelPages, actor, become, own_page
+from common.admin.pages import AuditedByServices, PanelPages, actor, become, own_page, state_column
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import running
@@ -64,9 +63,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
     change_form_template = "admin/tuning/experiment/page.html"
     list_before_template = "admin/tuning/experiment/note.html"
 
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, experiment: Experiment) -> tuple[str, str]:
-        return experiment.state, experiment.get_state_display()
+    state_label = state_column(STATE_LABELS)
 
     @admin.display(description=_("visitors"))
     def visitors(self, experiment: Experiment) -> str:

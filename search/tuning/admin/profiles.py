@@ -11,14 +11,13 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.pages import ViewersForm, actor, become
+from common.admin.pages import ViewersForm, actor, become, moment_column
 from common.admin.versions import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
@@ -96,11 +95,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         values = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
         return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
-    @admin.display(description=_("published"), ordering="published")
-    def published_at(self, profile: SearchProfile) -> str:
-        return (
-            f"{timezone.localtime(profile.published):%Y-%m-%d %H:%M}" if profile.published else "-"
-        )
+    published_at = moment_column("published", _("published"))
 
     @admin.display(description=_("weights by query class"))
     def weights(self, profile: SearchProfile) -> SafeString:

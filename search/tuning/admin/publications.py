@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import FixedRows, PanelPages, ReadOnly, actor, own_page
+from common.admin.pages import FixedRows, PanelPages, ReadOnly, actor, own_page, state_column
 from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
@@ -72,9 +72,7 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
     search_fields = ("profile__name", "reason")
     change_form_template = "admin/tuning/publication/page.html"
 
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, publication: Publication) -> tuple[str, str]:
-        return publication.state, publication.get_state_display()
+    state_label = state_column(STATE_LABELS)
 
     @admin.display(description=_("gate overridden"), ordering="override")
     def overridden(self, publication: Publication) -> str:

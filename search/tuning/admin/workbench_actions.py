@@ -213,27 +213,16 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     if action == "clear":
         query = judging.find_query(text, collections, viewer=user)
         cleared = query is not None and judging.clear(query, document, acting_user=user)
-        return {
-            "said": gettext("Your grade was removed.")
-            if cleared
-            else gettext("You have not graded this.")
-        }
+        removed, nothing = gettext("Your grade was removed."), gettext("You have not graded this.")
+        return {"said": removed if cleared else nothing}
     if action in ("first", "not-first"):
         must_be_first = document if action == "first" else None
         judging.set_must_be_first(text, collections, must_be_first, acting_user=user)
+        said = gettext("%(title)s must be first for “%(text)s”.")
         if must_be_first is None:
-            return {
-                "said": gettext("“%(text)s” no longer has a must-be-first document.")
-                % {"text": text}
-            }
-        return {
-            "said": gettext("%(title)s must be first for “%(text)s”.")
-            % {"title": document.title, "text": text}
-        }
+            said = gettext("“%(text)s” no longer has a must-be-first document.")
+        return {"said": said % {"title": document.title, "text": text}}
     grade = whole_number(action)
     judging.judge(text, collections, document, grade, acting_user=user)
-    return {
-        "said": gettext("%(grades)s: %(title)s")
-        % {"grades": judging.GRADES[grade], "title": document.title},
-        "grade": grade,
-    }
+    words = {"grades": judging.GRADES[grade], "title": document.title}
+    return {"said": gettext("%(grades)s: %(title)s") % words, "grade": grade}

@@ -6,7 +6,7 @@ And the chart of the leading measure by the weight of meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -56,33 +56,24 @@ class Grades:
 class HitRow:
     """A hit of one ranking, ready to be drawn."""
 
-    rank: int
-    moved: int | None
-    document: str
-    title: str
+    place: PreviewedResult
     headings: tuple[str, ...]
-    collection: str
-    snippet: SafeString
     score: str
     segments: tuple[Segment, ...]
     why: SafeString
     why_moved: str
-    folded: int
-    grades: Grades = Grades()
-
-    @property
-    def is_new(self) -> bool:
-        return self.moved is None
+    grades: Grades
 
     @property
     def move(self) -> str:
         """The move in words, for screen readers."""
-        if self.moved is None:
+        moved = self.place.moved
+        if moved is None:
             return gettext("not in the other ranking")
-        if not self.moved:
+        if not moved:
             return gettext("same rank")
-        count = abs(self.moved)
-        if self.moved > 0:
+        count = abs(moved)
+        if moved > 0:
             text = ngettext("up %(count)d rank", "up %(count)d ranks", count)
         else:
             text = ngettext("down %(count)d rank", "down %(count)d ranks", count)
@@ -92,7 +83,7 @@ class HitRow:
     def spoken(self) -> str:
         """The text that a screen reader reads on focus."""
         grades = self.grades
-        place = {"rank": self.rank, "title": self.title}
+        place = {"rank": self.place.rank, "title": self.place.result.title}
         parts = [gettext("Rank %(rank)d: %(title)s") % place, self.move]
         if grades.must_be_first:
             parts.append(gettext("must be first"))
@@ -113,15 +104,13 @@ class Column:
 
     name: str
     title: str
+    side: PreviewedRanking
     hits: tuple[HitRow, ...]
-    total: int
     query_class: str
-    class_value: str
     rule: str
-    notes: tuple[str, ...]
     confidence: str
     unsure: bool
-    weights: tuple[Segment, ...] = field(default=())
+    weights: tuple[Segment, ...]
 
 
 def columns(
@@ -170,12 +159,10 @@ def _column(
     return Column(
         name,
         title,
+        side,
         tuple(_hit(place, query, side.profile, full, grades, other) for place in side.places),
-        side.total,
         CLASS_LABELS[settled.classification.query_class],
-        settled.classification.query_class.value,
         rule_text(settled.classification),
-        settled.notes,
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
         _visible(settled.weights.as_dict(), 1.0),
@@ -197,18 +184,12 @@ def _hit(
 ) -> HitRow:
     result, hit = place.result, place.result.hit
     return HitRow(
-        rank=place.rank,
-        moved=place.moved,
-        document=result.document_id,
-        title=result.title,
+        place,
         headings=trail(result),
-        collection=result.collection,
-        snippet=result.snippet,
         score=figure(hit.score, full),
         segments=_visible(bar_parts(hit), full),
         why=figures(hit, profile, full, tier_reason(hit, query)),
         why_moved=_why_moved(place, full, other),
-        folded=result.folded_count,
         grades=grades.get(result.document_id, Grades()),
     )
 

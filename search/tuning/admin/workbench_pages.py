@@ -143,11 +143,10 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         running % {"name": active.name, "version": active.version},
         edited % {"profile": base},
     )
-    both = columns(previewed, titles, grades_of(golden, request.user))
     html = render_to_string(
         "admin/tuning/workbench/rankings.html",
         {
-            "columns": both,
+            "columns": columns(previewed, titles, grades_of(golden, request.user)),
             "preview": previewed,
             "golden": golden,
             "may_judge": request.user.has_perm(JUDGE),
@@ -157,7 +156,7 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     milliseconds = (time.perf_counter() - started) * 1000
     return {
         "html": html,
-        "class": both[1].class_value,
+        "class": previewed.draft.ranking.settled.classification.query_class.value,
         "changed": previewed.changed,
         "milliseconds": round(milliseconds, 1),
     }
