@@ -228,14 +228,13 @@ class ThreadWithAnswersSerializer(ThreadSerializer):
 
 def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
-    given = _own_feedback(rows, request)
-    return [_stored(row, given.get(row.pk)) for row in rows]
-
-
-def _stored(row: Answer, feedback: AnswerFeedback | None) -> dict[str, Any]:
-    data = answer_data(recording.shown(row))
-    told = FeedbackSerializer(feedback).data if feedback is not None else None
-    return {**data, "at": row.at, "feedback": told}
+    keys, visitor = [row.pk for row in rows], visitor_of(request).key
+    given = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
+    feedback = {each.answer_id: FeedbackSerializer(each).data for each in given}
+    return [
+        {**answer_data(recording.shown(row)), "at": row.at, "feedback": feedback.get(row.pk)}
+        for row in rows
+    ]
 
 
 def summary(row: Answer) -> dict[str, Any]:
@@ -254,13 +253,6 @@ def summary(row: Answer) -> dict[str, Any]:
         "thread": row.thread.public_id if row.thread is not None else None,
         "withheld": is_withheld,
     }
-
-
-def _own_feedback(rows: Sequence[Answer], request: Request) -> dict[int, AnswerFeedback]:
-    given = AnswerFeedback.objects.filter(
-        answer__in=[row.pk for row in rows], visitor=visitor_of(request).key
-    )
-    return {each.answer_id: each for each in given}
 
 
 class AskParameters(QuestionParameters):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -67,8 +66,9 @@ def wants_stream(request: Request, parameters: AskParameters) -> bool:
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
     given = parameters.validated_data
-    mode = given.get("mode")
-    thread = _own_thread(request, given.get("thread"))
+    mode, named = given.get("mode"), given.get("thread")
+    own = Thread.objects.owned_by(request.user)
+    thread = get_object_or_404(own, public_id=named) if named else None
     return AnswerRequest(
         question=given["q"],
         viewer=request.user,
@@ -83,15 +83,6 @@ def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest
         is_recorded=thread is not None or is_recorded(request),
         searched_for=given.get("searched_for") or None,
     )
-
-
-def _own_thread(request: Request, public_id: UUID | None) -> Thread | None:
-    if public_id is None:
-        return None
-    thread = Thread.objects.owned_by(request.user).filter(public_id=public_id).first()
-    if thread is None:
-        raise Http404
-    return thread
 
 
 class AnswerViewSet(ApiViewSet[Answer]):
@@ -242,7 +233,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
 
     def create(self, request: Request) -> Response:
         """Start a thread. Name it in the questions that belong to it."""
-        form = self._form(request)
+        form = read_body(request, ThreadSerializer)
         if form.validated_data.get("shared"):
             require_scope(request, Scope.ADMINISTER)
         thread = threads.start(actor(request), form.validated_data["title"])
@@ -258,7 +249,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
         answers whose sources they may read.
         """
         thread = self.get_object()
-        given = self._form(request, partial=True).validated_data
+        given = read_body(request, ThreadSerializer, partial=True).validated_data
         if "title" in given:
             threads.rename(thread, given["title"], acting_user=request.user)
         if "shared" in given:
@@ -288,8 +279,3 @@ class ThreadViewSet(ReadViewSet[Thread]):
             content_type=f"{MARKDOWN}; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
-
-    def _form(self, request: Request, *, partial: bool = False) -> Any:
-        form = self.get_serializer(data=request.data, partial=partial)
-        form.is_valid(raise_exception=True)
-        return form

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import include, path, re_path, register_converter
+from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
@@ -41,19 +42,13 @@ from search.tuning.api.publishing import (
 )
 
 
-class ProfileConverter:
+class ProfileConverter(StringConverter):
     """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @.
 
     A version fits Postgres' integer, and a name its text.
     """
 
     regex = r"[^@\0]+@[0-9]{1,9}|[^@\0]+"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
 
 
 register_converter(ProfileConverter, "profile")

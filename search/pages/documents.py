@@ -34,7 +34,6 @@ from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import metadata_shown, type_label
 from search.pages.forms import LONGEST_ADDRESS
-from search.pages.library import PageField
 from search.presentation.navigation import contents_of, hits_of, leaves_of
 from search.presentation.reading import parts_of, passages_of, section_around
 from search.query.parse import asked_words, clean_text
@@ -229,7 +228,6 @@ def concepts(request: HttpRequest) -> HttpResponse:
     readable = Concept.objects.visible_to(request.user)
     about = clean_text(request.GET.get("about", ""))[:200]
     words = clean_text(request.GET.get("q", ""))[:200]
-    number = PageField().clean(request.GET.get("page"))
     if about:
         rows: Any = readable.filter(key=about).select_related("document__collection")
         rows = rows.defer("document__title_terms").order_by("-weight", "-count", "document")
@@ -244,7 +242,7 @@ def concepts(request: HttpRequest) -> HttpResponse:
             else rows
         )
         rows = list(rows[: CONCEPT_PAGES * CONCEPTS_SHOWN])  # one query counts and shows them
-    shown = Paginator(rows, CONCEPTS_SHOWN).get_page(number)
+    shown = Paginator(rows, CONCEPTS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "about": about,
         "label": label,

@@ -27,7 +27,6 @@ from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Collection, Document
 from search.answers import threads
-from search.pages.library import PageField
 from search.readers import news, personal
 
 ENTRIES_SHOWN = 50  # a page of the history
@@ -76,8 +75,7 @@ def own_history(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         _change_history(request, user)
         return redirect("search:history")
-    number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(personal.history_of(user), ENTRIES_SHOWN).get_page(number)
+    shown = Paginator(personal.history_of(user), ENTRIES_SHOWN).get_page(request.GET.get("page"))
     context = {"shown": shown, "keeps_history": personal.keeps_history(user)}
     return render(request, "search/me/history.html", context)
 
@@ -98,9 +96,9 @@ def _change_history(request: HttpRequest, user: User) -> None:
 @require_safe
 def favourites(request: HttpRequest) -> HttpResponse:
     """The reader's favourites that they may still read."""
-    number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(personal.favourites_of(actor(request)), ENTRIES_SHOWN).get_page(number)
-    return render(request, "search/me/favourites.html", {"shown": shown})
+    pages = Paginator(personal.favourites_of(actor(request)), ENTRIES_SHOWN)
+    context = {"shown": pages.get_page(request.GET.get("page"))}
+    return render(request, "search/me/favourites.html", context)
 
 
 @login_required
@@ -190,13 +188,7 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
         given = form.cleaned_data
         limit = [collection.pk for collection in given["collections"]]
         try:
-            _row, token = tokens.make(
-                user,
-                name=given["name"],
-                scopes=given["scopes"],
-                collections=limit or None,
-                days=given["days"],
-            )
+            _row, token = tokens.make(user, **{**given, "collections": limit or None})
             form = TokenForm(user=user)
         except tokens.InvalidToken as error:
             form.add_error(None, str(error))

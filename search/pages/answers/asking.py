@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Subquery, Value
 from django.db.models.functions import Greatest
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import CSRFCheck
@@ -184,10 +185,7 @@ def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
 
 def _thread(viewer: Viewer, cleaned: dict[str, Any]) -> Thread | None:
     if cleaned["thread"]:
-        thread = Thread.objects.owned_by(viewer).filter(public_id=cleaned["thread"]).first()
-        if thread is None:
-            raise Http404
-        return thread
+        return get_object_or_404(Thread.objects.owned_by(viewer), public_id=cleaned["thread"])
     if not cleaned["follows"]:
         return None
     if viewer is None or not viewer.is_authenticated:
@@ -198,9 +196,7 @@ def _thread(viewer: Viewer, cleaned: dict[str, Any]) -> Thread | None:
 @transaction.atomic
 def _thread_after(user: User, answer_id: Any) -> Thread:
     answers = Answer.objects.answers_of(user).select_for_update(of=("self",))
-    before = answers.filter(public_id=answer_id).select_related("thread").first()
-    if before is None:
-        raise Http404
+    before = get_object_or_404(answers.select_related("thread"), public_id=answer_id)
     if before.thread is None:
         before.thread = threads.start(user, before.question)
         before.save(update_fields=["thread"])

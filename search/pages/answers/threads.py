@@ -11,8 +11,8 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -23,7 +23,6 @@ from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.pages.answers import stored_card
-from search.pages.library import PageField
 
 THREADS_SHOWN = 50  # a page of the list
 
@@ -44,8 +43,7 @@ def threads(request: HttpRequest) -> HttpResponse:
     """The user's own threads, the last used first."""
     rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
     rows = rows.order_by("-updated", "-pk")  # grouping drops the model's order
-    number = PageField().clean(request.GET.get("page"))
-    shown = Paginator(rows, THREADS_SHOWN).get_page(number)
+    shown = Paginator(rows, THREADS_SHOWN).get_page(request.GET.get("page"))
     return render(request, "search/answers/threads.html", {"shown": shown})
 
 
@@ -124,10 +122,7 @@ def _thread(request: HttpRequest, thread_id: UUID, *, is_own: bool = False) -> T
     """The thread, if the user may read it, or with `is_own` owns it. Raises Http404 otherwise."""
     viewer = _viewer(request)
     rows = Thread.objects.owned_by(viewer) if is_own else Thread.objects.visible_to(viewer)
-    row = rows.filter(public_id=thread_id).select_related("user").first()
-    if row is None:
-        raise Http404
-    return row
+    return get_object_or_404(rows.select_related("user"), public_id=thread_id)
 
 
 def _answers(request: HttpRequest, row: Thread) -> list[Answer]:

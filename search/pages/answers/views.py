@@ -146,17 +146,9 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     row = _own(request, answer_id)
     if row.is_withheld:
         raise Http404
-    said = form.cleaned_data
+    said, viewer = form.cleaned_data, cast("Viewer", request.user)
     try:
-        feedbacks.give(
-            row,
-            viewer=cast("Viewer", request.user),
-            visitor=visitor_of(request).key,
-            helpful=said["helpful"],
-            reason=said["reason"],
-            source=said["source"],
-            note=said["note"],
-        )
+        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request).key, **said)
     except UserError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain")
     if request.POST.get("quietly"):

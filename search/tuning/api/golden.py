@@ -202,9 +202,8 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
         Creates or changes your own judgement; the query becomes a golden query if it is not one.
         """
-        form = NewJudgementSerializer(data=request.data, context=self.get_serializer_context())
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        context = {"request": request}
+        given = read_body(request, NewJudgementSerializer, context=context).validated_data
         judgement = judging.judge(
             given["query"],
             given["collections"],
