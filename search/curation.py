@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection as Container
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
@@ -169,40 +170,12 @@ Row = Pin | Hide | Synonym
 SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class TriedResult:
-    """A result with the row; `before` is its rank without it, None if not among the first."""
+def tried(text: str, row: Row, *, viewer: Viewer) -> dict[str, Any]:
+    """The first results for `viewer` with the row, and what differs without it. Raises SearchError.
 
-    rank: int
-    before: int | None
-    title: str
-    collection: str
-    tier: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The first results of a question with the row; `gone` are the titles that dropped out."""
-
-    query: str
-    lines: tuple[TriedResult, ...]
-    gone: tuple[str, ...]
-    total: int
-    total_before: int
-    rule: str
-    identifiers: tuple[str, ...]
-    expansions: tuple[str, ...]
-    pins: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def changes(self) -> bool:
-        moved = any(line.before != line.rank for line in self.lines)
-        return moved or bool(self.gone) or self.total != self.total_before
-
-
-def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
-    """The results for `viewer` with and without the row. Raises SearchError."""
+    `lines` are the rank with it, the rank without it (None if not among the first) and the result;
+    `gone` are the titles that dropped out.
+    """
     configured = configuration.current()
     before, after = (
         search(
@@ -216,28 +189,22 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
     )
     places = {result.document_id: rank for rank, result in enumerate(before.results, start=1)}
     stays = {result.document_id for result in after.results}
-    lines = tuple(
-        TriedResult(
-            rank,
-            places.get(result.document_id),
-            result.title,
-            result.collection,
-            result.hit.explanation.tier.reason,
-        )
+    lines = [
+        (rank, places.get(result.document_id), result)
         for rank, result in enumerate(after.results, start=1)
-    )
-    return Tried(
-        query=after.query.original,
-        lines=lines,
-        gone=tuple(each.title for each in before.results if each.document_id not in stays),
-        total=after.total,
-        total_before=before.total,
-        rule=f"{after.classification.query_class.value} ({after.classification.rule})",
-        identifiers=tuple(each.text for each in after.query.identifiers),
-        expansions=after.query.expansions,
-        pins=tuple(each.title for each in after.results if each.hit.candidate.pin is not None),
-        notes=after.sentences,
-    )
+    ]
+    gone = [each.title for each in before.results if each.document_id not in stays]
+    moved = any(rank != was for rank, was, _ in lines)
+    return {
+        "response": after,
+        "total_before": before.total,
+        "lines": lines,
+        "gone": gone,
+        "changes": moved or bool(gone) or after.total != before.total,
+        "rule": f"{after.classification.query_class.value} ({after.classification.rule})",
+        "identifiers": [each.text for each in after.query.identifiers],
+        "pins": [each.title for each in after.results if each.hit.candidate.pin is not None],
+    }
 
 
 def _with(configured: Configuration, row: Row, counts: bool) -> Configuration:

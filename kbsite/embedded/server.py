@@ -36,7 +36,6 @@ class ServerStatus:
     version: str | None
     data_dir: Path
     socket: Path
-    log: Path
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,6 @@ class Server(ABC):
             version=self.lock.read_text().strip() or None if up else None,
             data_dir=self.data_dir,
             socket=self.socket,
-            log=self.log,
         )
 
     def remove_sockets(self) -> None:

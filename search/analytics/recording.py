@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from django.db import DatabaseError, transaction
@@ -211,39 +210,20 @@ def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
 MAX_WORDING = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """A question whose answer did not help a visitor.
-
-    `sources` are the ids of the collections that it was answered from, `collections` the names of
-    those that were asked: whoever may not read one of them may not read the question.
-    """
-
-    question: str
-    visitor: str
-    sources: Sequence[int]
-    collections: Sequence[str]
-    at: datetime
-
-
 @transaction.atomic
-def file_complaints(complaints: Iterable[Complaint]) -> None:
-    """File the questions of complaints as gaps. Raises EmbeddingError."""
-    failures = [
-        Failure(
-            SearchEvent(
-                query=complaint.question[:MAX_WORDING],
-                folded=folded,
-                visitor=complaint.visitor,
-                sources=list(complaint.sources),
-                collections=list(complaint.collections),
-                at=complaint.at,
-            ),
-            (Sign.ANSWER,),
-        )
-        for complaint in complaints
-        if (folded := fold_query(complaint.question)[:MAX_FOLDED])
-    ]
+def file_complaints(events: Iterable[SearchEvent]) -> None:
+    """File the questions of answers that did not help a visitor as gaps. Raises EmbeddingError.
+
+    The events are unsaved. `sources` are the ids of the collections that the question was answered
+    from, `collections` the names of those that were asked: whoever may not read one of them may not
+    read the question.
+    """
+    failures = []
+    for event in events:
+        event.folded = fold_query(event.query)[:MAX_FOLDED]
+        event.query = event.query[:MAX_WORDING]
+        if event.folded:
+            failures.append(Failure(event, (Sign.ANSWER,)))
     if failures:
         database.hold(database.SEARCH_EVENTS)
         file_failures(failures)

@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 from common.accounts.models import User
 from ingestion.models.library import Viewer
 from search.analytics.failed_searches import drained
-from search.analytics.recording import Complaint, file_complaints
+from search.analytics.models import SearchEvent
+from search.analytics.recording import file_complaints
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource
 from search.answers.models.records import ALL_READABLE
@@ -146,11 +147,11 @@ def _may_be_shown(answer: Answer) -> bool:
     return not is_private and len(answer.sources.all()) >= answer.source_count
 
 
-def _complaint(row: AnswerFeedback) -> Complaint:
+def _complaint(row: AnswerFeedback) -> SearchEvent:
     answer = row.answer
-    return Complaint(
+    return SearchEvent(
         # In a conversation the question alone may say nothing.
-        question=answer.searched_for or answer.question,
+        query=answer.searched_for or answer.question,
         visitor=row.visitor,
         sources=sorted({each.document.readers_id for each in answer.sources.all()}),
         collections=sorted(answer.filters.get("collections", ())),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
@@ -68,13 +68,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of documents, each with its type's name, and the headings of their columns."""
+    """The documents of a page, each with its type's name, and the headings of their columns."""
 
     documents: tuple[tuple[Document, str], ...]
     headings: tuple[Heading, ...]
-    total: int
-    page: int
-    pages: int
+    shown: Page[Document]
     previous: str
     following: str
 
@@ -96,7 +94,6 @@ def listing(
         .order_by(*_order(sort))
     )  # fmt: skip
     shown = Paginator(rows, PER_PAGE).get_page(page)
-    total, pages = shown.paginator.count, shown.paginator.num_pages
 
     def to(number: int) -> str:
         return address(page=number if number > 1 else None)
@@ -104,9 +101,7 @@ def listing(
     return Listing(
         documents=tuple((one, type_label(one.current.media_type)) for one in shown if one.current),
         headings=tuple(_heading(name, sort, address) for name in _COLUMNS),
-        total=total,
-        page=shown.number,
-        pages=pages,
+        shown=shown,
         previous=to(shown.number - 1) if shown.has_previous() else "",
         following=to(shown.number + 1) if shown.has_next() else "",
     )

@@ -189,7 +189,7 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
         elif passage.title and document.title != passage.title[:500]:
             described = services.describe(document, acting_user=None, title=passage.title)
             versions.append(_latest(described))
-        elif not _is_ready(document):
+        elif document.latest is None or document.latest.state != State.READY:
             services.retry([document], acting_user=None)
             versions.append(_latest(document))
     return versions
@@ -214,10 +214,6 @@ def _receive(collection: Collection, passage: CorpusPassage) -> int:
         acting_user=None,
     )
     return receipt.version.pk
-
-
-def _is_ready(document: Document) -> bool:
-    return document.latest is not None and document.latest.state == State.READY
 
 
 def _latest(document: Document) -> int:

@@ -177,7 +177,8 @@ def evaluate(
 
 def record(outcome: MeasuredCollection) -> EvaluationRun:
     """Store the outcome as an evaluation run."""
-    rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=_names(outcome))}
+    names = {outcome.profile.name, outcome.baseline.name}
+    rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=names)}
     return EvaluationRun.objects.create(
         profile=rows[outcome.profile.name, outcome.profile.version],
         baseline=rows[outcome.baseline.name, outcome.baseline.version],
@@ -216,10 +217,6 @@ def code_version() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()[:40]
-
-
-def _names(outcome: MeasuredCollection) -> set[str]:
-    return {outcome.profile.name, outcome.baseline.name}
 
 
 def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:

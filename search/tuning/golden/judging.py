@@ -82,7 +82,8 @@ def judge(
     judgement.save()
     after = _grade_state(judgement)
     if before != after:
-        _log(query, Kind.GRADE, document.public_id, before, after, acting_user, is_new)
+        change = {"kind": Kind.GRADE, "before": before, "after": after, "made_query": is_new}
+        query.actions.create(reference=document.public_id, user=acting_user, **change)
     return judgement
 
 
@@ -95,7 +96,9 @@ def clear(query: GoldenQuery, document: Document, *, acting_user: User) -> bool:
         return False
     before = _grade_state(own)
     own.delete()
-    _log(query, Kind.GRADE, document.public_id, before, None, acting_user)
+    query.actions.create(
+        kind=Kind.GRADE, reference=document.public_id, before=before, user=acting_user
+    )
     return True
 
 
@@ -118,7 +121,8 @@ def set_must_be_first(
         query.must_be_first = document
         query.save(update_fields=["must_be_first"])
         reference = (document or first).public_id  # type: ignore[union-attr]
-        _log(query, Kind.FIRST, reference, before, after, acting_user, is_new)
+        change = {"kind": Kind.FIRST, "before": before, "after": after, "made_query": is_new}
+        query.actions.create(reference=reference, user=acting_user, **change)
     return query
 
 
@@ -209,26 +213,6 @@ def _grade_state(judgement: Judgement | None) -> dict[str, Any] | None:
 
 def _first_state(document: Document | None) -> dict[str, Any] | None:
     return None if document is None else {"document": str(document.public_id)}
-
-
-def _log(
-    query: GoldenQuery,
-    kind: JudgementAction.Kind,
-    reference: UUID,
-    before: dict[str, Any] | None,
-    after: dict[str, Any] | None,
-    user: User,
-    made_query: bool = False,
-) -> None:
-    JudgementAction.objects.create(
-        query=query,
-        kind=kind,
-        reference=reference,
-        before=before,
-        after=after,
-        made_query=made_query,
-        user=user,
-    )
 
 
 def _undo_grade(action: JudgementAction, user: User) -> str:
