@@ -12,7 +12,6 @@ misses events while no process listens. A scan finds every change, for one `stat
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -40,8 +39,6 @@ from ingestion.intake.watched import (
 )
 from ingestion.models import Lane, SourceKind, WatchedFile, WatchedFolder
 from ingestion.services import Receipt, receive
-
-logger = logging.getLogger(__name__)
 
 # Scan again soon after a file has changed or disappeared.
 SETTLE_SECONDS = 5

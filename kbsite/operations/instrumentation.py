@@ -7,7 +7,6 @@ enqueued them.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,8 +26,6 @@ from django.http import HttpRequest
 
 from common import observing
 from common.observing import metrics
-
-logger = logging.getLogger(__name__)
 
 HEADER = "X-Request-ID"
 # The parts of the site by the beginning of their paths; all others are pages.

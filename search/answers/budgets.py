@@ -137,11 +137,6 @@ def settle_stale(*, now: datetime | None = None) -> int:
     return ModelCall.objects.filter(settled=False, at__lt=before).update(settled=True, error="lost")
 
 
-def attach(answer: Answer) -> int:
-    """Link an answer that is stored after its calls have ended with them; how many there are."""
-    return ModelCall.objects.filter(answer_key=answer.public_id).update(answer=answer)
-
-
 def price(model: str, prompt: int, completion: int) -> Decimal:
     """What so many tokens cost; 0 for a model without a price."""
     row = ModelPrice.objects.filter(model=model).first()

@@ -23,6 +23,11 @@ PASSAGE_OVERHEAD = 20
 LINE_OVERHEAD = 3
 
 _TOKENIZER = EstimatedTokenizer()
+# What a passage has of the first of its pieces.
+_OF_FIRST = (
+    "document", "document_id", "version", "ordinal", "title", "page", "collection_id", "collection",
+    "language", "start", "completeness",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +217,7 @@ class Run:
         return Passage(
             number=number,
             chunk_ids=tuple(piece.chunk_id for piece in self.pieces),
-            document=first.document,
-            document_id=first.document_id,
-            version=first.version,
-            ordinal=first.ordinal,
-            title=first.title,
             heading_path=self.heading_path,
-            page=first.page,
-            collection_id=first.collection_id,
-            collection=first.collection,
-            language=first.language,
-            start=first.start,
             end=self.last.end,
             text=self.text,
             tokens=self.tokens,
@@ -230,7 +225,7 @@ class Run:
             rank=best.rank,
             sections=tuple(self._sections()),
             layout=tuple(self._layout()),
-            completeness=first.completeness,
+            **{name: getattr(first, name) for name in _OF_FIRST},
         )
 
 

@@ -28,6 +28,15 @@ from search.retrieval import Filters
 
 logger = logging.getLogger(__name__)
 
+# What answers and passages have as their rows do, under the same names.
+_OF_ANSWERS = (
+    "searched_for", "error", "text", "confidence", "retrieval_confidence", "dropped",
+    "milliseconds", "first_token_ms",
+)  # fmt: skip
+_OF_PASSAGES = (
+    "ordinal", "page", "title", "language", "start", "end", "text", "tokens", "score", "rank",
+)  # fmt: skip
+
 
 def start(answered: Answered, request: AnswerRequest) -> None:
     """Store an answer that is being written; one statement."""
@@ -132,27 +141,20 @@ def _filters(filters: Filters) -> dict[str, Any]:
 def _result_columns(answered: Answered) -> dict[str, Any]:
     """The columns of an answer that are known at its end."""
     return {
-        "searched_for": answered.searched_for,
+        **{name: getattr(answered, name) for name in _OF_ANSWERS},
         "mode": answered.mode.value,
         "state": answered.state.value,
-        "error": answered.error,
-        "text": answered.text,
         "sentences": [sentence_data(each) for each in answered.sentences],
         "steps": [step_data(each) for each in answered.steps],
         "notes": list(answered.notes),
         "degraded": list(answered.degraded),
         "source_count": len(answered.context.passages),
-        "confidence": answered.confidence,
-        "retrieval_confidence": answered.retrieval_confidence,
         "supported": supported_share(answered.sentences),
-        "dropped": answered.dropped,
         "context_tokens": answered.context.tokens,
         "model": answered.model[:MOST_NAME],
         "prompt_tokens": answered.usage.prompt_tokens,
         "completion_tokens": answered.usage.completion_tokens,
         "cost": round(answered.usage.cost, 6),
-        "milliseconds": answered.milliseconds,
-        "first_token_ms": answered.first_token_ms,
     }
 
 
@@ -163,18 +165,9 @@ def _source(answer: int, passage: Passage, cited: bool) -> AnswerSource:
         document_id=passage.document,
         version_id=passage.version,
         chunk_ids=list(passage.chunk_ids),
-        ordinal=passage.ordinal,
-        page=passage.page,
-        title=passage.title,
         heading_path=list(passage.heading_path),
-        language=passage.language,
-        start=passage.start,
-        end=passage.end,
-        text=passage.text,
-        tokens=passage.tokens,
-        score=passage.score,
-        rank=passage.rank,
         cited=cited,
+        **{name: getattr(passage, name) for name in _OF_PASSAGES},
     )
 
 
@@ -243,15 +236,11 @@ def answered(row: Answer) -> Answered:
     return Answered(
         id=str(row.public_id),
         question=row.question,
-        searched_for=row.searched_for,
         asked_mode=Mode(row.asked_mode),
         mode=Mode(row.mode),
         state=State(row.state),
-        text=row.text,
         context=_context(row),
         sentences=tuple(sentence_from(each) for each in row.sentences),
-        confidence=row.confidence,
-        retrieval_confidence=row.retrieval_confidence,
         model=row.model,
         degraded=tuple(row.degraded),
         notes=tuple(row.notes),
@@ -260,11 +249,8 @@ def answered(row: Answer) -> Answered:
             for each in row.steps
         ),
         usage=Usage(row.prompt_tokens, row.completion_tokens, float(row.cost)),
-        dropped=row.dropped,
-        milliseconds=row.milliseconds,
-        first_token_ms=row.first_token_ms,
         thread=str(row.thread.public_id) if row.thread else "",
-        error=row.error,
+        **{name: getattr(row, name) for name in _OF_ANSWERS},
     )
 
 
@@ -279,19 +265,10 @@ def _context(row: Answer) -> Context:
             document=source.document_id,
             document_id=str(source.document.public_id),
             version=source.version_id or 0,
-            ordinal=source.ordinal,
-            title=source.title,
             heading_path=tuple(source.heading_path),
-            page=source.page,
             collection_id=source.document.readers_id,
             collection=source.document.collection.name,
-            language=source.language,
-            start=source.start,
-            end=source.end,
-            text=source.text,
-            tokens=source.tokens,
-            score=source.score,
-            rank=source.rank,
+            **{name: getattr(source, name) for name in _OF_PASSAGES},
         )
         for source in sources
     )

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -46,14 +45,6 @@ def of(viewer: Viewer) -> QuerySet[Thread]:
     return Thread.objects.owned_by(viewer)
 
 
-def find(public_id: str, viewer: Viewer) -> Thread | None:
-    """The thread of that id if the viewer may read it; None for anything else."""
-    try:
-        return Thread.objects.visible_to(viewer).select_related("user").get(public_id=public_id)
-    except (Thread.DoesNotExist, ValidationError, ValueError):
-        return None
-
-
 def rename(thread: Thread, title: str, *, acting_user: Viewer) -> None:
     """Give the thread another title; an empty one leaves it. Raises NotPermitted."""
     _check_owner(thread, acting_user)
@@ -76,14 +67,6 @@ def delete(thread: Thread, *, acting_user: Viewer) -> None:
     """Delete the thread with its answers. What they cost stays recorded. Raises NotPermitted."""
     _check_owner(thread, acting_user)
     thread.delete()
-
-
-def shown(thread: Thread, viewer: Viewer) -> tuple[Answered, ...]:
-    """The answers of a thread as the viewer may see them, oldest first; two queries more than one.
-
-    None of them if the viewer may not read the thread.
-    """
-    return tuple(recording.shown(row) for row in _rows(thread, viewer))
 
 
 def export(thread: Thread, viewer: Viewer, *, base: str = "") -> str:

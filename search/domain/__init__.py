@@ -18,7 +18,6 @@ from search.domain.candidates import (
     Reach,
     recency,
     row_type,
-    stacked,
 )
 from search.domain.profiles import (
     COLUMNS,

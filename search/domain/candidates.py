@@ -204,14 +204,6 @@ def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:
     return np.asarray(0.5 ** (days / half_life))
 
 
-def stacked(embeddings: Sequence[bytes | None]) -> npt.NDArray[Any]:
-    """Embeddings as the database sends them (big-endian) stacked as rows; None is skipped."""
-    present = [each for each in embeddings if each is not None]
-    if not present:
-        return np.zeros((0, 1), HALF)
-    return np.frombuffer(b"".join(present), ">f2").reshape(len(present), -1).astype(HALF)
-
-
 def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
     """All but the arrays and the query, as JSON; `depth`: the most candidates of a signal."""
     vectors = candidates.embeddings

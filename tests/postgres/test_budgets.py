@@ -89,18 +89,6 @@ class TestACall:
         assert (row.settled, row.error, row.cost) == (True, "lost", Decimal("0.2"))
         assert not ModelCall.objects.get(pk=running).settled
 
-    def test_it_belongs_to_its_answer_when_that_is_stored(self) -> None:
-        key = str(uuid.uuid4())
-        call, other = reserve(Payer(answer=key)), reserve()
-        answer = Answer.objects.create(
-            public_id=key, question="q", searched_for="q", asked_mode="auto", mode="auto"
-        )
-
-        assert budgets.attach(answer) == 1
-
-        assert list(answer.calls.values_list("pk", flat=True)) == [call]
-        assert ModelCall.objects.get(pk=other).answer is None
-
     def test_it_belongs_to_an_answer_that_is_stored_before_it_ends(self) -> None:
         payer = Payer(answer=str(uuid.uuid4()))
         early, late = reserve(payer), reserve(payer)

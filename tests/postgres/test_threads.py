@@ -243,19 +243,15 @@ def test_nobody_else_reads_a_thread_unless_it_is_shared(
     answer = ask(thread, FIRST)
     others: tuple[User | None, ...] = (member, administrator, None)
     for other in others:
-        assert threads.find(str(thread.public_id), other) is None
-        assert threads.shown(thread, other) == ()
+        assert threads.export_data(thread, other)["answers"] == []
         assert answer.question not in threads.export(thread, other).partition("\n")[2]
         assert recording.readable(answer.id, other) is None
     threads.share(thread, acting_user=thread.user)
-    assert threads.find(str(thread.public_id), member) == thread
-    assert [each.id for each in threads.shown(thread, member)] == [answer.id]
+    assert [each["id"] for each in threads.export_data(thread, member)["answers"]] == [answer.id]
     assert recording.readable(answer.id, member) is not None
-    assert threads.find(str(thread.public_id), None) is None
     assert recording.readable(answer.id, None) is None
     threads.share(thread, False, acting_user=thread.user)
-    assert threads.shown(thread, member) == ()
-    assert threads.find("nonsense", member) is None
+    assert threads.export_data(thread, member)["answers"] == []
     assert list(threads.of(member)) == []
 
 
@@ -270,12 +266,12 @@ def test_a_reader_of_a_shared_thread_sees_only_what_their_documents_say(
     Collection.objects.update(visibility=Visibility.GROUPS)
 
     with django_assert_max_num_queries(2):
-        own = threads.shown(thread, thread.user)
-    assert all(each.text for each in own)
-    for each in threads.shown(thread, member):
-        assert each.withheld
-        assert (each.text, each.sentences, each.context.passages) == ("", (), ())
-        assert each.searched_for == each.question
+        own = threads.export_data(thread, thread.user)["answers"]
+    assert all(each["text"] for each in own)
+    for each in threads.export_data(thread, member)["answers"]:
+        assert each["withheld"]
+        assert (each["text"], each["sentences"], each["sources"]) == ("", [], [])
+        assert each["searched_for"] == each["question"]
     exported = threads.export(thread, member) + json.dumps(threads.export_data(thread, member))
     assert "withheld" in exported
     assert "five seconds" not in exported

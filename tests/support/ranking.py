@@ -11,6 +11,7 @@ from ingestion.models.library import Viewer
 from search.domain import (
     ABSENT,
     GENERATORS,
+    HALF,
     SIGNALS,
     Candidate,
     Candidates,
@@ -21,7 +22,6 @@ from search.domain import (
     Signal,
     Weights,
     row_type,
-    stacked,
 )
 from search.engine import Request
 from search.engine.batch_ranking import hits_of
@@ -74,13 +74,19 @@ def columns(
     return Candidates(
         query,
         rows,
-        stacked([each.embedding for each in ordered]),
+        _stacked([each.embedding for each in ordered]),
         names,
         forms,
         languages=codes,
         is_wide=bool(places),
         **{"by_meaning": True} | fields,
     )
+
+
+def _stacked(embeddings: Sequence[bytes | None]) -> Any:
+    """Embeddings as the database sends them (big-endian) as rows; None is skipped."""
+    present = [np.frombuffer(each, ">f2") for each in embeddings if each is not None]
+    return np.stack(present).astype(HALF) if present else np.zeros((0, 1), HALF)
 
 
 def made(**knobs: Any) -> Profile:

@@ -25,7 +25,6 @@ _BRACKETED = re.compile(rf"\[({_LIST.pattern})\]", re.IGNORECASE)
 _OPEN = re.compile(r"\[[\s\d^,;–—passage-]{0,60}", re.IGNORECASE)  # what may become one
 _PLAIN = re.compile(r"[^\s\[`~\\【]+")
 _SPACES = re.compile(r"[ \t]+")
-_FENCE = re.compile(r"(`{3,}|~{3,})")
 _FENCE_LINE_MOST = 200
 _CLOSING = re.compile(r" {0,3}[`~]")  # further indented, it closes for some programs only
 _UNDECIDED = -1  # where more text may decide
