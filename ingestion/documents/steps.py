@@ -228,24 +228,21 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
     return begun
 
 
+# What a chunk has as its draft does, under the same names.
+_OF_DRAFTS = ("ordinal", "text", "kind", "page", "start", "end", "tokens", "content_hash")
+
+
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
     return Chunk(
         collection_id=version.document.readers_id,
         document_id=version.document_id,
         version=version,
-        ordinal=draft.ordinal,
-        text=draft.text,
-        kind=draft.kind,
         heading_path=list(draft.heading_path),
-        page=draft.page,
-        start=draft.start,
-        end=draft.end,
-        tokens=draft.tokens,
-        content_hash=draft.content_hash,
         layout=[list(place) for place in draft.layout],
         sections=[list(place) for place in draft.sections],
         signature=signature(draft.text),
         text_config=text_config(version.language),
+        **{name: getattr(draft, name) for name in _OF_DRAFTS},
     )
 
 

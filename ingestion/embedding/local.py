@@ -23,6 +23,7 @@ from ingestion.embedding.folder import (
 )
 from ingestion.embedding.protocol import (
     KEPT_CHARS,
+    Embedder,
     ModelCard,
     ModelTokenizer,
     Tokenizer,
@@ -93,7 +94,7 @@ def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
     return LocalModel.of(folder.resolve().name, model, config.languages or ())
 
 
-class LocalEmbedder:
+class LocalEmbedder(Embedder):
     """Embeds on this machine's CPU. Thread-safe; the session is created after a fork.
 
     Each text runs on one thread, `threads` texts at a time: as fast as batches that use all
@@ -168,13 +169,6 @@ class LocalEmbedder:
                     running[1].cancel()  # the caller has given up
 
         return finished(begun())
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
-        vectors = np.empty((len(texts), self._card.dimensions), dtype=np.float32)
-        for indices, batch in self.embed_batches(texts):
-            vectors[list(indices)] = batch
-        return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` is not used: a query takes a few milliseconds.

@@ -21,6 +21,7 @@ import openai
 from common.guarded import PerProcess, TimedOut, TimeLimited, retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.protocol import (
+    Embedder,
     EstimatedTokenizer,
     ModelCard,
     Tokenizer,
@@ -45,7 +46,7 @@ WAITING_QUERIES = 16
 ASKING_CARD = 5.0
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Embedder):
     """Embeds over HTTP. Thread-safe; connections are opened after a fork.
 
     The client's own retries are off: they have no total time limit, ignore a Retry-After above
@@ -90,13 +91,6 @@ class OpenAIEmbedder:
         for indices in self._batches(prepared):
             batch = [prepared[i] for i in indices]
             yield indices, self._embed(batch, dimensions, self._config.deadline)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
-        vectors = np.empty((len(texts), self.card.dimensions), dtype=np.float32)
-        for indices, batch in self.embed_batches(texts):
-            vectors[list(indices)] = batch
-        return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` in seconds bounds the call, retries included."""

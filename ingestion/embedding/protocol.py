@@ -79,7 +79,10 @@ class Embedder(Protocol):
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
-        ...
+        vectors = np.empty((len(texts), self.card.dimensions), dtype=np.float32)
+        for indices, batch in self.embed_batches(texts):
+            vectors[list(indices)] = batch
+        return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` in seconds bounds calls over the network.

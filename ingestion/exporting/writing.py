@@ -169,6 +169,13 @@ def kept(collection: Collection) -> DocumentQuerySet:
     return documents.filter(latest__isnull=False).order_by("pk")
 
 
+# What is written of documents as it is.
+_OF_DOCUMENTS = (
+    "title", "title_given", "language", "language_given", "metadata", "source", "source_kind",
+    "part_path",
+)  # fmt: skip
+
+
 def _documents(documents: QuerySet[Document], named: QuerySet[Document] | None) -> Iterator[Row]:
     named = Document.objects.all() if named is None else named
     successors = set(named.filter(supersedes__in=documents).values_list("pk", flat=True))
@@ -180,15 +187,8 @@ def _documents(documents: QuerySet[Document], named: QuerySet[Document] | None) 
         assert version is not None
         yield {
             "id": str(document.public_id),
-            "title": document.title,
-            "title_given": document.title_given,
-            "language": document.language,
-            "language_given": document.language_given,
-            "metadata": document.metadata,
-            "source": document.source,
-            "source_kind": document.source_kind,
+            **{name: getattr(document, name) for name in _OF_DOCUMENTS},
             "parent": str(document.parent.public_id) if document.parent else None,
-            "part_path": document.part_path,
             "readers": readers.as_names() if (readers := Readers.of(document)) else None,
             "created": document.created.isoformat(),
             "currency": _currency(document, successors),

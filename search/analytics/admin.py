@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django import forms
@@ -267,7 +267,7 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
     try:
         query, collections = gaps.question(gap, request.user)
         result = gaps.snapshot(query, viewer=request.user, collections=collections)
-        now = GapStep(after=result.as_json(), query=query)
+        now = GapStep(after=asdict(result), query=query)
     except SearchError as error:
         problem = str(error)
     readable = gaps.readable_results([*steps, *([now] if now else [])], request.user)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -127,19 +127,10 @@ class Snapshot:
     """The result of searching for a gap's question, for one viewer at one time."""
 
     total: int
-    results: tuple[str, ...]
+    results: list[str]
     confidence: float | None
     unsure: bool
     profile: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "total": self.total,
-            "results": list(self.results),
-            "confidence": self.confidence,
-            "unsure": self.unsure,
-            "profile": self.profile,
-        }
 
 
 def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> Snapshot:
@@ -150,7 +141,7 @@ def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> 
     )
     return Snapshot(
         total=response.total,
-        results=tuple(dict.fromkeys(result.document_id for result in response.results)),
+        results=list(dict.fromkeys(result.document_id for result in response.results)),
         confidence=response.confidence,
         unsure=response.low_confidence,
         profile=f"{response.profile.name}@{response.profile.version}",
@@ -245,7 +236,7 @@ def _last_begun(gap: Gap) -> GapStep | None:
 def _run(gap: Gap, viewer: User) -> tuple[str, dict[str, Any]]:
     """The gap's main wording that `viewer` may read, and its search result for them."""
     query, collections = question(gap, viewer)
-    return query, snapshot(query, viewer=viewer, collections=collections).as_json()
+    return query, asdict(snapshot(query, viewer=viewer, collections=collections))
 
 
 def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
