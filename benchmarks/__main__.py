@@ -5,5 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-for module, arguments in (("benchmarks.search", sys.argv[1:]), ("benchmarks.speed", ["path"])):
+for module, arguments in (
+    ("benchmarks.search_speed", sys.argv[1:]),
+    ("benchmarks.ingestion_speed", ["path"]),
+):
     subprocess.run([sys.executable, "-m", module, *arguments], check=True)

@@ -87,11 +87,11 @@ def main() -> None:
 def compare_words() -> None:
     """Print the times of hidden and of missing words, asked by turns by a visitor."""
     os.environ["SEARCH_EVENTS"] = "0"
-    from benchmarks.site import receive, site
+    from benchmarks.temporary_site import receive, site
 
     with site("attack"):
         from benchmarks import corpus
-        from ingestion.documents import steps
+        from ingestion.documents import processing_steps
         from ingestion.models import Collection
         from search.pipeline import search
 
@@ -100,7 +100,7 @@ def compare_words() -> None:
         hidden, missing = ([_word(dice) for _ in range(PAIRS)] for _ in range(2))
         shelf = Collection.objects.create(name="Hidden", visibility="groups")
         for version in receive(shelf, [" ".join(hidden).encode()], "hidden.txt"):
-            steps.advance(version)
+            processing_steps.advance(version)
         taken: dict[str, list[float]] = {"hidden": [], "missing": []}
         for pair in zip(hidden, missing, strict=True):
             named = list(zip(taken, pair, strict=True))

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.libraries import Library, Question, read
 from benchmarks.reliability import QuestionKind, Sample, auroc, fit, is_held_out
-from benchmarks.site import ROOT, site
+from benchmarks.temporary_site import ROOT, site
 
 if TYPE_CHECKING:
     from ingestion.embedding import Embedder
@@ -73,7 +73,7 @@ class Model:
 
 def samples(model: Model, libraries: Sequence[Library]) -> Iterator[tuple[str, Sample]]:
     """Yield the samples of all questions under a model, with the library's name."""
-    from search.engine.background import PROBES
+    from search.engine.similarity_background import PROBES
     from search.ranking.confidence import Background
 
     probes = model.vectors("probes", PROBES, asked=True)

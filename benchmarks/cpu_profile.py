@@ -4,7 +4,7 @@
 
 Processor time of the searching thread, not time on the clock: other programs on the machine change
 it little. `outside SQL` is what Python adds to sending statements and receiving their rows. The
-corpus of `benchmarks.search` at this size, built once and kept, on servers of its own.
+corpus of `benchmarks.search_speed` at this size, built once and kept, on servers of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.site import ROOT, set_up
+from benchmarks.temporary_site import ROOT, set_up
 
 
 def main() -> None:

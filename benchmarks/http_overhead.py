@@ -6,7 +6,7 @@
 Ways: the pipeline in process as the page asks it, the same with the marks that the API asks for,
 and the API of a server of one process, as ASGI (the default) and as threads. `--beside` is a
 checkout of another commit, whose servers take turns with those of this one on the same database.
-The corpus of `benchmarks.search` of this size, built once and kept.
+The corpus of `benchmarks.search_speed` of this size, built once and kept.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cpu_profile import build
+from benchmarks.open_streams import server
 from benchmarks.processes import postmaster, running_seconds
-from benchmarks.searching import over_http
-from benchmarks.site import ROOT, set_up
-from benchmarks.streams import server
+from benchmarks.search_process import over_http
+from benchmarks.temporary_site import ROOT, set_up
 
 # A way may wait longer for its turn than the product keeps a connection.
 CONFIGURED = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75")

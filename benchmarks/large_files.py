@@ -16,8 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.site import receive, site
-from benchmarks.speed import a_collection, pdf
+from benchmarks.ingestion_speed import a_collection, pdf
+from benchmarks.temporary_site import receive, site
 from benchmarks.texts import passages
 
 
@@ -26,9 +26,9 @@ def main() -> None:
     parser.add_argument("--files", nargs="+", choices=list(MAKERS), default=list(MAKERS))
     arguments = parser.parse_args()
     with site("large_files") as var, a_collection("large files") as collection:
-        from ingestion.documents import steps
+        from ingestion.documents import processing_steps
         from ingestion.models import DocumentVersion
-        from ingestion.parsing.child import forking
+        from ingestion.parsing.child import fork_client
 
         # Made by a process of its own: the peak measured here is the worker's work alone.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -37,8 +37,8 @@ def main() -> None:
         for name in arguments.files:
             (pk,) = receive(collection, [(var / name).read_bytes()], name)
             started = time.perf_counter()
-            steps.advance(pk)
-            forking.close_servers()  # what a child used is known when its server has ended
+            processing_steps.advance(pk)
+            fork_client.close_servers()  # what a child used is known when its server has ended
             version = DocumentVersion.objects.get(pk=pk)
             own, child = (
                 resource.getrusage(who).ru_maxrss / 1024

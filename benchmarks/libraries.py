@@ -73,7 +73,7 @@ class Library:
 def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
     """A part of a collection: questions drawn, and their judged passages among others."""
     from search.domain import Query
-    from search.query.correcting import checked
+    from search.query.spelling_correction import checked
 
     chance = random.Random(26)
     texts = {p.id: f"{p.title}\n\n{p.text}".strip()[:LETTERS] for p in judged.passages()}

@@ -24,8 +24,8 @@ from urllib.parse import urlencode
 
 import psutil
 
-from benchmarks.site import receive, site, wait_until_finished, worker
-from benchmarks.streams import HOST, Server, server
+from benchmarks.open_streams import HOST, Server, server
+from benchmarks.temporary_site import receive, site, wait_until_finished, worker
 
 FEW = 8
 SAMPLES = 10  # of the memory, during each part
@@ -44,7 +44,7 @@ def main() -> None:
 
         corpus.build(chosen.chunks)
         questions = texts.questions(200)
-        with serving("benchmarks.unrefused") as target:
+        with serving("benchmarks.site_without_refusals") as target:
             read(target, questions, FEW, 5)  # the model, the views and the caches
             read(target, questions, chosen.readers, chosen.seconds).show("without refusals")
         with serving() as target:

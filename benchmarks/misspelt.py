@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.manuals import MANUALS, collection
-from benchmarks.site import CORES, ROOT, set_up, site
+from benchmarks.temporary_site import CORES, ROOT, set_up, site
 
 _WORD = re.compile(r"[^\W\d]{4,}")
 SEED = 26
@@ -47,7 +47,7 @@ def misspelt(word: str, kind: str, chance: random.Random) -> str:
 
 def rarest(text: str, viewer: Any) -> str:
     """The word of four letters or more that fewest passages hold; empty if none has one."""
-    from search.retrieval.spelling import passages_with
+    from search.retrieval.vocabulary import passages_with
 
     words = [each.group() for each in _WORD.finditer(text)]
     counts = passages_with(words, viewer)
@@ -100,7 +100,7 @@ def main() -> None:
         from django.conf import settings
 
         from common.accounts.models import User
-        from search.tuning.evaluation.sections import shipped
+        from search.tuning.evaluation.judged_sections import shipped
 
         settings.QUERY_EMBEDDING_TIMEOUT = 60  # a figure must not depend on the machine's load
         viewer = User(is_superuser=True, is_active=True)

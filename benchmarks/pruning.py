@@ -3,7 +3,7 @@
     python -m benchmarks.pruning [--chunks 200000] [--questions 120] [--rounds 2]
 
 Of each rule: the share of the exact top 10 and top 100 that it finds, and the milliseconds of the
-keyword signal's candidates alone. The corpus is that of `benchmarks.search`, built once and kept.
+keyword signal's candidates alone. The corpus is that of `benchmarks.search_speed`, built once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from benchmarks.search import ROOT
+from benchmarks.search_speed import ROOT
 
 if TYPE_CHECKING:
     from search.domain import Query
@@ -132,7 +132,7 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
 def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
     from common.database import named
     from ingestion.models import Collection
-    from search.signals import terms as query_terms
+    from search.signals import query_terms as query_terms
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
     common = f"{query_terms.TABLES}, {tables}".rstrip().rstrip(",")
@@ -169,7 +169,7 @@ def _measure(count: int, rounds: int) -> None:
 def _run(rule: Rule, query: Query) -> tuple[list[int], float]:
     from django.db import connection
 
-    from search.signals import terms as query_terms
+    from search.signals import query_terms as query_terms
 
     statement, params = rule
     with connection.cursor() as cursor:

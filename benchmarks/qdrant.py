@@ -3,7 +3,7 @@
     python -m benchmarks.qdrant [--chunks 20000] [--queries 120] [--rounds 3] [--refill]
 
 Qdrant's own engine in this process (qdrant-edge-py), without a network: a server adds a round trip
-for each of two requests. The corpus is that of benchmarks.search, under var/bench, built once;
+for each of two requests. The corpus is that of benchmarks.search_speed, in var/bench, built once;
 the points beside it, filled once (`--refill`: again). Give 1000000 for the figure of docs/scale.md.
 
 Two threads fill it, each with its own connection: one reads from Postgres while the other writes.

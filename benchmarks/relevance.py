@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from benchmarks.site import ROOT
+from benchmarks.temporary_site import ROOT
 
 if TYPE_CHECKING:
     from search.tuning.evaluation.measures import Interval
-    from search.tuning.evaluation.runner import MeasuredCollection
+    from search.tuning.evaluation.profile_runs import MeasuredCollection
 
 PAGE = ROOT / "docs" / "relevance.md"
 TABLES = ROOT / "benchmarks" / "results" / "relevance.md"
@@ -129,7 +129,7 @@ def _changes(outcomes: Sequence[MeasuredCollection]) -> list[Interval]:
 
 def rewrite(path: Path, tables: str) -> None:
     """Replace the text between the markers in the file. Raises ValueError without markers."""
-    from search.tuning.evaluation.runner import code_version
+    from search.tuning.evaluation.profile_runs import code_version
 
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)

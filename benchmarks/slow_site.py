@@ -1,7 +1,7 @@
 """The site with one address more, /slow/: an answer whose model takes its time.
 
 The searching, the quotes and the events are real; between them the stream waits as it would for a
-language model. For `benchmarks.streams` alone.
+language model. For `benchmarks.open_streams` alone.
 """
 
 from __future__ import annotations

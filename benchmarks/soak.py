@@ -65,7 +65,7 @@ def _soak(arguments: argparse.Namespace) -> None:
     from django.core.management import call_command
 
     from kbsite.embedded import ensure_servers
-    from search.tuning.installing import install_presets as install
+    from search.tuning.install_defaults import install_presets as install
 
     ensure_servers()
     call_command("migrate", verbosity=0)
@@ -111,14 +111,14 @@ def _kill_while(actors: list[subprocess.Popen[bytes]], chance: random.Random) ->
 
 def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
     from common.jobs import sweep
-    from ingestion.lexical import terms
+    from ingestion.lexical import term_weights
     from ingestion.models import DocumentVersion, Import
 
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(actor.poll() is None for actor in actors):
         sweep(DocumentVersion)
         sweep(Import)
-        terms.fold()
+        term_weights.fold()
         time.sleep(SWEEP_SECONDS)
 
 

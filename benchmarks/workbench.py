@@ -55,7 +55,7 @@ def synthetic(queries: int, candidates: int) -> None:
     from search.domain import Fusion, QueryClass, Weights
     from search.engine import Choices
     from search.engine.batch_ranking import ranking_of
-    from search.engine.settle import settle
+    from search.engine.settle_class_and_weights import settle
     from search.presets import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
     from tests.support.random_pools import configuration, random_case
@@ -119,7 +119,7 @@ def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
 def live() -> None:
     """Prints the times over the golden queries of the site's own database."""
     from search.engine import configuration
-    from search.tuning.evaluation.golden import ask, golden_set
+    from search.tuning.evaluation.golden_set import ask, golden_set
     from search.tuning.workbench.pool_building import build
     from search.tuning.workbench.pools import Width, pooled
 
@@ -188,7 +188,7 @@ def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, floa
     from django.test import RequestFactory
     from django.test.utils import CaptureQueriesContext
 
-    from search.tuning.evaluation.runner import evaluator
+    from search.tuning.evaluation.profile_runs import evaluator
 
     request = RequestFactory().post("/", json.dumps(body), content_type="application/json")
     request.user = evaluator()

@@ -1,13 +1,13 @@
 """U: the path of an upload. Read this first.
 
     receive  -> a document and a version, queued          (boundary: upload, API, command)
-    advance  -> parsing, chunking, embedding, ready       (a worker; see `steps`)
+    advance  -> parsing, chunking, embedding, ready       (a worker; `processing_steps`)
     activate -> the new chunks replace the old in one transaction    (`activation`)
     delete   -> the bin; restore undoes it (`deletion`), purge deletes permanently (`purging`)
     make_current -> a new version with the file of an older one      (`versions`)
-    move -> another collection; annotate -> tags and metadata of many (`arranging`)
+    move -> another collection; annotate -> tags and metadata of many (`bulk_changes`)
     restrict -> fewer readers than its collection has                (`readers`)
-    edit_chunk -> a passage changed by hand, in place                (`editing`)
+    edit_chunk -> a passage changed by hand, in place                (`hand_edits`)
 
 Every function here owns its transaction and enqueues on commit. The database alone records
 the work left to do: a lost message costs time, never a document.
@@ -29,7 +29,7 @@ from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.chunking.options import LAYOUT
 from ingestion.documents import editions
-from ingestion.documents.arranging import annotate, move
+from ingestion.documents.bulk_changes import annotate, move
 from ingestion.documents.deletion import (
     delete,
     delete_collection,
@@ -37,14 +37,14 @@ from ingestion.documents.deletion import (
     restore,
     restore_collection,
 )
-from ingestion.documents.editing import Wish, edit_chunk, undo
+from ingestion.documents.hand_edits import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.readers import Readers, restrict
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
 from ingestion.files import storage
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.models.documents import DocumentQuerySet, open_to
@@ -252,7 +252,7 @@ def describe(
         document.save(update_fields=[*fields, "updated"])
         file_name = latest.file_name if latest else ""
         named_as = with_file_name(document.title, file_name)
-        terms.read_title(document.pk, named_as, document.language)
+        term_weights.read_title(document.pk, named_as, document.language)
         names = " and ".join(name for name in ("title", "language") if name in fields)
         log(acting_user, document, CHANGE, f"Changed {names}")
         if latest is not None:

@@ -10,11 +10,11 @@ from celery import shared_task
 
 from common import jobs
 from ingestion import idempotency
-from ingestion.documents import purging, steps
+from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import note_under_way
 from ingestion.intake.importing import forget_files, runner
-from ingestion.intake.watched_scan import scan
-from ingestion.lexical import terms
+from ingestion.intake.watched_folder_scan import scan
+from ingestion.lexical import term_weights
 from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder
 from ingestion.spaces import backfill
 from ingestion.webhooks import sending
@@ -23,7 +23,7 @@ from ingestion.webhooks.models import Webhook
 
 @shared_task
 def advance_version(version_id: int) -> bool:
-    return steps.advance(version_id)
+    return processing_steps.advance(version_id)
 
 
 @shared_task
@@ -66,7 +66,7 @@ def look_at_folders() -> int:
 
 @shared_task
 def fold_statistics() -> bool:
-    return terms.fold()
+    return term_weights.fold()
 
 
 @shared_task

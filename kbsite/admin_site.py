@@ -22,7 +22,7 @@ from unfold.sites import UnfoldAdminSite
 from common.accounts import tokens
 from common.accounts.models import User
 from common.accounts.rights import lacks_factor
-from common.admin import pages
+from common.admin import mixins
 from ingestion import collections
 from ingestion.documents.readers import Readers
 from ingestion.models import Collection, Document
@@ -67,12 +67,12 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
 
 def who_sees(site: AdminSite) -> list[URLPattern]:
     """URL patterns of the pages for superusers on what a person sees, and who sees a document."""
-    views: dict[str, tuple[pages.View, str]] = {
+    views: dict[str, tuple[mixins.View, str]] = {
         "": (find, "who_sees"),
         "people/<int:pk>/": (person, "who_sees_person"),
         "documents/<uuid:public_id>/": (document, "who_sees_document"),
     }
-    return pages.urls(site, "who-sees/", views)
+    return mixins.urls(site, "who-sees/", views)
 
 
 def find(request: HttpRequest) -> HttpResponse:

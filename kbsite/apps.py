@@ -1,4 +1,4 @@
-"""The project's own application: commands and probes, and when Python looks for garbage.
+"""The applications of the site and of `common`; and when Python looks for garbage.
 
 A search makes thousands of short-lived objects and hardly any cycles. With Python's own settings
 the collector looks through all that was imported again and again (160,000 objects, 0.1 s each
@@ -12,6 +12,9 @@ import gc
 
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
+from django.utils.translation import gettext
+
+from common import UserError
 
 # Container objects made and not yet freed, beyond which Python looks for cycles among the young
 # ones; its default is 700. A guess: a higher one lets more cycles wait for their collection. A
@@ -50,6 +53,26 @@ def spare_collections() -> None:
 
 # Django loads this module among the first, and calls `ready` when all models are loaded.
 pause_collections()
+
+
+class AccountsConfig(AppConfig):
+    name = "common.accounts"
+    label = "accounts"
+    verbose_name = "People"
+
+    def ready(self) -> None:
+        from common.accounts import sign_on  # noqa: F401 -- registers the receivers
+
+        UserError.translate = gettext
+
+
+class AuditConfig(AppConfig):
+    name = "common.audit"
+    label = "audit"
+    verbose_name = "Audit"
+
+    def ready(self) -> None:
+        from common.audit import trail  # noqa: F401 -- registers the receivers
 
 
 class TokensConfig(AppConfig):

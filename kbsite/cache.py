@@ -9,7 +9,7 @@ from typing import Any
 from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from redis import exceptions
 
-from common.guarded import REDIS, CircuitOpen
+from common.circuit_breaker import REDIS, CircuitOpen
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -105,7 +105,7 @@ def _profile_entry(change: Any) -> dict[str, Any]:
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
     """Install the missing groups, profiles, rules and patterns; leave existing ones unchanged."""
-    from search.tuning.installing import install_groups, install_presets
+    from search.tuning.install_defaults import install_groups, install_presets
 
     undone = any(backwards for _, backwards in plan or ())
     if using == "default" and not undone:  # they need the newest tables

@@ -24,7 +24,7 @@ from search.errors import RunConflict, SearchError
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import search
-from search.query.expand import Synonyms, fold_query, query_key
+from search.query.synonyms_and_pins import Synonyms, fold_query, query_key
 from search.retrieval import Scope
 
 CuratedRow = Pin | Hide | Synonym | ClassRule | ScopeProfile

@@ -24,10 +24,10 @@ from search.engine.find import breadths_of, find, scope_of
 from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.response import SearchResponse, respond
-from search.query.correcting import Neighbour, correctable, corrected
 from search.query.language import is_listed, text_languages
+from search.query.spelling_correction import Neighbour, correctable, corrected
 from search.retrieval import Filters
-from search.retrieval.spelling import neighbours
+from search.retrieval.vocabulary import neighbours
 
 __all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "Purpose", "SearchResponse", "search"]
 

@@ -13,13 +13,13 @@ from celery import shared_task
 from common import jobs
 from search.analytics import failed_searches, visitors
 from search.answers import budgets, feedback, threads
-from search.engine import background
+from search.engine import similarity_background
 from search.errors import PoolError, SearchError
 from search.parts.experiments import running
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.readers import news, personal, reviews
+from search.readers import history_and_saved, reviews, search_news
 from search.tuning import optimisations
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
@@ -78,7 +78,7 @@ def sweep_runs() -> int:
 
 @shared_task
 def measure_backgrounds() -> int:
-    return background.refresh()
+    return similarity_background.refresh()
 
 
 @shared_task
@@ -94,12 +94,12 @@ def forget_searchers() -> int:
 @shared_task
 def look_for_news() -> int:
     """Look for news of saved searches and due reviews; return how many mails."""
-    return news.look() + reviews.remind()
+    return search_news.look() + reviews.remind()
 
 
 @shared_task
 def forget_history() -> int:
-    return personal.forget_history()
+    return history_and_saved.forget_history()
 
 
 @shared_task

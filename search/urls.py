@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from search.pages import documents, me, saved_searches, searching, suggestions
+from search.pages import documents, me, saved_searches, search_page, suggestions
 from search.pages.answers import threads
 from search.pages.answers import views as answers
 
@@ -29,8 +29,8 @@ OWN = [
     path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
 ]
 urlpatterns = [
-    path("", searching.page, name="page"),
-    path("library/", searching.page, {"is_library": True}, name="library"),
+    path("", search_page.page, name="page"),
+    path("library/", search_page.page, {"is_library": True}, name="library"),
     path("suggestions/", suggestions.suggestions, name="suggestions"),
     path("opensearch.xml", suggestions.description, name="opensearch"),
     path("me/", include(OWN)),

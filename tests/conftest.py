@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.test import TransactionTestCase
 
-from common import guarded
+from common import circuit_breaker
 from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
@@ -20,7 +20,7 @@ from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
 from search.retrieval import statement
 from search.retrieval.prepared import Shapes
-from search.tuning.evaluation import golden
+from search.tuning.evaluation import golden_set
 from tests.support.database import FirstRows, dump_database, restore_database
 from tests.support.golden_library import judge_all, lasting_documents
 from tests.support.laws import load_profiles
@@ -62,7 +62,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 @pytest.fixture(autouse=True)
 def _redis_is_asked() -> None:
     """A test that breaks Redis does not keep the next one from asking it."""
-    guarded.REDIS.reset()
+    circuit_breaker.REDIS.reset()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def documents(harbour: dict[str, Document], db: None, administrator: User) -> di
 @pytest.fixture
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles take their turns once: more rounds only make latencies surer."""
-    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_set, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture

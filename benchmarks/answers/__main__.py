@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.site import CORES, ROOT, site
+from benchmarks.temporary_site import CORES, ROOT, site
 
 # The sets of the table, and how they are asked.
 SETS: dict[str, dict[str, Any]] = {
@@ -109,7 +109,7 @@ def measured(
     from search.answers.domain import Mode
     from search.management import load, progress, relevance_folder
     from search.tuning.evaluation.collections import find
-    from search.tuning.evaluation.sections import SectionCollection
+    from search.tuning.evaluation.judged_sections import SectionCollection
 
     root = relevance_folder()
     chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))

@@ -10,6 +10,7 @@ from benchmarks.answers.figures import holds, holds_any
 from benchmarks.answers.questions import Question
 from ingestion.models import Chunk, Document
 from search.answers import answering
+from search.answers.as_json import supported_share
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -22,13 +23,12 @@ from search.answers.domain import (
 from search.answers.making.searching import context_of_all
 from search.answers.making.writing import extracted
 from search.answers.request import AnswerRequest
-from search.answers.wire import supported_share
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.runner import embedding_time, evaluator, problem_of, response_to
-from search.tuning.evaluation.sections import BETWEEN
+from search.tuning.evaluation.judged_sections import BETWEEN
+from search.tuning.evaluation.profile_runs import embedding_time, evaluator, problem_of, response_to
 
 # The naive context: as many of the first hits as fit, nothing merged and nothing around them.
 NAIVE = 8

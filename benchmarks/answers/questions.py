@@ -14,7 +14,7 @@ from search.tuning.evaluation.collections import (
     JudgedCollection,
     rows,
 )
-from search.tuning.evaluation.sections import SectionCollection
+from search.tuning.evaluation.judged_sections import SectionCollection
 
 UNANSWERABLE = "unanswerable.jsonl"
 NEAR_MISSES = "near-misses.txt"

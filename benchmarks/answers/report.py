@@ -12,7 +12,7 @@ from benchmarks.answers.questions import ASIDE, FITTED
 from search.answers.domain import AnswerParameters, Mode, State
 from search.tuning.evaluation.collections import JudgedCollection
 from search.tuning.evaluation.measures import latencies
-from search.tuning.evaluation.runner import code_version
+from search.tuning.evaluation.profile_runs import code_version
 
 Figures = dict[str, Any]
 

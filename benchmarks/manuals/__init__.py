@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from benchmarks.site import ROOT
+from benchmarks.temporary_site import ROOT
 
 HERE = Path(__file__).parent
 INDEX = "https://pypi.org/simple/"
@@ -90,7 +90,7 @@ def pages(manual: Manual, archive: Path) -> Iterator[tuple[str, bytes]]:
 
 def collection(name: str) -> Any:
     """The judged collection of a manual, which loads its pages itself."""
-    from search.tuning.evaluation.sections import read_sections
+    from search.tuning.evaluation.judged_sections import read_sections
 
     return read_sections(HERE / name, partial(load, name), name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.manuals import MANUALS
-from benchmarks.site import site
+from benchmarks.temporary_site import site
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ Processor time is that of the peer's process, its threads and its server. Peers 
 are named and left out. Collections are loaded into Steelyard once and kept under var/bench/peers,
 as are the indexes of the peers that keep theirs on disk. `--build-only` makes all of it ready.
 
-`--chunks` compares on a library that `benchmarks.search` has built. Its questions have no
+`--chunks` compares on a library that `benchmarks.search_speed` has built. Its questions have no
 judgements: in place of nDCG stands the share of the exact ten nearest chunks that each vector
 part finds, which says whether indexes of vectors are set up alike, and nothing of the quality of
 the whole. Peers that search lists in memory are left out unless they are named by `--peers`.

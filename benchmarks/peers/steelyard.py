@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.shared import RESULTS, Library, Vector, write
-from benchmarks.site import ROOT, set_up
+from benchmarks.temporary_site import ROOT, set_up
 from benchmarks.texts import RELEVANCE, questions
 
 SETTINGS = (
@@ -30,7 +30,7 @@ WHERE c.searchable AND c.id > %s ORDER BY c.id LIMIT %s
 def prepare(name: str, folder: Path, queries: int) -> None:
     """Migrate the library, load a judged collection once, and write the chunks and their vectors.
 
-    A name that is a number is the library of that size, which `benchmarks.search` has built.
+    A name that is a number is the library of that size, which `benchmarks.search_speed` has built.
     """
     set_up(site_of(folder))
     from django.core.management import call_command
@@ -95,7 +95,7 @@ def _write_sized(folder: Path, size: int, queries: int) -> None:
     from benchmarks import corpus
 
     if not corpus.is_built(size):
-        sys.exit(f"Build it first: python -m benchmarks.search --sizes {size} --build-only")
+        sys.exit(f"Build it first: python -m benchmarks.search_speed --sizes {size} --build-only")
     words = questions(queries)
     if (folder / "library.json").exists():
         kept = Library.read(folder)

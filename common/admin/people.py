@@ -29,7 +29,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts import rights
 from common.accounts.models import User
-from common.admin.pages import OwnPages, ReadOnly, ViewersForm, actor, own_page
+from common.admin.mixins import OwnPages, ReadOnly, ViewersForm, actor, own_page
 from common.audit.models import Event, Kind
 from common.audit.trail import lines, record
 

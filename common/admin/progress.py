@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
-from common.admin.pages import OwnPages, PanelPages, Row, own_page
+from common.admin.mixins import OwnPages, PanelPages, Row, own_page
 
 # The most rows in one poll; a list page shows fewer.
 MAX_POLLED = 200

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common import UserError
-from common.admin.pages import state_column
+from common.admin.mixins import state_column
 
 
 class VersionForm(forms.ModelForm):  # type: ignore[type-arg]

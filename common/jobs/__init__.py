@@ -24,7 +24,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from common.guarded import REDIS
+from common.circuit_breaker import REDIS
 from common.jobs.leases import (
     BULK,
     DEFAULT,

@@ -7,4 +7,4 @@ from ingestion.admin.imports import ImportAdmin
 from ingestion.admin.patterns import IdentifierPatternAdmin
 from ingestion.admin.spaces import EmbeddingSpaceAdmin
 from ingestion.admin.versions import ChunkEditAdmin
-from ingestion.admin.watching import SyncSourceAdmin, WatchedFolderAdmin
+from ingestion.admin.watched_folders import SyncSourceAdmin, WatchedFolderAdmin

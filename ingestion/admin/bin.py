@@ -25,7 +25,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import (
+from common.admin.mixins import (
     OwnPages,
     ReadOnly,
     Row,

@@ -24,7 +24,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.pages import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
+from common.admin.mixins import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
 from ingestion.admin.fields import LanguageFormField, MetadataKeysField

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.pages import (
+from common.admin.mixins import (
     AuditedByServices,
     PanelPages,
     Summary,
@@ -33,8 +33,8 @@ from common.admin.progress import LiveCells
 from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.arranging import ArrangingPages, ReadersFilter, ReadersForm
 from ingestion.admin.bin import GoesToBin, deleted_documents
+from ingestion.admin.bulk_changes import ArrangingPages, ReadersFilter, ReadersForm
 from ingestion.admin.fields import (
     CollectionFilter,
     LanguageFilter,
@@ -45,10 +45,10 @@ from ingestion.admin.fields import (
     TagFilter,
     TypeFilter,
 )
-from ingestion.admin.intake import upload_page, web_import_page
 from ingestion.admin.passages import PassagePages
-from ingestion.admin.reviewing import CurrencyForm, ReviewPages
+from ingestion.admin.review_queue import CurrencyForm, ReviewPages
 from ingestion.admin.status import status_of
+from ingestion.admin.upload_pages import upload_page, web_import_page
 from ingestion.admin.versions import VersionPages
 from ingestion.documents.currency import FIELDS, declare
 from ingestion.documents.readers import Readers

@@ -21,7 +21,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.pages import actor
+from common.admin.mixins import actor
 from ingestion.chunking.options import LAYOUT
 from ingestion.collections import save
 from ingestion.errors import InvalidMetadata

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.pages import AuditedByServices, VisibleOnly, actor, moment_column, own_page
+from common.admin.mixins import AuditedByServices, VisibleOnly, actor, moment_column, own_page
 from common.admin.progress import StatusPages, live, state_label
 from common.api.requests import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField

@@ -15,10 +15,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from common.admin.pages import OwnPages, actor, own_page
+from common.admin.mixins import OwnPages, actor, own_page
 from ingestion import services
-from ingestion.documents import editing
-from ingestion.documents.carrying import parsed_text
+from ingestion.documents import hand_edits
+from ingestion.documents.hand_edit_transfer import parsed_text
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, Document
 from ingestion.models.versions import MAX_QUESTION_CHARS
@@ -102,9 +102,9 @@ class PassagePages(OwnPages[Document]):
         form = PassageForm(request.POST) if request.method == "POST" else PassageForm.of(passage)
         if form.is_bound and form.is_valid() and self._saved(request, passage, form):
             return redirect(_address(document, passage))
-        tokens, most = editing.count_tokens(passage, str(form["text"].value() or ""))
+        tokens, most = hand_edits.count_tokens(passage, str(form["text"].value() or ""))
         title = gettext("Passage %(number)d") % {"number": passage.ordinal + 1}
-        script: Any = Script("admin/steelyard/passage.js", defer=True)
+        script: Any = Script("admin/steelyard/token_count.js", defer=True)
         context = {
             "media": self.media + forms.Media(js=(script,)),
             "document": document,
@@ -131,7 +131,7 @@ class PassagePages(OwnPages[Document]):
     @own_page("<int:pk>/passages/<int:chunk>/tokens/", posts=True)
     def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
         passage = _chunk(self.changeable(request, pk), chunk)
-        tokens, most = editing.count_tokens(passage, request.POST.get("text", "")[:MAX_TEXT])
+        tokens, most = hand_edits.count_tokens(passage, request.POST.get("text", "")[:MAX_TEXT])
         return JsonResponse({"tokens": tokens, "most": most})
 
     def _saved(self, request: HttpRequest, passage: Chunk, form: PassageForm) -> bool:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.pages import OwnPages, own_page
+from common.admin.mixins import OwnPages, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import actor, become, own_page
+from common.admin.mixins import actor, become, own_page
 from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS

@@ -16,10 +16,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import OwnPages, ReadOnly, actor, moment_column, own_page, state_column
+from common.admin.mixins import OwnPages, ReadOnly, actor, moment_column, own_page, state_column
 from common.api.requests import states
 from ingestion import services
-from ingestion.documents import completeness, editing
+from ingestion.documents import completeness, hand_edits
 from ingestion.errors import IngestionError
 from ingestion.files.storage import download
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
@@ -181,7 +181,7 @@ class ChunkEditAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         """The passage's page for an applied edit; else the edit, to be made anew elsewhere."""
         edit = self.get_object(request, object_id)
         may_change = edit is not None and self.has_change_permission(request)
-        if may_change and (applied := editing.applied_to(edit)):
+        if may_change and (applied := hand_edits.applied_to(edit)):
             address = (applied.document_id, applied.pk)
             return redirect(reverse("admin:ingestion_document_passage", args=address))
         context = dict.fromkeys(("show_save", "show_save_and_continue"), False)

@@ -15,11 +15,11 @@ from django.utils import timezone
 from common.jobs import Lease, LeaseLost, enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking import embedding_text
-from ingestion.documents import carrying, pictures
+from ingestion.documents import hand_edit_transfer, picture_cache
 from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage
-from ingestion.lexical import concepts, terms
+from ingestion.lexical import concepts, term_weights
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.protocol import with_file_name
@@ -95,7 +95,7 @@ def remove_unused(files: Iterable[StoredName]) -> None:
             storage.hold(sha256)
             if name and not DocumentVersion.objects.filter(file=name).exists():
                 storage.remove(name)
-                pictures.forget(sha256)
+                picture_cache.forget(sha256)
 
 
 def trim(document_id: int) -> int:
@@ -148,13 +148,13 @@ def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None 
                 return False
             before = document.current
             if before is not None:
-                terms.count_out(before.pk)
+                term_weights.count_out(before.pk)
                 before.chunks.all().delete()
                 events.tell_of_index(before.pk)
                 DocumentVersion.objects.filter(pk=before.pk).update(state=State.SUPERSEDED)
             _show_as(document, version)
             show(document)
-            carrying.settle(version)
+            hand_edit_transfer.settle(version)
             concepts.store(document, phrases)
             finish(version, State.READY, progress=1, error="", error_code="")
             events.tell_of_document(events.DOCUMENT_READY, document, version, state="ready")
@@ -173,7 +173,7 @@ def show(document: Document) -> None:
         return
     chunks = Chunk.objects.filter(version=document.current_id)
     chunks.filter(Q(edit=None) | Q(edit__disabled=False)).update(searchable=True)
-    terms.count_in(document.current_id)
+    term_weights.count_in(document.current_id)
     events.tell_of_index(document.current_id)
 
 
@@ -181,7 +181,7 @@ def hide(document: Document) -> None:
     """Remove a document's chunks from search and its term statistics, likewise."""
     if document.current_id is None:
         return
-    terms.count_out(document.current_id)
+    term_weights.count_out(document.current_id)
     visible = Chunk.objects.filter(version=document.current_id, searchable=True)
     visible.update(searchable=False)
     events.tell_of_index(document.current_id)
@@ -216,4 +216,4 @@ def _show_as(document: Document, version: DocumentVersion) -> None:
     document.language = version.language
     document.save(update_fields=["current", "title", "language", "updated"])
     title = with_file_name(version.title, version.file_name)
-    terms.read_title(document.pk, title, version.language)
+    term_weights.read_title(document.pk, title, version.language)

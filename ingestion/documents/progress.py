@@ -32,7 +32,7 @@ from django.db.models import (
 )
 from tqdm import tqdm
 
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import Document, DocumentVersion, State, Visibility
 from ingestion.models.versions import UNFINISHED
 
@@ -129,7 +129,7 @@ def follow(
             if (progress := watch.look(show)).is_finished:
                 return progress
             for pk in list(watch.unfinished().values_list("pk", flat=True)) if work else ():
-                if steps.advance(pk):
+                if processing_steps.advance(pk):
                     watch.look(show)
         except OperationalError:
             connection.close()

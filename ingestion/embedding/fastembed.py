@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from common.guarded import CircuitBreaker
+from common.circuit_breaker import CircuitBreaker
 from ingestion.embedding.config import LocalModelConfig
-from ingestion.embedding.folder import ModelFolder
 from ingestion.embedding.local import LocalEmbedder, LocalModel
+from ingestion.embedding.model_folder import ModelFolder
 from ingestion.embedding.protocol import Vectors, encodable, unit_vectors
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 

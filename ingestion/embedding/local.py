@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from common.guarded import PerProcess
+from common.circuit_breaker import PerProcess
 from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, usable_cores
-from ingestion.embedding.folder import (
+from ingestion.embedding.model_folder import (
     ModelFolder,
     encoder_of,
     ends_of_wordpiece,

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import openai
 
-from common.guarded import PerProcess, TimedOut, TimeLimited, retry_after
+from common.circuit_breaker import PerProcess, TimedOut, TimeLimited, retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.protocol import (
     Embedder,
@@ -31,7 +31,7 @@ from ingestion.embedding.protocol import (
     query_windows,
     unit_vectors,
 )
-from ingestion.embedding.servers import TRANSIENT, Retries, TransientError
+from ingestion.embedding.server_requests import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 # The models' default dimensions; other models are queried once.

@@ -35,7 +35,7 @@ from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
 from ingestion.intake.importing.archives import copy_counted, open_archive
 from ingestion.intake.importing.protocol import ImportRefused
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.metadata import check_metadata
 from ingestion.models import (
     ChunkEdit,
@@ -46,7 +46,7 @@ from ingestion.models import (
     SourceKind,
     State,
 )
-from ingestion.parsing.formats.archive import UNREADABLE
+from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import with_file_name
 from ingestion.spaces import active_space
 
@@ -267,7 +267,7 @@ def _create(
     )
     document.clean_fields(exclude=["title_terms", "content_hash"])
     document.save()
-    terms.read_title(
+    term_weights.read_title(
         document.pk, with_file_name(document.title, stored.file_name), document.language
     )
     version = add_version(document, stored, lane=Lane.BULK)

@@ -4,9 +4,9 @@ An identifier names one thing and has a form that a pattern can distinguish from
 `D-40`, `30 CFR 75.1725`, `rclcpp::Node`, `settings.py`. Proper nouns and acronyms (Aboleth,
 SLAM) have no such form: they are terms, and the keyword signal finds them.
 
-Read in this order: `expressions` (which never take long), `patterns` (forms to recognise),
-`normalisers` (canonical spellings), `finding` (identifiers of texts and queries, stored forms,
-matches); here the validation of an administrator's patterns.
+Read in this order: `expressions` (which never take long), `patterns` (forms to recognise, words
+that form none), `canonical_forms` (spellings), `finding` (identifiers of texts and queries, stored
+forms, matches); here the validation of an administrator's patterns.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ingestion.identifiers.canonical_forms import NORMALISERS, Normaliser
 from ingestion.identifiers.expressions import UnsafeExpression, expression, matches
 from ingestion.identifiers.finding import (
     Form,
@@ -25,7 +26,6 @@ from ingestion.identifiers.finding import (
     placed_forms,
     query_identifiers,
 )
-from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
 MAX_REGEX_CHARS = 600

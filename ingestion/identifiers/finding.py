@@ -10,8 +10,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ingestion.domain import SectionPlace
+from ingestion.identifiers.canonical_forms import NORMALISERS, Normaliser
 from ingestion.identifiers.expressions import Bounded, BoundedMatch, UnsafeExpression
-from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
 # Nobody types longer codes; also the width of the column that stores forms.

@@ -1,4 +1,4 @@
-"""Patterns of identifiers, and the default set that installations start with."""
+"""Patterns of identifiers, the default set, and the words before a number that form none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from .expressions import Bounded
 # the D40 of a Chinese sentence, written without spaces.
 _WORD = "0-9A-Za-z_\u00c0-\u024f"
 _LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
+# Words that precede a number without forming an identifier with it: “PAGE 12” is none.
+NO_PREFIX = frozenset(
+    """
+    ad am and as at bc be bce but by ce chap chf do eur fig figs for from gbp he if in inr is
+    it item jpy jan feb mar apr may jun jul aug sep sept oct nov dec kg km mid no nos non nor not
+    note of on only or over page pages part parts past per pm post pp pre sec so sub step table
+    than the them then they title to top und under until up us usd vol was we with you
+    """.split()  # noqa: SIM905 - a list of a hundred quoted words reads worse
+)
+# Bodies whose standards have numbers that look like years.
+STANDARDS = frozenset({"rfc", "iso", "iec", "ieee", "din", "en", "ecma", "cve"})
 
 
 @dataclass(frozen=True, slots=True)

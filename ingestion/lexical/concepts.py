@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from ingestion.embedding.servers import ChatConfig, NoAnswer, ask_for_json
+from ingestion.embedding.server_requests import ChatConfig, NoAnswer, ask_for_json
 from ingestion.lexical.keyphrases import (
     MAX_CHARS,
     MOST,

@@ -139,7 +139,7 @@ MAX_QUESTION_CHARS = 4000
 
 
 class ChunkEdit(models.Model):
-    """A hand edit of one chunk of a document. It outlives the chunk (`documents.anchoring`).
+    """A hand edit of one chunk of a document. It outlives the chunk (`hand_edit_matching`).
 
     Its anchor locates it: the hashes of the chunk's parsed text and of its neighbours', the
     headings and the ordinal. `Chunk.edit` refers to the edit wherever it is applied.

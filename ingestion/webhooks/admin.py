@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from common.admin.pages import PanelPages, ViewersForm, actor, own_page
+from common.admin.mixins import PanelPages, ViewersForm, actor, own_page
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Event, Webhook, new_secret
 

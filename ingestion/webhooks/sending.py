@@ -20,8 +20,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common import guarded
-from common.guarded import retry_after
+from common import circuit_breaker
+from common.circuit_breaker import retry_after
 from common.jobs import Lease, enqueue, work_on
 from ingestion.errors import AddressRefused, FetchError
 from ingestion.intake.fetching import read_target
@@ -125,7 +125,7 @@ def _deliver_due(lease: Lease[Webhook]) -> int:
         reply = _attempt(webhook, delivery)
         if reply is None:
             # It cannot be reached: the others wait with this one, instead of a time-out for each.
-            lease.postpone(guarded.pause(webhook.attempts, longest=LONGEST_PAUSE))
+            lease.postpone(circuit_breaker.pause(webhook.attempts, longest=LONGEST_PAUSE))
             return accepted
         accepted += reply.is_accepted
         lease.update(attempts=1)
@@ -206,7 +206,7 @@ def _retry(delivery: Delivery, wait: float | None, error: str) -> None:
         _end(delivery, State.FAILED, error=error)
         return
     delivery.error = error
-    pause = guarded.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
+    pause = circuit_breaker.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
     delivery.not_before = timezone.now() + pause
     delivery.save(update_fields=["attempts", "status", "error", "not_before"])
 

@@ -28,7 +28,7 @@ from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.management import finish
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.sections import SectionCollection, read_sections, source_of
+from search.tuning.evaluation.judged_sections import SectionCollection, read_sections, source_of
 from search.tuning.golden import exchange
 from search.tuning.models import GoldenQuery
 

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
 
-from common.guarded import CircuitOpen
+from common.circuit_breaker import CircuitOpen
 from ingestion.errors import StorageUnavailable
 from kbsite.operations import endpoints
 from kbsite.serving import middleware
@@ -85,7 +85,7 @@ def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | N
 
         return JsonResponse(body(code, message), status=status)
     if path.startswith("/v1/"):
-        from search.api.compatible import shaped
+        from search.api.openai import shaped
 
         return JsonResponse(shaped(code, message, status), status=status)
     return None

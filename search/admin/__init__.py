@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import OwnPages, ViewersForm, own_page
+from common.admin.mixins import OwnPages, ViewersForm, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.models import Document
 from search import curation

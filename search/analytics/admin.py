@@ -23,7 +23,7 @@ from unfold.decorators import display
 from unfold.views import ChangeList
 
 from common.accounts.models import User
-from common.admin.pages import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
+from common.admin.mixins import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
 from ingestion.models import Document
 from search.analytics import gaps
 from search.analytics.gaps import COSTS, GapSummary

@@ -25,7 +25,7 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import fold_query
+from search.query.synonyms_and_pins import fold_query
 from search.retrieval.prepared import Statement, run
 
 logger = logging.getLogger(__name__)

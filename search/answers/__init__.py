@@ -12,7 +12,7 @@ checking     each sentence against the passages that it cites; pure
 recording    the rows of answers, and what their readers may see of them
 answering    the answer story: question -> results -> context -> sentences -> checks -> record
 threads      conversations: shared, exported, deleted, forgotten; feedback: of readers on answers
-streaming    server-sent events; wire: JSON; rendering: HTML and Markdown
-publishing   answer profiles, published and rolled back; prompts: their texts
+streaming    server-sent events; as_json: JSON; rendering: HTML and Markdown
+profiles     answer profiles, published and rolled back; prompts: their texts
 budgets      what the calls of a model may cost
 """

@@ -33,7 +33,7 @@ from search.answers.domain import Answered, AnswerParameters, Done, Event, Faile
 from search.answers.generating import Model, Payer, model_for, server
 from search.answers.generating.server import configured
 from search.answers.making import modes
-from search.answers.making.work import Work
+from search.answers.making.unfinished_answer import Work
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.answers.words import MOST_WORDS, content_words, follows_up, joined, rarest
@@ -43,7 +43,7 @@ from search.engine.configuration import Configuration
 from search.engine.read import read_query
 from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
 from search.query.parse import clean_text
-from search.retrieval.spelling import passages_with
+from search.retrieval.vocabulary import passages_with
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

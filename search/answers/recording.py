@@ -19,11 +19,11 @@ from common.accounts.models import User
 from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
 from ingestion.models.library import Viewer
+from search.answers.as_json import sentence_data, sentence_from, step_data, supported_share
 from search.answers.budgets import MOST_NAME
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
 from search.answers.models import Answer, AnswerSource, Thread
 from search.answers.request import AnswerRequest
-from search.answers.wire import sentence_data, sentence_from, step_data, supported_share
 from search.retrieval import Filters
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
 from ingestion.documents.currency import label
+from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
-from search.answers.wire import passage_url
 
 # Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
 _OPEN, _CLOSE = "\u2e28", "\u2e29"

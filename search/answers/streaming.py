@@ -28,8 +28,8 @@ from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
 
 from common import UserError
+from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Event
-from search.answers.wire import NAMES, event_data
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ HEADERS = {
 def sse(
     events: AsyncIterator[Event], *, texts: bool = True, keepalive: float | None = None
 ) -> StreamingHttpResponse:
-    """The events of an answer as server-sent events, in the JSON of `wire`.
+    """The events of an answer as server-sent events, in the JSON of `as_json`.
 
     For a synchronous view. Raises what `events` raises before its first event; a later error
     becomes an event `error`, and the end. `texts`: with the texts of the sources.

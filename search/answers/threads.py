@@ -23,10 +23,10 @@ from common.accounts.models import User
 from ingestion.documents.currency import label
 from ingestion.models.library import Viewer
 from search.answers import recording
+from search.answers.as_json import answer_data, passage_url
 from search.answers.domain import Answered, Passage, State
 from search.answers.models import Answer, ModelCall, Thread
 from search.answers.rendering import linked_text, plain_line
-from search.answers.wire import answer_data, passage_url
 from search.errors import NotPermitted
 from search.query.parse import clean_text
 
@@ -78,7 +78,7 @@ def export(thread: Thread, viewer: Viewer, *, base: str = "") -> str:
 
 
 def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
-    """The thread as a JSON object, with its answers in the form of `wire`."""
+    """The thread as a JSON object, with its answers in the form of `as_json`."""
     return {
         "id": str(thread.public_id),
         "title": thread.title,

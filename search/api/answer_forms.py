@@ -1,5 +1,5 @@
 """The forms of answers and threads for the schema, and stored answers as JSON, as their reader may
-see them. The JSON of one answer is that of `answers.wire`.
+see them. The JSON of one answer is that of `answers.as_json`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from common.api.serializers import ChoiceField, Parameters, Strict
 from ingestion.api.serializers import CurrencyField
 from search.analytics.visitors import visitor_of
 from search.answers import recording
+from search.answers.as_json import answer_data
 from search.answers.domain import Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
-from search.answers.wire import answer_data
 from search.api.parameters import QuestionParameters
 from search.api.results import rectangles_field
 from search.query import MAX_QUERY_CHARS

@@ -28,13 +28,13 @@ from common.api.requests import Rank, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from search.analytics.visitors import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
+from search.answers.as_json import add_rectangles, answer_data
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
 from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
-from search.answers.wire import add_rectangles, answer_data
 from search.api.answer_forms import (
     EVENT_STREAM,
     AnswerSerializer,

@@ -42,7 +42,7 @@ from search.errors import (
 )
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.query import MAX_QUERY_CHARS
-from search.query.fields import metadata_filter
+from search.query.field_operators import metadata_filter
 from search.retrieval import Filters
 
 _STATUSES: dict[type[Exception], int] = {

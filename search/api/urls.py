@@ -7,14 +7,14 @@ from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
+from ingestion.api.collections import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
-from ingestion.api.library import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
-from ingestion.api.sources import SourceViewSet, SyncItemViewSet
+from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
-from search.api.compatible import UnknownAddressView
-from search.api.compatible.chat import ChatCompletionsView, ResponsesView
-from search.api.compatible.requests import EmbeddingsView, ModelsView, ModelView
+from search.api.openai import UnknownAddressView
+from search.api.openai.chat import ChatCompletionsView, ResponsesView
+from search.api.openai.requests import EmbeddingsView, ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
     DocumentationView,

@@ -32,8 +32,8 @@ from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
 from search.errors import UnknownSearch
+from search.presentation.document_text import section_around
 from search.presentation.navigation import rectangles_of
-from search.presentation.reading import section_around
 from search.readers.suggestions import Suggested, Suggestion, SuggestionsThrottle, suggest
 
 

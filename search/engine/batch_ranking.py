@@ -16,9 +16,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from search.domain import Candidate, Candidates, Explanation, Floats, Group, Hit, Integers, Profile
-from search.engine.adjust import adjust
+from search.engine.adjust_weights import adjust
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled
+from search.engine.settle_class_and_weights import Settled
 from search.ranking import Batch, Prepared, Ranked, prepare, put_behind, rank, reranked
 from search.ranking.confidence import confidence
 from search.ranking.grouping import grouped, leaders

@@ -17,7 +17,7 @@ from ingestion.identifiers import Pattern
 from ingestion.models import ChunkEdit, Collection, Document, EmbeddingSpace, IdentifierPattern
 from ingestion.models.documents import DATED
 from search.domain import ClassifierRule, Pinned, Profile, RunningExperiment
-from search.engine import background
+from search.engine import similarity_background
 from search.errors import NoActiveProfile, UnknownProfile
 from search.models import (
     ClassRule,
@@ -32,7 +32,7 @@ from search.models import (
 from search.models.curated import hides_by_query, pins_by_query
 from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
-from search.query.expand import Synonyms
+from search.query.synonyms_and_pins import Synonyms
 from search.ranking.confidence import Background
 
 WATCHED = (
@@ -164,7 +164,7 @@ def _read(stamp: int) -> Configuration:
         synonyms=Synonyms.of(row.as_group() for row in Synonym.objects.filter(enabled=True)),
         pins=pins_by_query(Pin.objects.filter(enabled=True), pinning_edits()),
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
-        background=background.read(space),
+        background=similarity_background.read(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
         scopes=read_scopes(),
         has_currency=Document.objects.filter(DATED).exists(),

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.guarded import TimedOut, TimeLimited
+from common.circuit_breaker import TimedOut, TimeLimited
 from ingestion import spaces
 from ingestion.currency import Currency
 from ingestion.documents.currency import currencies
@@ -27,11 +27,11 @@ from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.library import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
 from search.engine.read import Question
-from search.engine.settle import Settled
-from search.query.correcting import checked
-from search.query.expand import hidden_from, pins_for
+from search.engine.settle_class_and_weights import Settled
 from search.query.language import is_listed
 from search.query.parse import count_words, relaxed
+from search.query.spelling_correction import checked
+from search.query.synonyms_and_pins import hidden_from, pins_for
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve

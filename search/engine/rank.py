@@ -20,7 +20,7 @@ from search.engine import Choices, Request
 from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
 from search.engine.read import Question
-from search.engine.settle import Settled, settle
+from search.engine.settle_class_and_weights import Settled, settle
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import FIRST, RerankerInput
 

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.progress import (
     LOOK_SECONDS,
     Show,
@@ -27,10 +27,10 @@ from ingestion.documents.progress import (
     worker_answers,
 )
 from ingestion.errors import IngestionError
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.management import PlainCommand
 from ingestion.models import Collection
-from search.engine import background
+from search.engine import similarity_background
 from search.errors import SearchError
 from search.tuning.evaluation.collections import (
     Corpus,
@@ -42,8 +42,8 @@ from search.tuning.evaluation.collections import (
     find_all,
     receive_missing,
 )
-from search.tuning.evaluation.irds import PREFIX, load_dataset
-from search.tuning.evaluation.sections import SectionCollection, resolve, shipped
+from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
+from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped
 
 
 def relevance_folder() -> Path:
@@ -102,8 +102,8 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
             _advance_in_processes(versions, processes, watch, show)
         # Also the versions that a dead process left.
         follow(watch, show, work=works_here)
-    terms.fold()
-    background.refresh()
+    term_weights.fold()
+    similarity_background.refresh()
     if failures := watch.failures():
         raise EvaluationError(
             f"{len(failures)} of {len(versions)} passages could not be loaded. The first: "
@@ -114,7 +114,7 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
 def _advance(version: int) -> None:
     """Run every processing step of a version, in a process that ends with its parent."""
     _end_with_parent()
-    steps.advance(version)
+    processing_steps.advance(version)
 
 
 @cache

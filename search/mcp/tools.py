@@ -21,11 +21,11 @@ from ingestion.models.library import Viewer
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
+from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
-from search.answers.wire import passage_url
 from search.errors import SearchError
+from search.presentation.document_text import MAX_ORDINAL, section_around, whole_text
 from search.presentation.navigation import Rectangles, rectangles_of
-from search.presentation.reading import MAX_ORDINAL, section_around, whole_text
 from search.presentation.results import Result, trail
 
 

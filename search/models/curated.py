@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import ChunkEdit, Document
 from search.domain import Pinned
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import MAX_KEY, SynonymGroup, fold_query, query_key
+from search.query.synonyms_and_pins import MAX_KEY, SynonymGroup, fold_query, query_key
 
 MAX_TERM_CHARS = 100
 MAX_TERMS = 20

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingestion.documents import completeness, currency, pictures
+from ingestion.documents import completeness, currency, picture_cache
 from ingestion.documents.readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
@@ -34,8 +34,8 @@ from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import metadata_shown, type_label
 from search.pages.forms import LONGEST_ADDRESS
+from search.presentation.document_text import parts_of, passages_of, section_around
 from search.presentation.navigation import contents_of, hits_of, leaves_of
-from search.presentation.reading import parts_of, passages_of, section_around
 from search.query.parse import asked_words, clean_text
 
 CONCEPTS_OF_DOCUMENT = 12
@@ -51,7 +51,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
     reading = passages_of(shown, viewer=request.user, requested=number, words=words)
     version = shown.current or shown.latest
-    pages = pictures.page_count(version)
+    pages = picture_cache.page_count(version)
     # Without text, the picture is what there is to see.
     is_beside = bool(pages) and (request.GET.get("view") == "original" or not reading.total)
     asked_for = {"q": query, "view": "original" if is_beside else ""}
@@ -95,7 +95,7 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
     if around is None:
         raise Http404
     context = {"document": shown, "around": around, "q": query}
-    response = render(request, "search/parts/section.html", context)
+    response = render(request, "search/parts/surrounding_section.html", context)
     patch_vary_headers(response, ("HX-Request", "Cookie"))
     patch_cache_control(response, private=True, no_cache=True)
     return response
@@ -116,7 +116,7 @@ def picture(request: HttpRequest, public_id: UUID, number: int) -> HttpResponseB
     """The picture of a page of the original, drawn now if it was never asked for."""
     version = _version_with_page(_document(request, public_id), number)
     try:
-        content = pictures.picture_of(version, number).content
+        content = picture_cache.picture_of(version, number).content
     except IngestionError as error:
         return _not_drawn(error)
     return _private(request, content, "image/webp")
@@ -131,7 +131,7 @@ def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> Ht
     chunk = get_object_or_404(chunks.only("text", "original"), ordinal=ordinal)
     try:
         # What was edited by hand is not what stands on the page.
-        places = pictures.places_on(version, number, chunk.original or chunk.text)
+        places = picture_cache.places_on(version, number, chunk.original or chunk.text)
     except IngestionError as error:
         return _not_drawn(error)
     boxes = [(left, top, right - left, bottom - top) for left, top, right, bottom in places]
@@ -142,7 +142,7 @@ def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> Ht
 def _version_with_page(shown: Document, number: int) -> DocumentVersion:
     """The version shown. Raises Http404 if there can be no picture of this page of it."""
     version = shown.current or shown.latest
-    if version is None or not 1 <= number <= pictures.page_count(version):
+    if version is None or not 1 <= number <= picture_cache.page_count(version):
         raise Http404
     return version
 

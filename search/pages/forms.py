@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option
 from search.pages.library import BY_DATE, NEWEST, SORTS, PageField, SortField
-from search.query.fields import metadata_filter
+from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
 

@@ -27,7 +27,7 @@ from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Collection, Document
 from search.answers import threads
-from search.readers import news, personal
+from search.readers import history_and_saved, search_news
 
 ENTRIES_SHOWN = 50  # a page of the history
 OPENED = 8  # a guess: the last searches and the favourites of the first page
@@ -43,7 +43,7 @@ def _next(request: HttpRequest, otherwise: str) -> str:
 def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
     """A page that says why something of the reader's was not kept."""
     context = {"problem": str(problem), "to": _next(request, "search:me")}
-    return render(request, "search/me/refused.html", context, status=400)
+    return render(request, "search/me/not_saved.html", context, status=400)
 
 
 @never_cache
@@ -54,16 +54,16 @@ def me(request: HttpRequest) -> HttpResponse:
     user = actor(request)
     readable = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
     still = Q(finds__version__document__in=readable.values("pk"))
-    searches = list(personal.searches_of(user).annotate(news=Count("finds", filter=still)))
+    searches = list(history_and_saved.searches_of(user).annotate(news=Count("finds", filter=still)))
     context = {
         "searches": searches,
-        "history": personal.history_of(user)[:OPENED],
-        "keeps_history": personal.keeps_history(user),
-        "favourites": personal.favourites_of(user)[:OPENED],
+        "history": history_and_saved.history_of(user)[:OPENED],
+        "keeps_history": history_and_saved.keeps_history(user),
+        "favourites": history_and_saved.favourites_of(user)[:OPENED],
         "quotas": tokens.used_today(user),
         "token_count": tokens.alive(user).count(),
     }
-    return render(request, "search/me/me.html", context)
+    return render(request, "search/me/overview.html", context)
 
 
 @never_cache
@@ -75,8 +75,10 @@ def own_history(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         _change_history(request, user)
         return redirect("search:history")
-    shown = Paginator(personal.history_of(user), ENTRIES_SHOWN).get_page(request.GET.get("page"))
-    context = {"shown": shown, "keeps_history": personal.keeps_history(user)}
+    shown = Paginator(history_and_saved.history_of(user), ENTRIES_SHOWN).get_page(
+        request.GET.get("page")
+    )
+    context = {"shown": shown, "keeps_history": history_and_saved.keeps_history(user)}
     return render(request, "search/me/history.html", context)
 
 
@@ -84,11 +86,11 @@ def _change_history(request: HttpRequest, user: User) -> None:
     entry = request.POST.get("entry", "")
     match request.POST.get("do", ""):
         case "clear":
-            personal.clear_history(user)
+            history_and_saved.clear_history(user)
         case "on" | "off" as wanted:
-            personal.switch_history(user, keeps=wanted == "on")
+            history_and_saved.switch_history(user, keeps=wanted == "on")
         case "forget" if entry.isdecimal() and len(entry) < 19:
-            personal.forget_entry(user, int(entry))
+            history_and_saved.forget_entry(user, int(entry))
 
 
 @never_cache
@@ -96,7 +98,7 @@ def _change_history(request: HttpRequest, user: User) -> None:
 @require_safe
 def favourites(request: HttpRequest) -> HttpResponse:
     """The reader's favourites that they may still read."""
-    pages = Paginator(personal.favourites_of(actor(request)), ENTRIES_SHOWN)
+    pages = Paginator(history_and_saved.favourites_of(actor(request)), ENTRIES_SHOWN)
     context = {"shown": pages.get_page(request.GET.get("page"))}
     return render(request, "search/me/favourites.html", context)
 
@@ -108,8 +110,8 @@ def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
     user = actor(request)
     document = get_object_or_404(Document.objects.visible_to(user), public_id=public_id)
     try:
-        personal.star(user, document, on=request.POST.get("on", "1") == "1")
-    except personal.NotSaved as error:
+        history_and_saved.star(user, document, on=request.POST.get("on", "1") == "1")
+    except history_and_saved.NotSaved as error:
         return refused(request, error)
     return redirect(_next(request, "search:favourites"))
 
@@ -121,7 +123,7 @@ def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
     user = actor(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
-    own: dict[str, Any] = personal.own_data(user)
+    own: dict[str, Any] = history_and_saved.own_data(user)
     own["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
     text = json.dumps(own, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
@@ -133,9 +135,9 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_safe
 def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What one of the reader's saved searches found new."""
-    search = get_object_or_404(personal.searches_of(actor(request)), public_id=public_id)
-    finds = list(news.finds_of(search)[: news.MOST_SHOWN])
-    return render(request, "search/me/found.html", {"search": search, "finds": finds})
+    search = get_object_or_404(history_and_saved.searches_of(actor(request)), public_id=public_id)
+    finds = list(search_news.finds_of(search)[: search_news.MOST_SHOWN])
+    return render(request, "search/me/search_news.html", {"search": search, "finds": finds})
 
 
 EXPIRIES = (7, 30, 90, 365)

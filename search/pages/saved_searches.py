@@ -28,9 +28,9 @@ from ingestion.models import Document
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm
 from search.pages.me import refused
-from search.readers import news, personal, reviews
+from search.readers import history_and_saved, reviews, search_news
+from search.readers.history_and_saved import NotSaved
 from search.readers.models import Find, SavedSearch
-from search.readers.personal import NotSaved
 
 
 def params_of(form: SearchForm) -> dict[str, list[str]]:
@@ -50,7 +50,7 @@ def then_remember(
     def both() -> None:
         record()
         typing = bool(request.htmx)  # type: ignore[attr-defined]
-        personal.remember(request, form.query, params_of(form), typing=typing)
+        history_and_saved.remember(request, form.query, params_of(form), typing=typing)
 
     return both
 
@@ -63,7 +63,7 @@ def save(request: HttpRequest) -> HttpResponse:
     try:
         if not form.is_valid():
             raise NotSaved(" ".join(form.problems))
-        saved = personal.save(
+        saved = history_and_saved.save(
             actor(request),
             name=request.POST.get("name", ""),
             question=form.query,
@@ -81,18 +81,18 @@ def save(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
     search = get_object_or_404(
-        personal.searches_of(actor(request)).select_related("user"), public_id=public_id
+        history_and_saved.searches_of(actor(request)).select_related("user"), public_id=public_id
     )
     posted = request.POST
     try:
         match posted.get("do", ""):
             case "change":
                 mails = posted.get("mails") == "1"
-                personal.change(search, name=posted.get("name", ""), mails=mails)
+                history_and_saved.change(search, name=posted.get("name", ""), mails=mails)
             case "renew":
-                news.renew_feed(search)
+                search_news.renew_feed(search)
             case "end":
-                news.end_feed(search)
+                search_news.end_feed(search)
             case "delete":
                 search.delete()
                 return redirect("search:me")
@@ -108,7 +108,7 @@ def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """End a reader's mails, once confirmed: programs that check mails open their links."""
     ends = request.method == "POST"
-    if not news.unsubscribe(token, dry=not ends):
+    if not search_news.unsubscribe(token, dry=not ends):
         raise Http404
     return render(request, "search/me/unsubscribe.html", {"ended": ends})
 
@@ -150,7 +150,7 @@ class NewsFeed(_PrivateFeed):
     """The news of a saved search."""
 
     def get_object(self, request: HttpRequest, public_id: UUID, key: str) -> SavedSearch:
-        search = news.of_feed(public_id, key)
+        search = search_news.of_feed(public_id, key)
         if search is None:
             raise Http404
         return search
@@ -170,7 +170,7 @@ class NewsFeed(_PrivateFeed):
         return f"urn:uuid:{search.public_id}"
 
     def items(self, search: SavedSearch) -> list[Find]:
-        return list(news.finds_of(search)[: news.MOST_SHOWN])
+        return list(search_news.finds_of(search)[: search_news.MOST_SHOWN])
 
     def item_title(self, item: Find) -> str:
         return item.version.document.title

@@ -16,14 +16,14 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lag
 
 from ingestion.chunking.sections import paths
-from ingestion.documents import pictures
+from ingestion.documents import picture_cache
 from ingestion.domain import SectionPlace
 from ingestion.errors import IngestionError
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from ingestion.parsing.passage_rectangles import SCALE
-from search.presentation.reading import DocumentPassage, ShownPassages
+from search.presentation.document_text import DocumentPassage, ShownPassages
 
 # Guesses: about ten screens of headings, and headings deep enough to find a section by.
 MOST_ENTRIES = 300
@@ -279,14 +279,15 @@ def _rectangles(chunks: Sequence[Any], words: str, deadline: float) -> Rectangle
     boxes: dict[int, list[list[float]]] = {}
     for chunk in chunks:
         first = chunk.page or 1
-        last = min(chunk.until or first, first + MOST_PAGES - 1, pictures.page_count(chunk.version))
+        pages = picture_cache.page_count(chunk.version)
+        last = min(chunk.until or first, first + MOST_PAGES - 1, pages)
         for page in range(first, last + 1):
             if time.monotonic() > deadline:
                 return None
             try:
                 # What was edited by hand is not what stands on the page.
                 text = words or chunk.original or chunk.text
-                places = pictures.places_on(chunk.version, page, text)
+                places = picture_cache.places_on(chunk.version, page, text)
             except IngestionError:
                 return None
             on_page = boxes.setdefault(page, [])

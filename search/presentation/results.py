@@ -15,7 +15,7 @@ from ingestion.documents import completeness, currency
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import Group, Hit, TermStatistic
-from search.presentation.blocks import (
+from search.presentation.blocks_and_excerpts import (
     Layout,
     NamedSection,
     Part,
@@ -24,7 +24,7 @@ from search.presentation.blocks import (
     with_class,
     within,
 )
-from search.presentation.rows import Rows, read_rows
+from search.presentation.result_rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 
 _WORDS = re.compile(r"[^\W\d_]+")

@@ -19,8 +19,8 @@ from ingestion.lexical.languages import UNIT
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import NothingAsked, QueryTooLong
-from search.query import fields
-from search.query.fields import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
+from search.query import field_operators
+from search.query.field_operators import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
 # A limit on malice, not on readers who paste a page; the columns of questions are as long. The seed
 # system Physical AI allowed 500 (S5-01).
@@ -214,7 +214,7 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    identifiers = fields.meant(query.text, query_identifiers(query.text, patterns))
+    identifiers = field_operators.meant(query.text, query_identifiers(query.text, patterns))
     return replace(
         query,
         identifiers=tuple(
@@ -222,6 +222,6 @@ def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
             for match in identifiers
         ),
         is_identifier=len(identifiers) == 1 and identifiers[0].text == query.text.strip(QUOTES),
-        asks_for_identifiers=fields.asks_for(query.text, identifiers),
+        asks_for_identifiers=field_operators.asks_for(query.text, identifiers),
         needs_no_embedding=is_single_identifier(query.text, patterns),
     )

@@ -17,9 +17,9 @@ from common.accounts.models import User
 from common.api.access import UserThrottle
 from ingestion.models.library import Viewer
 from search.engine.configuration import current
-from search.query.expand import hidden_from
 from search.query.parse import clean_text
-from search.readers.personal import history_of, keeps_history
+from search.query.synonyms_and_pins import hidden_from
+from search.readers.history_and_saved import history_of, keeps_history
 from search.retrieval import Filters, Scope
 from search.retrieval.suggesting import MOST_CHARS, MOST_READ, matches, matches_in, typed_words
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 from common.database import named
 from ingestion.documents.currency import not_current
 from ingestion.models import Chunk, Collection, Concept, Document
+from ingestion.models.chunks_and_embeddings import EqualsAny, SubqueryOnce
 from ingestion.models.documents import DocumentQuerySet
-from ingestion.models.index import EqualsAny, SubqueryOnce
 from ingestion.models.library import Viewer, narrower
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide

@@ -12,7 +12,11 @@ from django.db.models import QuerySet
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
-from search.retrieval.boosts import (
+from search.retrieval.columns import Sent, read, sent
+from search.retrieval.external import JOIN, External
+from search.retrieval.filters import Scope
+from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
+from search.retrieval.pins_and_boosts import (
     IDENTIFIER_MATCH,
     IDENTIFIER_TABLES,
     PLACE,
@@ -24,12 +28,8 @@ from search.retrieval.boosts import (
     pin_params,
     pinned_chunks,
 )
-from search.retrieval.columns import Sent, read, sent
-from search.retrieval.external import JOIN, External
-from search.retrieval.filters import Scope
-from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
 from search.retrieval.prepared import Shapes, Statement, run, send
-from search.signals import registry, terms
+from search.signals import query_terms, registry
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 from search.signals.vector import index_settings
 
@@ -112,7 +112,7 @@ def retrieve(
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
-        **terms.params(query, options.words, space.languages if space else ()),
+        **query_terms.params(query, options.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
         **pin_params(options.pins),
         **identifier_params(query),
@@ -247,14 +247,14 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
     joins = [signal.join for signal in signals.values()]
     joins += [IDENTIFIER_MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
-    findings = terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
+    findings = query_terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
     if plan.external is not None:
         tables, joins = [*tables, plan.external.tables()], [*joins, JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=plan.phrased,
-        terms=terms.TABLES,
+        terms=query_terms.TABLES,
         tables="".join([*tables, IDENTIFIER_TABLES] if query.identifiers else tables),
         candidates=_placed(generators) if options.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,

@@ -1,6 +1,6 @@
 """Q2: the keyword signal: BM25 (Robertson & Zaragoza 2009) or another score of the query's words.
 
-BM25 is the inner product of a chunk's term weights with those of the query (`terms`).
+BM25 is the inner product of a chunk's term weights with those of the query (`query_terms`).
 
 Candidates are pruned (ADR 1): only chunks that can reach the top are scored. MaxScore (Turtle &
 Flood 1995) in steps that Postgres can run: the chunks with a rare term set a threshold (the bar);
@@ -17,11 +17,11 @@ from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
 from common.database import named
-from ingestion.lexical.terms import K1
+from ingestion.lexical.term_weights import K1
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Signal
+from search.signals.query_terms import bm25
 from search.signals.registry import Inputs, SignalPart, SignalSQL
-from search.signals.terms import bm25
 
 # The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
 # the fastest value, and 1,000 is hardly slower.

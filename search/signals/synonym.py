@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.lexical.languages import spaced
 from search.domain import Signal
+from search.signals.query_terms import bm25, lexemes, terms, weights
 from search.signals.registry import Inputs, SignalPart, SignalSQL
-from search.signals.terms import bm25, lexemes, terms, weights
 
 
 class AddedWords(SignalPart):

@@ -24,7 +24,7 @@ from search.presentation import CLASS_LABELS, measure_label, rule_text, tier_rea
 from search.presentation import why_here as drawing
 from search.presentation.results import Result
 from search.presentation.why_here import reason
-from search.readers import personal, reviews
+from search.readers import history_and_saved, reviews
 from search.readers.models import SavedSearch
 from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.golden.judging import GRADES
@@ -196,7 +196,7 @@ def item(held: Mapping[str, Any], name: str) -> Any:
 @register.simple_tag(takes_context=True)
 def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
     """Whether the page's reader has starred the document; one query."""
-    return personal.is_favourite(context["request"].user, document)
+    return history_and_saved.is_favourite(context["request"].user, document)
 
 
 register.filter("reviews_feed", reviews.feed_of)

@@ -27,7 +27,7 @@ from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
-from search.tuning.evaluation.golden import fingerprint, golden_set
+from search.tuning.evaluation.golden_set import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
 from search.tuning.publishing import activation, drafts

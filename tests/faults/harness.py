@@ -19,10 +19,11 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models import QuerySet
 
+from common.database import released
 from common.jobs import RELEASED, sweep
 from ingestion import services
-from ingestion.documents import steps
-from ingestion.lexical import terms
+from ingestion.documents import processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -142,7 +143,7 @@ def finish_here() -> None:
     def advance() -> bool:
         let_time_pass()
         for pk in unfinished().values_list("pk", flat=True):
-            steps.advance(pk)
+            processing_steps.advance(pk)
         return finished()
 
     wait_for(advance)
@@ -209,15 +210,8 @@ def again(document: Document) -> DocumentVersion:
 
 def in_threads(work: Callable[[int], object], count: int, threads: int) -> list[object]:
     """What `work` returns for each number below `count`."""
-
-    def run(number: int) -> object:
-        try:
-            return work(number)
-        finally:
-            connection.close()
-
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(run, range(count)))
+        return list(pool.map(lambda number: released(lambda: work(number)), range(count)))
 
 
 def assert_nothing_lost_or_doubled(*, documents: int | None = None) -> None:
@@ -226,7 +220,7 @@ def assert_nothing_lost_or_doubled(*, documents: int | None = None) -> None:
     Every document is ready or failed with a reason, no chunk is orphaned or doubled, each has its
     vector, BM25's statistics equal a recount, files are whole, and search answers.
     """
-    wait_for(terms.fold)
+    wait_for(term_weights.fold)
     kept = Document.objects.kept().select_related("latest").defer("latest__text")
     assert documents is None or kept.count() == documents
     assert finished()

@@ -21,7 +21,7 @@ from pytest import approx
 
 from common.jobs import BULK, INTERACTIVE, sweep, waiting
 from ingestion import services, spaces
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.errors import NotStored
 from ingestion.intake import importing
 from ingestion.models import (
@@ -138,7 +138,7 @@ def test_bytes_that_were_half_stored_are_stored_whole_the_next_time() -> None:
     version = upload(collection, content, file_name="n.md").version
     with default_storage.open(str(version.file.name)) as stored:
         assert stored.read() == content
-    steps.advance(version.pk)
+    processing_steps.advance(version.pk)
     version.refresh_from_db()
     assert version.state == State.READY
     assert_nothing_lost_or_doubled()
@@ -196,7 +196,7 @@ def test_a_bad_answer_costs_time_only(provider: FakeOpenAI, behaviour: Behaviour
     if version.state == State.FAILED:
         services.retry([late], acting_user=None)
     let_time_pass()
-    steps.advance(version.pk)
+    processing_steps.advance(version.pk)
     assert finished()
     assert_nothing_lost_or_doubled(documents=2)
     for held in ChunkEmbedding.objects.all():
@@ -212,7 +212,7 @@ def test_a_provider_that_asks_for_patience_gets_it(provider: FakeOpenAI) -> None
     assert version.not_before is not None
     assert (version.not_before - timezone.now()).total_seconds() > 110
     # Nobody asks before that.
-    assert steps.advance(version.pk) is False
+    assert processing_steps.advance(version.pk) is False
     assert len(provider.requests) == asked + 1
 
 
@@ -224,9 +224,9 @@ def test_an_outage_of_many_attempts_is_no_crash(provider: FakeOpenAI) -> None:
     version = upload(collection, NOTE, file_name="b.md").version
     for _ in range(10):
         let_time_pass()
-        assert steps.advance(version.pk) is False
+        assert processing_steps.advance(version.pk) is False
     let_time_pass()
-    assert steps.advance(version.pk) is True
+    assert processing_steps.advance(version.pk) is True
     assert Document.objects.filter(current__state=State.READY).count() == 2
     assert_nothing_lost_or_doubled()
 

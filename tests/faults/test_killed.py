@@ -19,6 +19,7 @@ from ingestion.documents import purging
 from ingestion.models import Chunk, ChunkEmbedding, Document, Purge, State
 from kbsite.embedded import EmbeddedServers
 from search.pipeline import search
+from tests.faults.halted_workers import SWAP, endless, held_bytes, hold, waiting_for_locks
 from tests.faults.harness import (
     LONG,
     NOTE,
@@ -37,7 +38,6 @@ from tests.faults.harness import (
     wait_for,
     worker,
 )
-from tests.faults.holding import SWAP, endless, held_bytes, hold, waiting_for_locks
 from tests.support.factories import make_collection, make_document, make_long_document, upload
 
 pytestmark = [

@@ -29,7 +29,7 @@ from ingestion.spaces.index import IndexState, index_of
 from search.domain import Signal
 from search.engine import configuration
 from search.pipeline import SearchResponse, search
-from search.tuning.installing import install_presets as install
+from search.tuning.install_defaults import install_presets as install
 from tests.faults.harness import ROOT, environment, wait_for
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_openai import Behaviour, FakeOpenAI, Reply, Request, ok, vector_of

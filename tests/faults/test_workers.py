@@ -19,11 +19,11 @@ from contextlib import contextmanager, suppress
 import psutil
 import pytest
 
-from common.guarded import REDIS
+from common.circuit_breaker import REDIS
 from common.jobs import INTERACTIVE, enqueue, sweep, waiting
 from ingestion import services
-from ingestion.documents import steps
-from ingestion.lexical import terms
+from ingestion.documents import processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import Collection, Document, DocumentVersion, State
 from kbsite.embedded import EmbeddedServers
 from tests.faults.harness import (
@@ -107,13 +107,13 @@ def one_of_anything(collection: Collection, item: int, chance: random.Random) ->
         receipt = upload(
             collection, f"# Note {chance.random()}\n\n{words}", source=source, file_name="n.md"
         )
-        steps.advance(receipt.version.pk)
+        processing_steps.advance(receipt.version.pk)
     elif choice < 0.85:
         held = Document.objects.filter(source=source)
         remove: Callable[..., int] = chance.choice([services.delete, services.purge])
         remove(held, acting_user=None)
     else:
-        terms.fold()
+        term_weights.fold()
 
 
 def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:
@@ -136,7 +136,7 @@ def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:
 def test_a_lost_file_fails_with_words() -> None:
     version = upload(make_collection(), NOTE).version
     version.file.storage.delete(str(version.file.name))
-    steps.advance(version.pk)
+    processing_steps.advance(version.pk)
     version.refresh_from_db()
     assert version.state == State.FAILED
     assert "Upload it again" in version.error
@@ -158,7 +158,7 @@ def web_server() -> Iterator[tuple[psutil.Process, str]]:
             [
                 *(sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"),
                 *("--bind", f"fd://{listener.fileno()}", "--workers", "1"),
-                "benchmarks.unrefused:application",
+                "benchmarks.site_without_refusals:application",
             ],
             cwd=ROOT,
             # However slow the machine of the tests: what is asked here is what a restart refuses.

@@ -21,10 +21,10 @@ from redis import Redis
 from common.accounts.models import User
 from common.jobs import LeaseLost, claim, sweep
 from ingestion import services
-from ingestion.documents import purging, steps
+from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, Document, DocumentVersion, State, TermFrequency
 from search.models import Pin
 from search.tuning.models import GoldenQuery, Judgement
@@ -39,7 +39,7 @@ MARKED = f"# On {MARKER}\n\nThe {MARKER} is found in dry caves only. Its code is
 
 
 def frequencies() -> dict[str, int]:
-    terms.fold()
+    term_weights.fold()
     return dict(TermFrequency.objects.values_list("lexeme", "chunks"))
 
 
@@ -80,7 +80,7 @@ def test_work_under_way_stops_and_goes_on_after_a_restore() -> None:
     DocumentVersion.objects.update(created=timezone.now() - timedelta(minutes=5))
     assert sweep(DocumentVersion) == 0
     services.restore([receipt.document], acting_user=None)
-    assert steps.advance(receipt.version.pk)
+    assert processing_steps.advance(receipt.version.pk)
     assert titles("bilge pump") == ["Water pumps"]
 
 
@@ -211,12 +211,12 @@ def test_nothing_is_left_of_a_purged_document(
         collection, file, file_name=f"{MARKER}.md", source=f"/data/{MARKER}.md",
         acting_user=administrator,
     )  # fmt: skip
-    steps.advance(receipt.version.pk)
+    processing_steps.advance(receipt.version.pk)
     document = receipt.document
     chunk = Chunk.objects.get()
     wish = services.Wish(f"{chunk.text} So says {MARKER}.", note=MARKER, questions=(f"a {MARKER}",))
     services.edit_chunk(chunk, wish, acting_user=administrator)
-    terms.fold()
+    term_weights.fold()
     query = GoldenQuery.objects.create(text="dry caves")
     document.refresh_from_db()
     Judgement.objects.create(
@@ -235,7 +235,7 @@ def test_nothing_is_left_of_a_purged_document(
                 services.purge_bin()
         else:
             services.purge([document], acting_user=administrator)
-            terms.fold()
+            term_weights.fold()
     assert places_of(MARKER) == set()
     judgement = Judgement.objects.get()
     assert (judgement.reference, judgement.document) == (document.public_id, None)

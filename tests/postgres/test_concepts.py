@@ -13,8 +13,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest import approx
 
-from ingestion.documents import deletion, editing, steps
-from ingestion.documents.editing import Wish
+from ingestion.documents import deletion, hand_edits, processing_steps
+from ingestion.documents.hand_edits import Wish
 from ingestion.lexical import concepts
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from kbsite.operations.probes.database import signals
@@ -115,7 +115,7 @@ class TestModel:
         document = make_document(make_collection(), TOWERS)
         chunk = Chunk.objects.get(document=document)
         wish = Wish(text=TOWERS.replace("tower", "pond"))
-        editing.edit_chunk(chunk, wish, acting_user=None)
+        hand_edits.edit_chunk(chunk, wish, acting_user=None)
         assert "cooling pond" in found(document)
         assert len(model.requests) == 1
 
@@ -149,17 +149,17 @@ class TestExtraction:
         document = make_document(collection, TOWERS, source="cooling")
         receipt = upload(collection, "The harbour and the harbour.", source="cooling")
         assert "cooling tower" in found(document)  # until the new version is searchable
-        steps.advance(receipt.version.pk)
+        processing_steps.advance(receipt.version.pk)
         assert found(document) == {"harbour": 2}
         assert set(Concept.objects.values_list("version", flat=True)) == {receipt.version.pk}
 
     def test_a_hand_edit_changes_them(self) -> None:
         document = make_document(make_collection(), TOWERS)
         chunk = Chunk.objects.get(version=document.current_id)
-        edit = editing.edit_chunk(chunk, Wish("The harbour and the harbour."), acting_user=None)
+        edit = hand_edits.edit_chunk(chunk, Wish("The harbour and the harbour."), acting_user=None)
         assert found(document) == {"harbour": 2}
         assert edit is not None
-        editing.undo(edit, acting_user=None)
+        hand_edits.undo(edit, acting_user=None)
         assert found(document)["cooling tower"] == 3
 
 

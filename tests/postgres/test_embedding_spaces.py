@@ -15,8 +15,8 @@ from django.utils import timezone
 from common.accounts.models import User
 from common.jobs import claim
 from ingestion import services, spaces
-from ingestion.documents import steps
-from ingestion.documents.editing import Wish
+from ingestion.documents import processing_steps
+from ingestion.documents.hand_edits import Wish
 from ingestion.errors import EmbeddingRejected, SpaceError
 from ingestion.models import (
     Chunk,
@@ -32,7 +32,7 @@ from ingestion.spaces import backfill, changes, index
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.vectors import store, texts_of
-from search.engine import background, configuration
+from search.engine import configuration, similarity_background
 from search.models import SpaceBackground
 from search.pipeline import search
 from tests.support.factories import make_collection, make_document, upload
@@ -217,17 +217,17 @@ class TestFilling:
         self, second: EmbeddingSpace, collection: Collection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         early = upload(collection, "# Early\n\nText.", file_name="e.md").version
-        activate = steps.activation.activate
+        activate = processing_steps.activation.activate
 
         def late(lease: Any, phrases: Any) -> bool:
-            monkeypatch.setattr(steps.activation, "activate", activate)
+            monkeypatch.setattr(processing_steps.activation, "activate", activate)
             make_document(collection, "# Later\n\nText.", file_name="l.md")
             fill(second)
             assert held(second) == 3
             return activate(lease, phrases)
 
-        monkeypatch.setattr(steps.activation, "activate", late)
-        assert steps.advance(early.pk)
+        monkeypatch.setattr(processing_steps.activation, "activate", late)
+        assert processing_steps.advance(early.pk)
         assert backfill.advance(second.pk)
         assert held(second) == 4
 
@@ -287,23 +287,25 @@ class TestActivating:
         self, first: EmbeddingSpace, second: EmbeddingSpace, django_assert_num_queries: Any
     ) -> None:
         recount()
-        assert background.refresh() == 1  # not of a space without its vectors
+        assert similarity_background.refresh() == 1  # not of a space without its vectors
         fill(second)
-        assert background.refresh() == 1
+        assert similarity_background.refresh() == 1
         with django_assert_num_queries(3):  # two counts, and no space that is due
-            assert background.refresh() == 0
+            assert similarity_background.refresh() == 0
         vectors = ChunkEmbedding.objects.filter(space=second).values_list("vector", flat=True)
         passages = np.array(list(vectors))
-        best = [float((passages @ vector_of(probe, 8)).max()) for probe in background.PROBES]
-        measured = background.read(second)
+        best = [
+            float((passages @ vector_of(probe, 8)).max()) for probe in similarity_background.PROBES
+        ]
+        measured = similarity_background.read(second)
         assert measured is not None
         assert measured.level == pytest.approx(float(np.median(best)), abs=2e-3)
-        assert configuration.current().background == background.read(first) != measured
+        assert configuration.current().background == similarity_background.read(first) != measured
 
         SpaceBackground.objects.update(passages=1)
-        assert background.refresh() == 2  # the library has doubled since
+        assert similarity_background.refresh() == 2  # the library has doubled since
         SpaceBackground.objects.update(measured_at=timezone.now() - timedelta(days=2))
-        assert background.refresh() == 2
+        assert similarity_background.refresh() == 2
 
     def test_a_model_that_fails_leaves_the_background_as_it_is(
         self, second: EmbeddingSpace, server: FakeOpenAI
@@ -311,8 +313,8 @@ class TestActivating:
         recount()
         fill(second)
         server.api_key = "changed"
-        assert background.refresh() == 1
-        assert background.read(second) is None
+        assert similarity_background.refresh() == 1
+        assert similarity_background.read(second) is None
 
     def test_every_model_has_a_confidence(
         self, first: EmbeddingSpace, collection: Collection, server: FakeOpenAI, monkeypatch: Any
@@ -324,9 +326,9 @@ class TestActivating:
         wide = options(server, dimensions=256)
         space = fill(changes.create("openai", wide, acting_user=None))
         recount()
-        background.refresh()
+        similarity_background.refresh()
         changes.activate(space, acting_user=None)
-        assert configuration.current().background == background.read(space) is not None
+        assert configuration.current().background == similarity_background.read(space) is not None
         known, other = (
             search(text, viewer=User(is_superuser=True))
             for text in ("when does the valve of the pump open", "the capital of Mongolia")
@@ -347,7 +349,7 @@ class TestActivating:
         """The switch comes between the last vector and the moment the document becomes ready."""
         fill(second)
         version = upload(collection, "# Late\n\nText.", file_name="late.md").version
-        activate = steps.activation.activate
+        activate = processing_steps.activation.activate
 
         def switch_first(lease: Any, phrases: Any) -> bool:
             if spaces.writing_space().pk != second.pk:
@@ -356,8 +358,8 @@ class TestActivating:
                 return False
             return activate(lease, phrases)
 
-        monkeypatch.setattr(steps.activation, "activate", switch_first)
-        assert steps.advance(version.pk)
+        monkeypatch.setattr(processing_steps.activation, "activate", switch_first)
+        assert processing_steps.advance(version.pk)
         assert Document.objects.get(latest=version).current_id == version.pk
         assert not spaces.lacking(second).exists()
 

@@ -14,10 +14,10 @@ from django.db import transaction
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake.importing.protocol import ImportRefused
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED
 from search.models import Pin
@@ -42,8 +42,8 @@ def process() -> None:
         )
     ):
         for pk in pks:
-            steps.advance(pk)
-    terms.fold()
+            processing_steps.advance(pk)
+    term_weights.fold()
 
 
 def fill(user: User) -> Collection:

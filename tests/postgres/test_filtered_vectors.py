@@ -20,7 +20,7 @@ from search.signals import vector as vector_module
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
-from tests.support.shelf import shelve
+from tests.support.written_chunks import shelve
 
 pytestmark = pytest.mark.django_db
 

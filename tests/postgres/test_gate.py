@@ -13,10 +13,10 @@ from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.tuning.api.profile_serializers import named_profile
-from search.tuning.evaluation import golden, golden_runs
+from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
-from search.tuning.publishing import activation, drafts, measuring, publications
+from search.tuning.publishing import activation, drafts, gate_runs, publications
 from tests.support.golden_library import KEYWORDS_ONLY, TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
@@ -40,7 +40,7 @@ class TestGoldenSet:
         judging.judge(CROSSING, [], documents["ferry"], 2, acting_user=member)
         query = judging.set_must_be_first(CROSSING, [], documents["ferry"], acting_user=member)
         GoldenQuery.objects.exclude(pk=query.pk).update(enabled=False)
-        held = golden.golden_set()
+        held = golden_set.golden_set()
         # ferry: (3 + 2) / 2 = 2.5 -> 2; river: 0, 2, 3 -> 2
         ids = {name: str(document.public_id) for name, document in documents.items()}
         assert held[0].qrels == {ids["ferry"]: 2, ids["river"]: 2}
@@ -48,17 +48,17 @@ class TestGoldenSet:
         assert held[0].is_measured
 
         Document.objects.filter(pk=documents["ferry"].pk).update(deleted_at="2026-01-01T00:00Z")
-        (without,) = golden.golden_set()
+        (without,) = golden_set.golden_set()
         assert without.qrels == {ids["river"]: 2}
         assert without.must_be_first == ""
 
     def test_the_fingerprint_changes_with_whatever_ranks(self) -> None:
         same = draft_with()
-        assert golden.fingerprint(same.as_profile()) == golden.fingerprint(
+        assert golden_set.fingerprint(same.as_profile()) == golden_set.fingerprint(
             active_profile().as_profile()
         )
         others = [draft_with(KEYWORDS_ONLY), draft_with(depth=60), draft_with(fusion="rrf")]
-        prints = {golden.fingerprint(each.as_profile()) for each in (same, *others)}
+        prints = {golden_set.fingerprint(each.as_profile()) for each in (same, *others)}
         assert len(prints) == 4
 
 
@@ -68,14 +68,14 @@ class TestWithoutGoldenQueries:
     ) -> None:
         done = publications.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
         assert (done.state, done.run) == (State.PUBLISHED, None)
-        assert done.findings == [measuring.NOTHING_MEASURED]
+        assert done.findings == [gate_runs.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
     def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
         draft = draft_with()
         with pytest.raises(RunConflict, match="edited since"):
             publications.publish(draft, acting_user=administrator, expected="0" * 64)
-        seen = golden.fingerprint(draft.as_profile())
+        seen = golden_set.fingerprint(draft.as_profile())
         done = publications.publish(draft, acting_user=administrator, expected=seen)
         assert done.state == State.PUBLISHED
 
@@ -212,11 +212,11 @@ class TestPublishing:
         assert "could not be measured" in last_change().findings[0]
 
     def test_the_gate_can_be_switched_off_and_says_so(self, administrator: User) -> None:
-        gate = measuring.gate_row()
+        gate = gate_runs.gate_row()
         gate.enabled = False
         gate.save()
         done = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
-        assert (done.state, done.findings) == (State.PUBLISHED, [measuring.SWITCHED_OFF])
+        assert (done.state, done.findings) == (State.PUBLISHED, [gate_runs.SWITCHED_OFF])
 
 
 class TestRollback:
@@ -298,14 +298,14 @@ class TestRuns:
         self, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
-        asked = golden.ask
+        asked = golden_set.ask
 
         def cancelling(*arguments: Any, **rest: Any) -> Any:
             if run.is_open:
                 golden_runs.cancel(run)
             return asked(*arguments, **rest)
 
-        monkeypatch.setattr(golden, "ask", cancelling)
+        monkeypatch.setattr(golden_set, "ask", cancelling)
         assert golden_runs.measure(run.pk) is None
         run.refresh_from_db()
         assert (run.state, run.measures) == ("cancelled", {})

@@ -11,9 +11,9 @@ from django.contrib.admin.models import LogEntry
 from common.accounts.models import User
 from common.jobs import LeaseLost, claim
 from ingestion import services, spaces
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.errors import EmbeddingUnavailable, RefusedEdit, StateConflict
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -79,7 +79,7 @@ def texts(question: str) -> list[str]:
 
 
 def statistics() -> tuple[dict[str, int], list[tuple[int, int]]]:
-    terms.fold()
+    term_weights.fold()
     frequencies = dict(TermFrequency.objects.values_list("lexeme", "chunks"))
     return frequencies, list(CorpusStatistics.objects.values_list("chunks", "total_length"))
 
@@ -244,7 +244,7 @@ class TestNextVersion:
         Collection.objects.update(overlap_tokens=10)
         services.reprocess([document], acting_user=None)
         document.refresh_from_db()
-        steps.advance(document.latest_id)
+        processing_steps.advance(document.latest_id)
         assert not chunk_with("winch").searchable
         assert not any("winch" in text for text in texts("winch"))
 
@@ -259,7 +259,7 @@ class TestNextVersion:
         Collection.objects.update(chunk_tokens=then)
         services.reprocess([document], acting_user=None)
         document.refresh_from_db()
-        steps.advance(document.latest_id)
+        processing_steps.advance(document.latest_id)
         assert (document.chunks.count() < before) == (then > first)
         assert not document.chunks.filter(text__contains="halibut").exists()
         assert document.chunks.get(text__contains="turbot").original
@@ -283,7 +283,7 @@ class TestNextVersion:
         next_version(document, manual("Nobody oils anything here any longer. " * 6))
         services.make_current(document.versions.get(number=1), acting_user=None)
         document.refresh_from_db()
-        steps.advance(document.latest_id)
+        processing_steps.advance(document.latest_id)
         made.refresh_from_db()
         assert made.state == ChunkEdit.State.APPLIED
         assert "every autumn" in chunk_with("winch").text
@@ -307,5 +307,5 @@ class TestNextVersion:
         edit(chunk_with("winch"), text="Ask the harbour master.")
         with pytest.raises(LeaseLost):
             lease.update(progress=0.5)
-        assert steps.advance(document.latest_id or 0)
+        assert processing_steps.advance(document.latest_id or 0)
         assert chunk_with("harbour master").version_id == document.latest_id

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import Document, State
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document, upload
@@ -69,7 +69,7 @@ def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
     assert len(version.file_name) <= 200
     assert version.file_name.isprintable()
     assert "/" not in version.file_name
-    assert steps.advance(version.pk)
+    assert processing_steps.advance(version.pk)
     assert Document.objects.get().current_id is not None
 
 

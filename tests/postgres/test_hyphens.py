@@ -8,15 +8,15 @@ import pytest
 from django.db import connection
 from pytest import approx
 
-from ingestion.lexical import languages, terms
+from ingestion.lexical import languages, term_weights
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk
 from search.pipeline import search
-from search.presentation.reading import marked_text
+from search.presentation.document_text import marked_text
 from search.presentation.snippets import highlight
 from search.retrieval.phrases import contains, lacks_exactly
 from tests.support.factories import make_collection, make_document
-from tests.support.shelf import ask, idfs, lexemes_of, scores, shelve
+from tests.support.written_chunks import ask, idfs, lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -45,12 +45,12 @@ def joined(text: str) -> list[str]:
 def as_before(pk: int) -> None:
     """Make the chunk like one read before there were joined readings: of the compound alone."""
     version = Chunk.objects.get(pk=pk).version_id
-    terms.count_out(version, chunk_id=pk)
+    term_weights.count_out(version, chunk_id=pk)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text) WHERE id = %s", [pk]
         )
-    terms.count_in(version, chunk_id=pk)
+    term_weights.count_in(version, chunk_id=pk)
 
 
 class TestCompounds:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.errors import IngestionError
 from ingestion.intake.importing import resume, start, stop, web
 from ingestion.intake.importing.protocol import ImportRefused
@@ -77,7 +77,7 @@ def test_one_address(site: Site, collection: Collection) -> None:
     assert document.source_kind == SourceKind.URL
     assert document.latest is not None
     assert document.latest.file_name == "guide.html"
-    assert steps.advance(document.latest.pk)
+    assert processing_steps.advance(document.latest.pk)
     document.latest.refresh_from_db()
     assert document.latest.state == State.READY
     assert site.paths == ["/guide.php?id=1"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion.documents import steps
-from ingestion.lexical import terms
+from ingestion.documents import processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, Collection
 from kbsite.demo import documents, examples
 from search.tuning.evaluation.collections import EvaluationError
-from search.tuning.evaluation.golden import golden_set
-from search.tuning.evaluation.sections import (
+from search.tuning.evaluation.golden_set import golden_set
+from search.tuning.evaluation.judged_sections import (
     SectionCollection,
     SectionCorpus,
     read_sections,
@@ -88,8 +88,8 @@ def corpus(harbour: SectionCollection) -> SectionCorpus:
 def process(versions: Sequence[int], **_: object) -> None:
     """Process uploads within the test's transaction, which no other process sees."""
     for version in versions:
-        steps.advance(version)
-    terms.fold()
+        processing_steps.advance(version)
+    term_weights.fold()
 
 
 def sections(found: SectionCorpus, query: str) -> dict[str, set[str]]:

@@ -18,7 +18,7 @@ from ingestion.models import Chunk, Document, EmbeddingSpace
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presentation import marking
-from search.presentation.reading import passages_of
+from search.presentation.document_text import passages_of
 from search.query.language import VECTOR_KEPT
 from search.retrieval import Filters
 from tests.support.database import lasting

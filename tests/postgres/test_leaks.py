@@ -31,12 +31,12 @@ from search.answers.models import Answer, AnswerSource, records
 from search.engine.configuration import current
 from search.mcp import tools
 from search.pages.facets import facets_for
-from search.presentation import rows
-from search.readers import news, personal
+from search.presentation import result_rows
+from search.readers import history_and_saved, search_news
 from search.readers.models import Favourite, Find, SavedSearch
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
-from search.retrieval.spelling import neighbours, passages_with
+from search.retrieval.vocabulary import neighbours, passages_with
 from search.tuning.workbench import preview
 from tests.support.database import lasting
 from tests.support.laws import examples
@@ -119,7 +119,7 @@ class Shown:
 
     def a_passage_by_its_id(self) -> set[str]:
         documents = dict(Chunk.objects.values_list("pk", "document"))
-        seen = rows.read_rows(documents, self.viewer, (), "vessel")
+        seen = result_rows.read_rows(documents, self.viewer, (), "vessel")
         return self.words(documents[pk] for pk in seen)
 
     def statistics(self) -> set[str]:
@@ -191,8 +191,8 @@ class Shown:
     def favourites_and_feeds(self) -> set[str]:
         if self.viewer.is_anonymous:
             return self.expected
-        found = news.readable(Find.objects.filter(search__user=self.viewer), self.viewer)
-        starred = self.words(personal.favourites_of(self.viewer))
+        found = search_news.readable(Find.objects.filter(search__user=self.viewer), self.viewer)
+        starred = self.words(history_and_saved.favourites_of(self.viewer))
         assert starred == self.words(find.version.document for find in found)
         return starred
 

@@ -12,11 +12,11 @@ from django.contrib.admin.models import LogEntry
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake import importing
 from ingestion.intake.importing import runner
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search
 from tests.samples.builders import make_zip
@@ -78,11 +78,11 @@ class TestServices:
         receipt = services.receive(
             plain, data, file_name="a.zip", metadata={"client": "ACME"}, acting_user=None
         )
-        steps.advance(receipt.version.pk)
+        processing_steps.advance(receipt.version.pk)
         part = Document.objects.get(parent=receipt.document)
         assert part.latest_id is not None
-        steps.advance(part.latest_id)
-        terms.fold()
+        processing_steps.advance(part.latest_id)
+        term_weights.fold()
         assert "In" in titles("pump meta.client:ACME")
 
 

@@ -18,7 +18,7 @@ from search.domain import Comparison, MetadataFilter
 from search.errors import SearchError
 from search.pages.facets import facets_for
 from search.pipeline import search
-from search.query.fields import metadata_filter
+from search.query.field_operators import metadata_filter
 from search.retrieval import Filters, Scope
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document, upload

@@ -16,11 +16,11 @@ from pytest import approx
 from ingestion.lexical.languages import TEXT_CONFIGS
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
-from search.signals import terms as query_terms
+from search.signals import query_terms as query_terms
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.laws import examples
-from tests.support.shelf import ask, idfs, scores, shelve
+from tests.support.written_chunks import ask, idfs, scores, shelve
 
 pytestmark = pytest.mark.django_db
 

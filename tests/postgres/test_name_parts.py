@@ -21,7 +21,7 @@ from search.retrieval.phrases import contains
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
-from tests.support.shelf import ask, keywords_only, lexemes_of, scores, shelve
+from tests.support.written_chunks import ask, keywords_only, lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
 

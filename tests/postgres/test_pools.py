@@ -22,8 +22,8 @@ from search.models import Pin, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from search.tuning.evaluation import measures, whatif
-from search.tuning.evaluation.golden import ask, golden_set
-from search.tuning.evaluation.runner import evaluator
+from search.tuning.evaluation.golden_set import ask, golden_set
+from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, PoolBuild
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build, wanted

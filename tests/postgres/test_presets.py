@@ -16,7 +16,7 @@ from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.presets.shipped import PRESETS, SEEDS
-from search.tuning.installing import install_presets
+from search.tuning.install_defaults import install_presets
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 

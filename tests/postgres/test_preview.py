@@ -9,7 +9,7 @@ from pytest import approx
 
 from search.domain import Fusion, QueryClass, Weights
 from search.pipeline import search
-from search.tuning.evaluation.golden import golden_set
+from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.golden import judging
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation, drafts

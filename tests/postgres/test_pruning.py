@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, retrieve
@@ -18,7 +18,7 @@ from search.signals import keyword
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
-from tests.support.shelf import keywords_only, shelve
+from tests.support.written_chunks import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("not_kept")]
 
@@ -42,7 +42,7 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
             for _ in range(CHUNKS)
         ]
         shelve(shelf, "simple", texts)
-        terms.fold()
+        term_weights.fold()
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE ingestion_chunk")
         yield shelf

@@ -15,8 +15,8 @@ from django.db import connections
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.documents import arranging, deletion, editing, purging
-from ingestion.documents.editing import Wish
+from ingestion.documents import bulk_changes, deletion, hand_edits, purging
+from ingestion.documents.hand_edits import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
 from search.parts.qdrant import engines, points, rebuilding, syncing
@@ -82,16 +82,16 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     assert "Poise" in found("weight that slides")
 
     chunk = Chunk.objects.get(document=document)
-    editing.edit_chunk(chunk, Wish(text="A counterbalance."), acting_user=administrator)
+    hand_edits.edit_chunk(chunk, Wish(text="A counterbalance."), acting_user=administrator)
     syncing.sync()
     assert "Poise" in found("counterbalance")
-    editing.edit_chunk(Chunk.objects.get(pk=chunk.pk), Wish(disabled=True), acting_user=None)
+    hand_edits.edit_chunk(Chunk.objects.get(pk=chunk.pk), Wish(disabled=True), acting_user=None)
     syncing.sync()
     assert chunk.pk not in held(engine)
-    editing.edit_chunk(Chunk.objects.get(pk=chunk.pk), Wish(), acting_user=administrator)
+    hand_edits.edit_chunk(Chunk.objects.get(pk=chunk.pk), Wish(), acting_user=administrator)
 
     hidden = make_collection("Hidden", visibility="signed_in")
-    arranging.move([document], hidden, acting_user=administrator)
+    bulk_changes.move([document], hidden, acting_user=administrator)
     syncing.sync()
     assert "Poise" not in found("weight that slides")
     assert "Poise" in found("weight that slides", administrator)

@@ -10,7 +10,7 @@ import pytest
 
 from kbsite.operations.probes.settings import query_classifier
 from search.domain import Classification, Query, QueryClass
-from search.engine import settle
+from search.engine import settle_class_and_weights
 from search.pipeline import SearchResponse, search
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "empty_pause")]
@@ -21,9 +21,9 @@ LEAK = "dripping boiler at night"
 @pytest.fixture
 def empty_pause() -> Iterator[None]:
     """Each test has plugged-in models of its own."""
-    settle.plugged_in.cache_clear()
+    settle_class_and_weights.plugged_in.cache_clear()
     yield
-    settle.plugged_in.cache_clear()
+    settle_class_and_weights.plugged_in.cache_clear()
 
 
 def found(text: str = LEAK) -> SearchResponse:
@@ -98,7 +98,7 @@ class TestOnesOwn:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.{name}"
-        monkeypatch.setattr(settle, "MODEL_SECONDS", 0.05)
+        monkeypatch.setattr(settle_class_and_weights, "MODEL_SECONDS", 0.05)
         response = found()
         assert response.classification.query_class is QueryClass.GENERAL
         assert NOTE in response.notes
@@ -113,7 +113,7 @@ class TestOnesOwn:
         self, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.Failing"
-        monkeypatch.setattr(settle, "MODEL_PAUSE", 0.0)
+        monkeypatch.setattr(settle_class_and_weights, "MODEL_PAUSE", 0.0)
         assert NOTE in found().notes
         monkeypatch.setattr(Failing, "classify", Sure.classify)
         monkeypatch.setattr(Failing, "asked", [], raising=False)

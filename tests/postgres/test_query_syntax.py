@@ -15,7 +15,7 @@ from ingestion.models import Document
 from search.domain import Hit, Query, Weights
 from search.engine import configuration
 from search.engine.batch_ranking import ranking_of
-from search.engine.settle import settle
+from search.engine.settle_class_and_weights import settle
 from search.errors import SearchError
 from search.pipeline import Choices, search
 from search.query.parse import clean_text
@@ -24,7 +24,7 @@ from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 from tests.support.ranking import objects, wide_candidates
-from tests.support.shelf import keywords_only, shelve
+from tests.support.written_chunks import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

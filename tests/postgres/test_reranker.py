@@ -32,8 +32,8 @@ from search.parts.reranker import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.retrieval.filters import Filters
-from search.tuning.evaluation.golden import ask, compare, golden_set
-from search.tuning.evaluation.runner import evaluator
+from search.tuning.evaluation.golden_set import ask, compare, golden_set
+from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement
 from search.tuning.publishing import activation
 from search.tuning.workbench import comparing, pools, preview

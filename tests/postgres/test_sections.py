@@ -13,7 +13,7 @@ from pytest import approx
 from ingestion import services
 from ingestion.chunking.options import LAYOUT
 from ingestion.chunking.sections import paths
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Identifier
 from search.domain import Query, Signal
@@ -103,7 +103,7 @@ def test_chunks_of_the_old_shape_are_found_and_made_anew_with_their_edits() -> N
 
     out = StringIO()
     call_command("reprocess", "--outdated", "--no-wait", stdout=out)
-    steps.advance(Document.objects.get(pk=old.document_id).latest_id)
+    processing_steps.advance(Document.objects.get(pk=old.document_id).latest_id)
 
     assert "Queued 1 document." in out.getvalue()
     fresh = Chunk.objects.get(document=old.document, searchable=True)

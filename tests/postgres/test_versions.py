@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ingestion import services, spaces
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.embedding import Embedder
 from ingestion.errors import StateConflict
 from ingestion.models import (
@@ -81,7 +81,7 @@ class TestMakingCurrent:
         fresh = services.make_current(older, acting_user=None)
         assert (fresh.number, fresh.restored_from, fresh.sha256) == (3, older, older.sha256)
         assert titles("walrus") == ["Seals"]
-        steps.advance(fresh.pk)
+        processing_steps.advance(fresh.pk)
         assert titles("narwhal tooth") == ["Whales"]
         states = dict(document.versions.values_list("number", "state"))
         assert states == {1: State.SUPERSEDED, 2: State.SUPERSEDED, 3: State.READY}
@@ -108,13 +108,13 @@ class TestKeeping:
         collection = make_collection()
         first = upload(collection, WHALES, source="/notes/sea.md")
         with django_capture_on_commit_callbacks():
-            steps.advance(first.version.pk)
+            processing_steps.advance(first.version.pk)
         path = Path(first.version.file.path)
         for text in (SEALS, SEALS + "It is heavy."):
             receipt = upload(collection, text, source="/notes/sea.md")
             assert path.exists()
             with django_capture_on_commit_callbacks(execute=True):
-                steps.advance(receipt.version.pk)
+                processing_steps.advance(receipt.version.pk)
         versions = receipt.document.versions.order_by("number")
         assert [bool(version.file) for version in versions] == [False, True, True]
         assert [bool(version.text) for version in versions] == [False, True, True]
@@ -131,7 +131,7 @@ class TestKeeping:
             services.reprocess([document], acting_user=None)
             document.refresh_from_db()
             with django_capture_on_commit_callbacks(execute=True):
-                steps.advance(document.latest_id)
+                processing_steps.advance(document.latest_id)
         assert all(version.file for version in document.versions.all())
 
 
@@ -171,6 +171,6 @@ class TestVectors:
         embedded.clear()
         services.describe(document, acting_user=None, title="Narwhals")
         document.refresh_from_db()
-        steps.advance(document.latest_id)
+        processing_steps.advance(document.latest_id)
         assert embedded
         assert embedded[0].startswith("Narwhals")

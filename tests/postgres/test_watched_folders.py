@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from common.accounts.models import User
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.readers import Readers, restrict
-from ingestion.intake import watched
-from ingestion.intake.watched_scan import scan
+from ingestion.intake import watched_folders
+from ingestion.intake.watched_folder_scan import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.versions import UNFINISHED
 from tests.support.factories import make_collection
@@ -106,7 +106,7 @@ def test_a_moved_file_keeps_its_document_and_its_embeddings(
     folder: WatchedFolder, root: Path
 ) -> None:
     for pk in DocumentVersion.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
-        steps.advance(pk)
+        processing_steps.advance(pk)
     before = document("c.txt")
     embedded = set(ChunkEmbedding.objects.values_list("pk", flat=True))
     (root / "deep" / "c.txt").rename(root / "third.txt")
@@ -207,7 +207,7 @@ def test_a_disk_that_comes_back_takes_a_confirmation_away(
     lose_it(root)
     root.mkdir()
     looks(folder, 2)
-    watched.confirm_deletion(folder, acting_user=None)
+    watched_folders.confirm_deletion(folder, acting_user=None)
     root.rmdir()
     root.with_name("elsewhere").rename(root)
     looks(folder, 1)
@@ -270,12 +270,12 @@ def test_the_same_bytes_twice_are_one_document_until_they_differ(
 def test_whose_folders_may_be_watched(
     root: Path, reader: User, administrator: User, settings: object
 ) -> None:
-    assert watched.checked_path(f"{root}/../share", acting_user=administrator) == str(root)
-    with pytest.raises(watched.WatchRefused, match="WATCH_ROOTS"):
-        watched.checked_path(str(root), acting_user=reader)
+    assert watched_folders.checked_path(f"{root}/../share", acting_user=administrator) == str(root)
+    with pytest.raises(watched_folders.WatchRefused, match="WATCH_ROOTS"):
+        watched_folders.checked_path(str(root), acting_user=reader)
     settings.WATCH_ROOTS = [root.parent]  # type: ignore[attr-defined]
-    assert watched.checked_path(str(root), acting_user=reader) == str(root)
-    with pytest.raises(watched.WatchRefused, match="WATCH_ROOTS"):
-        watched.checked_path(f"{root.parent}/../", acting_user=reader)
-    with pytest.raises(watched.WatchRefused, match="its own files"):
-        watched.checked_path("/", acting_user=administrator)
+    assert watched_folders.checked_path(str(root), acting_user=reader) == str(root)
+    with pytest.raises(watched_folders.WatchRefused, match="WATCH_ROOTS"):
+        watched_folders.checked_path(f"{root.parent}/../", acting_user=reader)
+    with pytest.raises(watched_folders.WatchRefused, match="its own files"):
+        watched_folders.checked_path("/", acting_user=administrator)

@@ -15,7 +15,7 @@ from django.db import connection
 
 from ingestion.embedding import minilm
 from kbsite.embedded import EmbeddedServers
-from tests.support.bare import GONE, of_tests, pinned
+from tests.support.without_packages import GONE, of_tests, pinned
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTE = "# Levers\n\nThe steelyard's lever is balanced by sliding a weight along its beam.\n"
@@ -34,7 +34,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def bare_site(model: Path, servers: EmbeddedServers, var: Path) -> dict[str, Any]:
-    """What `tests.support.bare` prints, on servers that it knows by their addresses only."""
+    """What `tests.support.without_packages` prints, on servers known by their addresses."""
     known = connection.settings_dict
     database = f"postgres://{known['USER']}@/{known['NAME']}?host={known['HOST']}"
     environment = {
@@ -49,7 +49,7 @@ def bare_site(model: Path, servers: EmbeddedServers, var: Path) -> dict[str, Any
         "SECRET_KEY": "of the bare site",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.bare"],
+        [sys.executable, "-m", "tests.support.without_packages"],
         cwd=ROOT,
         env=environment,
         input=NOTE,

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from benchmarks.reliability import auroc
 from ingestion.models import Collection
-from search.engine import background
+from search.engine import similarity_background
 from search.management import load
 from search.pipeline import search
 from search.retrieval import Filters
@@ -27,7 +27,7 @@ from search.tuning.evaluation.collections import (
     corpus_collection,
     read,
 )
-from search.tuning.evaluation.runner import MeasuredCollection, evaluate, evaluator
+from search.tuning.evaluation.profile_runs import MeasuredCollection, evaluate, evaluator
 from tests.support.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"
@@ -106,7 +106,7 @@ def test_the_confidence_tells_own_questions_from_foreign_ones(tmp_path: Path) ->
     collection = corpus_collection(part)
     for passage in part.passages():
         make_document(collection, passage.file, file_name=UNTITLED, title=passage.title)
-    background.refresh()
+    similarity_background.refresh()
     own = [confidence_of(text, collection) for text in part.queries.values()]
     foreign = [confidence_of(text, collection) for text in list(cranfield.queries.values())[::9]]
     truth = [True] * len(own) + [False] * len(foreign)

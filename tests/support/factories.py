@@ -10,8 +10,8 @@ from django.db import transaction
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import activation, steps
-from ingestion.lexical import terms
+from ingestion.documents import activation, processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 
 
@@ -56,8 +56,8 @@ def make_document(collection: Collection, content: str | bytes, **given: str) ->
     A document that failed is returned as well: the caller asserts its state.
     """
     receipt = upload(collection, content, **given)  # type: ignore[arg-type]
-    steps.advance(receipt.version.pk)
-    terms.fold()
+    processing_steps.advance(receipt.version.pk)
+    term_weights.fold()
     return Document.objects.select_related("current", "latest", "collection").get(
         pk=receipt.document.pk
     )

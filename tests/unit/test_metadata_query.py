@@ -10,7 +10,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import MetadataFilter, Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, SearchError
 from search.query import classify, parse
-from search.query.fields import metadata_filter
+from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text
 from search.query.shipped_rules import RULES
 

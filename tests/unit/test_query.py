@@ -16,10 +16,10 @@ from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFi
 from search.engine.response import left_out
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import classify, parse
-from search.query.correcting import correctable
 from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule
 from search.query.shipped_rules import RULES
+from search.query.spelling_correction import correctable
 
 PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")
 

@@ -27,11 +27,11 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.engine import Choices, Request, adjust
-from search.engine.adjust import Weighing
+from search.engine import Choices, Request, adjust_weights
+from search.engine.adjust_weights import Weighing
 from search.engine.configuration import Configuration
 from search.engine.read import Plan, read, register_planner
-from search.engine.settle import Settled
+from search.engine.settle_class_and_weights import Settled
 from search.ranking import Batch
 from search.ranking.fusion import NORMALISERS
 from tests.support.ranking import columns, made, prepared, rank
@@ -227,7 +227,7 @@ OTHER = replace(PROFILE, name="other")
 CONFIGURATION = Configuration(1, PROFILE, {("site", 1): PROFILE, ("other", 1): OTHER})
 
 
-def noting(text: str) -> adjust.Adjustment:
+def noting(text: str) -> adjust_weights.Adjustment:
     def note(weighing: Weighing) -> Weighing:
         settled = weighing.settled
         return replace(weighing, settled=settled.weighed(settled.weights, text))
@@ -236,16 +236,16 @@ def noting(text: str) -> adjust.Adjustment:
 
 
 def test_each_adjustment_sees_what_those_before_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adjust, "_adjustments", [])
+    monkeypatch.setattr(adjust_weights, "_adjustments", [])
     first, second, third = map(noting, ("first", "second", "third"))
-    adjust.register(first)
-    adjust.register(third)
-    adjust.register(second, before=third)
-    adjust.register(second)  # once, where it stands
+    adjust_weights.register(first)
+    adjust_weights.register(third)
+    adjust_weights.register(second, before=third)
+    adjust_weights.register(second)  # once, where it stands
     kind = Classification(QueryClass.GENERAL, "made", 1.0)
     settled = Settled(Query("pump"), PROFILE, kind, WEIGHTS, frozenset(Signal))
     batch = Batch.of([prepared(columns([Candidate(1, 1, {Signal.KEYWORD: 1.0})]))])
-    (weighing,) = adjust.adjust(batch, [settled], CONFIGURATION)
+    (weighing,) = adjust_weights.adjust(batch, [settled], CONFIGURATION)
     assert weighing.settled.notes == ("first", "second", "third")
 
 

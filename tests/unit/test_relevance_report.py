@@ -12,7 +12,7 @@ from benchmarks import manuals, relevance
 from search.presets import DEFAULT
 from search.tuning.evaluation.collections import JudgedCollection
 from search.tuning.evaluation.measures import NAMES, Interval
-from search.tuning.evaluation.runner import MeasuredCollection
+from search.tuning.evaluation.profile_runs import MeasuredCollection
 
 UNKNOWN = "0" * 10  # no commit of ours
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.errors import SearchError
 from search.query import parse
-from search.query.correcting import Neighbour, correctable, corrected, edit_distance
 from search.query.parse import MAX_QUERY_CHARS
+from search.query.spelling_correction import Neighbour, correctable, corrected, edit_distance
 
 WORDS = st.text(alphabet="abcde", max_size=7)
 

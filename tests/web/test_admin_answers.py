@@ -9,7 +9,7 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
-from search.answers import answering, publishing, threads
+from search.answers import answering, profiles, threads
 from search.answers.models import (
     Answer,
     AnswerLimits,
@@ -66,7 +66,7 @@ class TestProfiles:
     def test_a_draft_is_edited_in_place_and_published_and_rolled_back(
         self, client: Client, administrator: User
     ) -> None:
-        draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=administrator).profile
+        draft = profiles.edit(shipped(), {"quotes": 2}, acting_user=administrator).profile
         form = form_data(client.get(change(draft)), FORM)
         client.post(change(draft), {**form, "quotes": "1"})
         draft.refresh_from_db()
@@ -120,9 +120,9 @@ class TestProfiles:
 
     def test_services_ask_for_the_permission(self) -> None:
         editor = staff("editor", "change_answerprofile", "view_answerprofile")
-        draft = publishing.edit(shipped(), {"quotes": 2}, acting_user=editor).profile
+        draft = profiles.edit(shipped(), {"quotes": 2}, acting_user=editor).profile
         with pytest.raises(NotPermitted):
-            publishing.activate(draft, acting_user=editor)
+            profiles.activate(draft, acting_user=editor)
         assert signed_in(editor).get(change(draft, "activate")).status_code == 403
 
 

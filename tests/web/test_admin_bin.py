@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import purging, steps
+from ingestion.documents import processing_steps, purging
 from ingestion.errors import StateConflict
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, Purge, Visibility
 from search.pipeline import search
 from tests.faults.harness import assert_statistics_equal_a_recount
@@ -189,7 +189,7 @@ class TestVersions:
         assert where in self.page(administrator, document)
         assert "queued as version 3" in said(desk.post(where))
         document.refresh_from_db()
-        steps.advance(document.latest_id or 0)
+        processing_steps.advance(document.latest_id or 0)
         assert "from 1" in self.page(administrator, document)
         assert search("high water", viewer=None).results[0].title == "Tides"
 
@@ -331,7 +331,7 @@ def archive(monkeypatch: pytest.MonkeyPatch) -> Collection:
 
 
 def assert_counted() -> None:
-    terms.fold()
+    term_weights.fold()
     assert_statistics_equal_a_recount()
 
 

@@ -13,8 +13,8 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
-from ingestion.lexical import terms
+from ingestion.documents import processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
 from tests.support.admin_client import form_data, said, signed_in, staff
@@ -97,7 +97,7 @@ class TestPage:
         document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
         torn = SimpleUploadedFile("quorums.pdf", b"%PDF-1.4\ntorn")
         desk.post(page(document, "new-version"), {"file": torn})
-        steps.advance(document.versions.get(number=2).pk)
+        processing_steps.advance(document.versions.get(number=2).pk)
         failed, current = desk.get(page(document)).context["status"]["versions"]
         assert (failed.version.state, current.is_current) == (State.FAILED, True)
         assert not failed.can_come_back
@@ -147,7 +147,7 @@ class TestActions:
         desk.post(page(document, "delete"), {"post": "yes"})
         assert not Document.objects.kept().exists()
         assert not Chunk.objects.filter(searchable=True).exists()
-        terms.fold()
+        term_weights.fold()
         assert not search("soon gone", viewer=None).results
         entries = LogEntry.objects.filter(object_repr="Gone", user=administrator)
         assert [entry.change_message for entry in entries] == ["Put in the bin"]
@@ -179,8 +179,8 @@ class TestTitleAndLanguage:
         assert (document.title, document.title_given) == ("Palaver", True)
         assert document.latest_id != document.current_id
         assert not [r.title for r in search("palaver", viewer=None).results if not r.text]
-        steps.advance(document.latest_id)  # type: ignore[arg-type]
-        terms.fold()
+        processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
+        term_weights.fold()
         assert [r.title for r in search("palaver", viewer=None).results] == ["Palaver"]
 
     def test_a_version_under_way_does_not_bring_the_old_title_back(
@@ -189,9 +189,9 @@ class TestTitleAndLanguage:
         document = upload(handbook, "# Notes\n\nA majority.\n").document
         first = document.latest_id
         self.save(administrator, document, title="Palaver")
-        assert not steps.advance(first)  # type: ignore[arg-type]
+        assert not processing_steps.advance(first)  # type: ignore[arg-type]
         document.refresh_from_db()
-        steps.advance(document.latest_id)  # type: ignore[arg-type]
+        processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
         document.refresh_from_db()
         assert document.title == "Palaver"
         assert document.latest is not None
@@ -204,7 +204,7 @@ class TestTitleAndLanguage:
         self.save(administrator, document, title="")
         document.refresh_from_db()
         assert (document.title, document.title_given) == ("note", False)
-        steps.advance(document.latest_id)  # type: ignore[arg-type]
+        processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
         document.refresh_from_db()
         assert document.title == "Notes"
 
@@ -214,7 +214,7 @@ class TestTitleAndLanguage:
         document = make_document(handbook, "# Urlaub\n\nZwei Häuser am See.\n")
         self.save(administrator, document, language="de")
         document.refresh_from_db()
-        steps.advance(document.latest_id)  # type: ignore[arg-type]
+        processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
         configs = Chunk.objects.filter(document=document, searchable=True)
         assert set(configs.values_list("text_config", flat=True)) == {"german"}
 

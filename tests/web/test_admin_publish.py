@@ -21,7 +21,7 @@ from search.tuning.models import (
     Publication,
     PublishGate,
 )
-from search.tuning.publishing import drafts, measuring, publications
+from search.tuning.publishing import drafts, gate_runs, publications
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.golden_library import QUESTIONS, TITLE_ONLY, active_profile, draft_with
 
@@ -101,7 +101,7 @@ def test_save_and_publish_passes_the_same_gate(
 def test_a_long_measurement_is_watched_and_can_be_stopped(
     client: Client, documents: dict[str, Document]
 ) -> None:
-    measuring.gate_row()
+    gate_runs.gate_row()
     PublishGate.objects.update(background_above=1)
     draft = draft_with(depth=60)
     publish = f"/admin/search/searchprofile/{draft.pk}/publish/"

@@ -11,7 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from common.accounts.models import User
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import Collection, Document, DocumentVersion, State
 from tests.support.admin_client import signed_in, staff
 from tests.support.factories import make_collection, make_document
@@ -71,7 +71,7 @@ def test_what_was_queued_becomes_ready_and_leads_to_the_search(
     html = page.content.decode()
     for cell in ("state", "links"):
         assert f'data-row="{document.pk}" data-cell="{cell}" data-unfinished' in html
-    assert steps.advance(document.latest_id or 0)
+    assert processing_steps.advance(document.latest_id or 0)
     progress = f"/admin/ingestion/document/progress/?id={document.pk}"
     cells = desk.get(progress).json()["rows"][0]["cells"]
     assert "Ready" in cells["state"]

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
 from search.models import ClassRule, Hide, Pin, ScopeProfile
-from search.tuning.installing import GROUPS
+from search.tuning.install_defaults import GROUPS
 from tests.support.admin_client import signed_in, staff
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.intake.importing import runner
 from ingestion.models import ChunkEdit, Collection, Document, Import, Visibility
 from tests.samples.builders import make_zip
@@ -47,7 +47,7 @@ def test_an_upload_is_queued_and_becomes_ready(edit: APIClient) -> None:
     assert queued["size"] == len(TEXT)
 
     document = Document.objects.get(public_id=queued["id"])
-    steps.advance(document.latest_id or 0)
+    processing_steps.advance(document.latest_id or 0)
     ready = edit.get(response.headers["Location"]).json()
     assert (ready["state"], ready["progress"], ready["error"]) == ("ready", 1, None)
     assert ready["searchable"] is True
@@ -305,7 +305,7 @@ class TestVersions:
         assert response.status_code == 202
         assert (response.json()["number"], response.json()["restored_from"]) == (3, 1)
         twice.refresh_from_db()
-        steps.advance(twice.latest_id or 0)
+        processing_steps.advance(twice.latest_id or 0)
         assert found(edit, "high water")[0]["document"]["title"] == "Tides"
         again = edit.post(address(twice, "versions", 3, "make-current"))
         assert (again.status_code, again.json()["code"]) == (409, "conflict")

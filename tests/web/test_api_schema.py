@@ -29,7 +29,7 @@ from knox.models import AuthToken
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
 from search.models import SearchProfile
 from search.tuning.publishing import activation
@@ -95,7 +95,7 @@ def test_a_client_generated_from_it_puts_and_searches(
     body = models.SyncDocumentRequest(etag="1", file=file)
     put = call("sources.sources_documents_update", name="wiki", id="a/b", body=body)
     assert (put.id, put.outcome) == ("a/b", "added")
-    steps.advance(Document.objects.get(public_id=put.document).latest_id or 0)
+    processing_steps.advance(Document.objects.get(public_id=put.document).latest_id or 0)
     (first,) = call("search.search", q="When is high water?").results
     assert first.document.id == put.document
 

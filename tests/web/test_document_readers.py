@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Chunk, Collection, Document
@@ -71,7 +71,7 @@ def test_only_its_readers_find_it_and_nothing_else_changes(
 
 def test_it_keeps_its_readers(log: Document, member: User, administrator: User) -> None:
     services.replace(log, io.BytesIO(b"# The log\n\nBells."), file_name="l.md", acting_user=None)
-    steps.advance(Document.objects.get(pk=log.pk).latest_id or 0)
+    processing_steps.advance(Document.objects.get(pk=log.pk).latest_id or 0)
     closed = make_collection("Closed", visibility="groups", groups=["officers"])
     assert found(member)[0] == "The log"
     assert services.move([log], closed, acting_user=administrator).count == 1
@@ -91,11 +91,11 @@ def test_what_is_being_processed_is_processed_again_for_the_new_readers(
         archive.writestr("log.md", LOG)
     receipt = upload(shelf, file.getvalue(), file_name="logs.zip")
     log = restricted(receipt.document)
-    steps.advance(receipt.version.pk)
+    processing_steps.advance(receipt.version.pk)
     assert not Chunk.objects.exclude(document__title="Weather").exists()
-    steps.advance(log.latest_id or 0)
+    processing_steps.advance(log.latest_id or 0)
     part = log.parts.get()
-    steps.advance(part.latest_id or 0)
+    processing_steps.advance(part.latest_id or 0)
     assert "The log" in found(member)
     assert found(reader) == ["Weather"]
     done = services.restrict([part], None, acting_user=member)
@@ -147,7 +147,7 @@ def test_the_admin_sets_and_shows_them(log: Document, member: User) -> None:
     assert "Set readers" in client.post(pages, action).content.decode()
     refused = client.post(pages, action | {"apply": "1", "reader_people": "member"})
     assert "not among these readers" in refused.content.decode()
-    with mock.patch("ingestion.admin.arranging.MOST_MOVED", 0):  # as in a selection of all rows
+    with mock.patch("ingestion.admin.bulk_changes.MOST_MOVED", 0):  # as in a selection of all rows
         assert "at most 0 documents" in said(client.post(pages, action | {"apply": "1"}))
     client.post(pages, action | {"apply": "1"})
     assert Readers.of(Document.objects.get(pk=log.pk)) is None

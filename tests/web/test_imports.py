@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.intake.importing import runner
-from ingestion.intake.watched_scan import scan
+from ingestion.intake.watched_folder_scan import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, upload

@@ -19,14 +19,14 @@ from structlog import contextvars
 
 from common import observing
 from common.accounts.models import User
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
 from kbsite.operations import instrumentation, logs
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
-from search.engine.settle import PluggedIn
+from search.engine.settle_class_and_weights import PluggedIn
 from search.parts.reranker import GuardedReranker
 from search.parts.reranker.rerankers import Kind, RerankerConfig
 from search.query import parse
@@ -162,13 +162,13 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
         message.ack()
         queue.close()
     seen: list[dict[str, str]] = []
-    real = steps.advance
+    real = processing_steps.advance
 
     def advance(version_id: int) -> bool:
         seen.append(dict(observing.current()))
         return real(version_id)
 
-    monkeypatch.setattr(steps, "advance", advance)
+    monkeypatch.setattr(processing_steps, "advance", advance)
     advance_version.push_request(**message.headers)
     try:
         instrumentation.begin_task(task_id=message.headers["id"], task=advance_version)
@@ -198,7 +198,7 @@ def test_a_walk_leaves_no_question_and_no_text_in_the_log(
     make_document(collection, f"# {CANARY}\n\nThe {CANARY} is fed at noon.")
     upload(collection, f"{{\n'{CANARY}': [\n".encode(), file_name="half.json")
     for version in DocumentVersion.objects.filter(state="queued"):
-        steps.advance(version.pk)
+        processing_steps.advance(version.pk)
 
     browser, api = Client(), APIClient()
     browser.force_login(administrator)

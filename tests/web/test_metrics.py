@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
 from common.probes import PROBES
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from kbsite.operations import endpoints
 from kbsite.operations.backups import Snapshot
 from kbsite.serving.dispatch import Site
@@ -144,7 +144,7 @@ def test_files_are_counted_by_format_and_outcome() -> None:
     passages = value("steelyard_embedded_texts_total", kind="local", use="passages")
     make_document(collection, "One paragraph on hawsers.")
     broken = upload(collection, b"%PDF-1.4 nothing else", file_name="broken.pdf")
-    assert steps.advance(broken.version.pk)
+    assert processing_steps.advance(broken.version.pk)
     assert value("steelyard_documents_total", format="md", outcome="ready") == ready + 1
     assert value("steelyard_documents_total", format="pdf", outcome="failed") == failed + 1
     assert value("steelyard_embedded_texts_total", kind="local", use="passages") > passages

@@ -24,7 +24,7 @@ from moto.server import ThreadedMotoServer
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.purging import purge
 from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
@@ -201,7 +201,7 @@ def test_an_upload_is_refused_and_nothing_is_lost(
     assert answer.json()["code"] == "storage_unavailable"
     assert Document.objects.count() == 1
     if happen is _gone:
-        steps.advance(waiting.pk)
+        processing_steps.advance(waiting.pk)
         waiting.refresh_from_db()
         assert waiting.state != State.FAILED
         assert "Trying again" in waiting.error

@@ -23,7 +23,7 @@ from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
 
-from common import guarded
+from common import circuit_breaker
 from common.observing import metrics
 from common.probes import Finding, State, examine
 from ingestion import spaces
@@ -145,7 +145,7 @@ def test_a_search_asks_a_hanging_cache_once(
     assert client.get("/api/v1/search/", {"q": "slam"}).status_code == 200
     assert client.get("/", {"q": "slam"}).status_code == 200
     assert len(asked) == 1
-    with pytest.raises(guarded.CircuitOpen):
+    with pytest.raises(circuit_breaker.CircuitOpen):
         cache.get("anything")
 
 
@@ -182,7 +182,7 @@ def test_an_outage_is_one_line_in_the_log() -> None:
     assert brief.filter(long)
     assert long.getMessage() == "Message Error (no schedule)"
     assert long.exc_info is None
-    assert not brief.filter(record("no cache: %s", guarded.CircuitOpen()))
+    assert not brief.filter(record("no cache: %s", circuit_breaker.CircuitOpen()))
     other = record("broken", error=KeyError())
     assert brief.filter(other)
     assert other.exc_info

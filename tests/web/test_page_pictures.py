@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from PIL import Image, ImageDraw, ImageFont
 
 from common.accounts.models import User
-from ingestion.documents import pictures, purging
+from ingestion.documents import picture_cache, purging
 from ingestion.models import Document, Visibility
 from search.presentation import navigation
 from tests.samples import builders, sheets_and_slides
@@ -64,7 +64,7 @@ def test_a_page_is_drawn_when_it_is_asked_for_and_once(
     assert Image.open(io.BytesIO(response.content)).size == (1200, 1698)
     assert kept(tmp_path) == ["2.json", "2.webp"]
 
-    monkeypatch.setattr(pictures, "draw_page", None)
+    monkeypatch.setattr(picture_cache, "draw_page", None)
     assert client.get(pictured(handbook, 2)).content == response.content
     again = client.get(pictured(handbook, 2), headers={"If-None-Match": response["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -194,14 +194,14 @@ def test_where_nothing_can_be_kept_pages_are_drawn_all_the_same(
 def test_when_many_are_drawn_a_reader_is_asked_to_wait(
     client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "BUSY_SECONDS", 0.01)
-    for _ in range(pictures.AT_ONCE):
-        assert pictures._drawing.acquire(timeout=1)
+    monkeypatch.setattr(picture_cache, "BUSY_SECONDS", 0.01)
+    for _ in range(picture_cache.AT_ONCE):
+        assert picture_cache._drawing.acquire(timeout=1)
     try:
         response = client.get(pictured(handbook, 1))
     finally:
-        for _ in range(pictures.AT_ONCE):
-            pictures._drawing.release()
+        for _ in range(picture_cache.AT_ONCE):
+            picture_cache._drawing.release()
     assert (response.status_code, response["Retry-After"]) == (503, "3")
 
 
@@ -209,7 +209,7 @@ def test_a_reader_does_not_wait_long_for_what_another_process_draws_of_the_file(
     client: Client, handbook: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.get(pictured(handbook, 1))
-    monkeypatch.setattr(pictures, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(picture_cache, "BUSY_SECONDS", 0.01)
     (lock,) = (tmp_path / "pictures").glob("*/*/lock")
     with lock.open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -235,7 +235,7 @@ def test_slides_are_pictures_with_the_passage_marked(
     assert picture["Content-Type"] == "image/webp"
     assert Image.open(io.BytesIO(picture.content)).size == (1200, 675)
     assert kept(tmp_path) == ["2.json", "2.webp", "deck.pdf"]
-    monkeypatch.setattr(pictures, "storage", None)  # the next one is a page of that PDF
+    monkeypatch.setattr(picture_cache, "storage", None)  # the next one is a page of that PDF
     assert b"<rect" in client.get(pictured(document, 1) + "mark/0/").content
 
 
@@ -289,8 +289,8 @@ def test_the_pictures_seen_least_recently_make_room(
         os.utime(picture, (9, 9) if picture.name[0] == "1" else (7, 7))
     client.get(pictured(handbook, 3))  # seen just now
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "pictures").glob("*/*/*.*")}
-    assert pictures.sweep(sum(sizes.values())) == 0
-    pictures.sweep(sum(sizes.values()) - sizes["2.webp"])
+    assert picture_cache.sweep(sum(sizes.values())) == 0
+    picture_cache.sweep(sum(sizes.values()) - sizes["2.webp"])
     assert "3.webp" in kept(tmp_path)
     assert "2.webp" not in kept(tmp_path)
 

@@ -24,7 +24,7 @@ from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
 from search.pages.forms import SearchForm
-from search.readers import news, personal
+from search.readers import history_and_saved, search_news
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
@@ -57,13 +57,17 @@ def pumps(saved: SavedSearch, library: SimpleNamespace) -> Document:
     return make_document(library.regions.collection, PUMPS, file_name="pumps.md")
 
 
+def asked_by(reader: User) -> list[str]:
+    return [entry.question for entry in history_and_saved.history_of(reader)]
+
+
 class TestHistory:
     def test_a_search_is_kept_once_with_its_filters(self, own: Client, reader: User) -> None:
         for _ in range(2):
             own.get("/", {"q": "connection pool", "collection": "handbook"})
         own.get("/", {"q": "connection pool"})
 
-        kept = [(entry.question, entry.params) for entry in personal.history_of(reader)]
+        kept = [(entry.question, entry.params) for entry in history_and_saved.history_of(reader)]
 
         assert kept == [("connection pool", {}), ("connection pool", {"collection": ["handbook"]})]
         page = own.get("/me/history/").content.decode()
@@ -73,7 +77,7 @@ class TestHistory:
         for typed in ("conn", "connection", "connection pool"):
             own.get("/", {"q": typed}, headers={"HX-Request": "true"})
 
-        assert [entry.question for entry in personal.history_of(reader)] == ["connection pool"]
+        assert asked_by(reader) == ["connection pool"]
 
     def test_it_is_switched_off_and_on(self, own: Client, reader: User) -> None:
         own.post("/me/history/", {"do": "off"})
@@ -81,7 +85,7 @@ class TestHistory:
         own.post("/me/history/", {"do": "on"})
         own.get("/", {"q": "kept again"})
 
-        assert [entry.question for entry in personal.history_of(reader)] == ["kept again"]
+        assert asked_by(reader) == ["kept again"]
 
     def test_clearing_also_unlinks_what_the_site_recorded(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "connection pool"})
@@ -89,16 +93,16 @@ class TestHistory:
 
         own.post("/me/history/", {"do": "clear"})
 
-        assert not personal.history_of(reader).exists()
+        assert not history_and_saved.history_of(reader).exists()
         event = SearchEvent.objects.get()
         assert (event.user, event.visitor, event.query) == (None, "", "")
 
     def test_one_entry_goes_and_the_others_stay(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "one"})
         own.get("/", {"q": "two"})
-        entry = personal.history_of(reader).get(question="one")
+        entry = history_and_saved.history_of(reader).get(question="one")
         own.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
-        assert [kept.question for kept in personal.history_of(reader)] == ["two"]
+        assert asked_by(reader) == ["two"]
 
     def test_visitors_and_prefetched_pages_leave_none(self, own: Client) -> None:
         Client().get("/", {"q": "connection pool"})
@@ -110,17 +114,15 @@ class TestHistory:
     ) -> None:
         for question in ("one", "two", "three"):
             own.get("/", {"q": question})
-        monkeypatch.setattr(personal, "MOST_ENTRIES", 2)
-        assert personal.forget_history() == 1
-        assert [entry.question for entry in personal.history_of(reader)] == ["three", "two"]
+        monkeypatch.setattr(history_and_saved, "MOST_ENTRIES", 2)
+        assert history_and_saved.forget_history() == 1
+        assert asked_by(reader) == ["three", "two"]
 
     def test_old_entries_are_forgotten(self, own: Client, settings: Any) -> None:
         own.get("/", {"q": "old"})
-        assert personal.forget_history() == 0
-        assert (
-            personal.forget_history(now=timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1))
-            == 1
-        )
+        assert history_and_saved.forget_history() == 0
+        later = timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)
+        assert history_and_saved.forget_history(now=later) == 1
 
 
 class TestSaving:
@@ -128,7 +130,7 @@ class TestSaving:
         request = RequestFactory().get("/")
         request.user = reader
         form = SearchForm(data, lambda: facets_for(reader))
-        return render_to_string("search/parts/saving.html", {"form": form}, request)
+        return render_to_string("search/parts/save_search.html", {"form": form}, request)
 
     def test_the_form_of_the_results_saves_the_search_with_its_filters(
         self, own: Client, reader: User
@@ -145,7 +147,7 @@ class TestSaving:
         assert (made.name, made.question) == ("Pools", "pool")
         assert made.params == {"collection": ["handbook"], "after": ["2020-01-31"]}
         address = made.get_absolute_url()
-        assert own.get(address).context["form"].filters == news.filters_of(made.params)
+        assert own.get(address).context["form"].filters == search_news.filters_of(made.params)
 
     def test_filters_alone_are_saved_under_a_name(self, own: Client, reader: User) -> None:
         assert not self.form(reader).strip()
@@ -204,7 +206,7 @@ class TestSaving:
 
 class TestNews:
     def test_a_digest_names_what_is_new_once(self, saved: SavedSearch, pumps: Document) -> None:
-        assert [news.look(), news.look()] == [1, 0]
+        assert [search_news.look(), search_news.look()] == [1, 0]
 
         (message,) = mail.outbox
         assert message.to == ["reader@example.org"]
@@ -218,7 +220,7 @@ class TestNews:
         own.post("/me/searches/", {"q": "salt water seizes", "name": "Salt", "mails": "1"})
         SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
 
-        assert news.look() == 1
+        assert search_news.look() == 1
         assert mail.outbox[0].body.count("Pump maintenance") == 2
         assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
 
@@ -231,7 +233,7 @@ class TestNews:
             text = f"# Bread of {collection}\n\nA loaf of rye cools on the rack.\n"
             make_document(collection.collection, text, file_name="bread.md")
 
-        assert news.look() == 1
+        assert search_news.look() == 1
         found = [find.version.document for find in Find.objects.filter(search__name="All")]
         assert "Bread of Cave regions" in {document.title for document in found}
         assert {document.collection.slug for document in found} == {"handbook"}
@@ -242,13 +244,13 @@ class TestNews:
         text = "# Bread\n\nA loaf of rye is baked for an hour, then cools on the rack.\n"
         make_document(library.regions.collection, text, file_name="bread.md")
         make_document(library.secret.collection, PUMPS, file_name="pumps.md")
-        assert news.look() == 0
+        assert search_news.look() == 0
         assert not Find.objects.exists()
 
     def test_what_became_hidden_is_not_counted(
         self, own: Client, library: SimpleNamespace, pumps: Document
     ) -> None:
-        news.look()
+        search_news.look()
         assert "1 new document" in own.get("/me/").content.decode()
         pumps.collection = library.secret.collection
         pumps.save()
@@ -258,52 +260,52 @@ class TestNews:
         self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
         SavedSearch.objects.update(mails=False)
-        news.look()
+        search_news.look()
         assert Find.objects.count() == 1
         SavedSearch.objects.update(mails=True)
         library.secret.collection.__class__.objects.filter(pk=pumps.collection_id).update(
             visibility=Visibility.GROUPS
         )
 
-        assert news.mail() == 0
+        assert search_news.mail() == 0
         assert not mail.outbox
 
     def test_a_document_processed_again_is_no_news(
         self, administrator: User, pumps: Document
     ) -> None:
-        from ingestion.documents import steps
+        from ingestion.documents import processing_steps
         from ingestion.models import Document, DocumentVersion
 
         DocumentVersion.objects.filter(pk=pumps.current_id).update(
             finished=timezone.now() - timedelta(days=1)
         )
         services.reprocess([pumps], acting_user=administrator)
-        steps.advance(Document.objects.get(pk=pumps.pk).latest_id or 0)
+        processing_steps.advance(Document.objects.get(pk=pumps.pk).latest_id or 0)
 
-        assert news.look() == 0
+        assert search_news.look() == 0
 
     def test_a_mail_that_failed_is_sent_later(self, settings: Any, pumps: Document) -> None:
         working = settings.EMAIL_BACKEND
         settings.EMAIL_BACKEND = f"{__name__}.BrokenBackend"
-        assert news.look() == 0
+        assert search_news.look() == 0
         settings.EMAIL_BACKEND = working
 
-        assert news.look() == 1
+        assert search_news.look() == 1
 
     def test_the_second_digest_waits(
         self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
-        news.look()
+        search_news.look()
         make_document(library.regions.collection, PUMPS + "Twice.\n", file_name="more.md")
 
         later = timezone.now() + timedelta(hours=1)
-        assert news.look(now=later) == 0
-        assert news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
+        assert search_news.look(now=later) == 0
+        assert search_news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
 
     def test_the_link_in_the_mail_ends_the_mails_without_signing_in(
         self, settings: Any, pumps: Document
     ) -> None:
-        news.look()
+        search_news.look()
         header = mail.outbox[0].extra_headers["List-Unsubscribe"].strip("<>")
         assert header.startswith(settings.SITE_URL)
         assert header in mail.outbox[0].body
@@ -341,7 +343,7 @@ class TestFeed:
         self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
-        news.look()
+        search_news.look()
 
         assert self.titles(address) == ["Pump maintenance"]
         assert address in own.get("/me/").content.decode()
@@ -353,7 +355,7 @@ class TestFeed:
         self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
-        news.look()
+        search_news.look()
         services.delete([pumps], acting_user=None)
         assert self.titles(address) == []
 
@@ -392,7 +394,7 @@ class TestFavourites:
         self, own: Client, reader: User, library: SimpleNamespace
     ) -> None:
         assert own.post(f"/me/favourites/{library.secret.public_id}/").status_code == 404
-        personal.star(reader, library.secret, on=True)  # from before it was hidden
+        history_and_saved.star(reader, library.secret, on=True)  # from before it was hidden
         for page in ("/me/", "/me/favourites/", "/me/export/"):
             assert library.secret.title not in own.get(page).content.decode()
 
@@ -429,9 +431,9 @@ class TestNobodyElse:
     @pytest.fixture
     def things(self, own: Client, saved: SavedSearch, reader: User, library: Any) -> SavedSearch:
         own.get("/", {"q": "a private question"})
-        personal.star(reader, library.regions, on=True)
+        history_and_saved.star(reader, library.regions, on=True)
         tokens.make(reader, name="Secret robot", scopes=["read"])
-        news.renew_feed(saved)
+        search_news.renew_feed(saved)
         saved.refresh_from_db()
         return saved
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.currency import declare
 from ingestion.documents.readers import Readers
 from ingestion.exporting import restoring, writing
@@ -172,9 +172,9 @@ def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: D
     assert "somebody who may change documents" in new.current.warnings[0]
     # Nor does what comes in an archive or with a message, whoever files that.
     packed = upload(handbook, make_zip({"rules.md": f"{front}Packed.\n"}), file_name="all.zip")
-    steps.advance(packed.version.pk)
+    processing_steps.advance(packed.version.pk)
     part = packed.document.parts.get()
-    steps.advance(part.latest_id or 0)
+    processing_steps.advance(part.latest_id or 0)
     part.refresh_from_db()
     assert (part.current is None, part.edition_of, part.supersedes.count()) == (False, old, 0)
 

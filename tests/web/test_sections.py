@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.models import Chunk, Document, DocumentVersion, State, Visibility
 from search.pipeline import search
 from tests.samples import builders
@@ -102,7 +102,7 @@ def whole() -> Document:
         acting_user=None,
     )
     while version := DocumentVersion.objects.filter(state=State.QUEUED).first():
-        assert steps.advance(version.pk)
+        assert processing_steps.advance(version.pk)
     return Document.objects.get(pk=receipt.document.pk)
 
 

@@ -10,17 +10,17 @@ from urllib.parse import quote
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from rest_framework.test import APIClient
 
 from common.accounts import tokens
 from common.accounts.models import User
+from common.database import released
 from ingestion import services
-from ingestion.documents import steps
+from ingestion.documents import processing_steps
 from ingestion.documents.readers import Readers
 from ingestion.errors import StateConflict
 from ingestion.intake import mirroring
-from ingestion.intake.watched_scan import scan
+from ingestion.intake.watched_folder_scan import scan
 from ingestion.models import Collection, Document, SyncItem, SyncSource, Visibility, WatchedFolder
 from tests.support.admin_client import staff
 from tests.support.factories import make_collection, upload
@@ -76,7 +76,7 @@ def test_a_document_is_added_left_alone_and_replaced(program: APIClient) -> None
     assert (first.status_code, body["outcome"], body["id"]) == (202, "added", key)
     assert first.headers["Location"] == f"/api/v1/documents/{body['document']}/"
     document = Document.objects.get(public_id=body["document"])
-    steps.advance(document.latest_id or 0)
+    processing_steps.advance(document.latest_id or 0)
     shown = program.get(first.headers["Location"]).json()
     assert (shown["title"], shown["state"]) == ("The pump", "ready")
     assert shown["metadata"] == {"year": 2026}
@@ -335,10 +335,7 @@ def test_the_same_id_put_ten_times_at_once_is_one_document(
     def send(text: str) -> str:
         client = APIClient()
         client.force_authenticate(user)
-        try:
-            return str(put(client, "a", text).json()["outcome"])
-        finally:
-            connection.close()
+        return released(lambda: str(put(client, "a", text).json()["outcome"]))
 
     with ThreadPoolExecutor(10) as pool:
         said = Counter(pool.map(send, texts))

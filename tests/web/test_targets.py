@@ -19,7 +19,7 @@ from search.errors import ProfileError
 from search.models import SearchProfile
 from search.parts.experiments import running
 from search.tuning.evaluation import golden_runs, targets
-from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import (
     EvaluationRun,
     Experiment,

@@ -18,10 +18,10 @@ from common.api.access import OPEN, needed
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from search.models import SearchProfile
-from search.tuning import installing
-from search.tuning.installing import GROUPS, install_groups
+from search.tuning import install_defaults
+from search.tuning.install_defaults import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
-from search.tuning.publishing import measuring
+from search.tuning.publishing import gate_runs
 from tests.support.golden_library import active_profile, draft_with
 from tests.support.url_walker import routes
 
@@ -132,7 +132,7 @@ def names(administrator: User) -> dict[str, Any]:
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
-    measuring.gate_row()
+    gate_runs.gate_row()
     optimisation = Optimisation.objects.create(profile=draft)
     return {
         "optimisation": optimisation.pk,
@@ -245,14 +245,16 @@ class TestGroups:
         Group.objects.get(name=JUDGE).delete()
         install_groups()
         assert not group.permissions.exists()
-        assert Group.objects.get(name=JUDGE).permissions.count() == len(installing.JUDGE)
+        assert Group.objects.get(name=JUDGE).permissions.count() == len(install_defaults.JUDGE)
 
     def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
         """As after the migrations of a fresh database, whatever order its signals come in."""
         Group.objects.all().delete()
         Permission.objects.all().delete()
         install_groups()
-        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(installing.PUBLISHER)
+        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(
+            install_defaults.PUBLISHER
+        )
 
 
 # --- Every view set declares who may do what, and what nobody declared is refused ----------------

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from ingestion.models import Document, DocumentVersion
 from search import retrieval
-from search.engine import adjust, configuration, rank
+from search.engine import adjust_weights, configuration, rank
 from search.models import ClassWeights, SearchProfile
 from search.signals import registry
 from search.tuning.api.profile_serializers import SharesSerializer
@@ -59,8 +59,9 @@ class TestSite:
         }
         monkeypatch.setattr(registry, "_parts", core)
         monkeypatch.setattr(rank, "_source", lambda: None)
-        changes = [each for each in adjust._adjustments if each.__module__ == adjust.__name__]
-        monkeypatch.setattr(adjust, "_adjustments", changes)
+        ours = adjust_weights.__name__
+        changes = [each for each in adjust_weights._adjustments if each.__module__ == ours]
+        monkeypatch.setattr(adjust_weights, "_adjustments", changes)
         monkeypatch.setattr(
             retrieval, "_backends", {retrieval.POSTGRES: retrieval._backends[retrieval.POSTGRES]}
         )

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
-from common.guarded import retry_after
+from common.circuit_breaker import retry_after
 from ingestion.errors import (
     AddressRefused,
     FetchError,

@@ -30,9 +30,9 @@ from ingestion.intake.importing.protocol import (
     Taken,
 )
 from ingestion.models import Import, ImportItem
-from ingestion.parsing.formats.archive import RATIO_COUNTS_FROM, UNREADABLE
-from ingestion.parsing.formats.parts import safe_path, unique_path
+from ingestion.parsing.formats.inner_files import safe_path, unique_path
 from ingestion.parsing.formats.zip_archive import is_of_the_system, member_names
+from ingestion.parsing.formats.zip_safety import RATIO_COUNTS_FROM, UNREADABLE
 from ingestion.parsing.protocol import MIB, ParseLimits
 
 PATH = "path"

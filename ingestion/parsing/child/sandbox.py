@@ -19,7 +19,7 @@ from ingestion import errors
 from ingestion.domain import Completeness, ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, PANICKED, decode_blocks
-from ingestion.parsing.child.forking import run_in_child
+from ingestion.parsing.child.fork_client import run_in_child
 from ingestion.parsing.child.privileges import spare_account
 from ingestion.parsing.child.scratch import (
     STRANGE_RESULT,
@@ -28,7 +28,7 @@ from ingestion.parsing.child.scratch import (
     opened_result,
     scratch_directory,
 )
-from ingestion.parsing.formats.parts import PARTS_FOLDER, safe_path, unique_path
+from ingestion.parsing.formats.inner_files import PARTS_FOLDER, safe_path, unique_path
 from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
 from ingestion.parsing.passage_rectangles import Word
 from ingestion.parsing.protocol import MIB, Ocr, ParseLimits

@@ -11,9 +11,9 @@ from ingestion.parsing.protocol import Parser
 # The types that each module reads; after a colon the name of one of its parsers.
 _TYPES = {
     "pdf": (filetypes.PDF,),
-    "office": (filetypes.DOCX, filetypes.DOC, filetypes.ODT, filetypes.RTF),
-    "sheets:SHEETS": (filetypes.XLSX, filetypes.XLS, filetypes.ODS),
-    "sheets:SLIDES": (filetypes.PPTX, filetypes.PPT, filetypes.ODP),
+    "word_documents": (filetypes.DOCX, filetypes.DOC, filetypes.ODT, filetypes.RTF),
+    "sheets_and_slides:SHEETS": (filetypes.XLSX, filetypes.XLS, filetypes.ODS),
+    "sheets_and_slides:SLIDES": (filetypes.PPTX, filetypes.PPT, filetypes.ODP),
     "notebook": (filetypes.IPYNB,),
     "epub": (filetypes.EPUB,),
     "markup:HTML": (filetypes.HTML,),

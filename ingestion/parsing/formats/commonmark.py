@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion.parsing.formats.syntax_tree import Node
+from ingestion.parsing.formats.pandoc_tree import Node
 
 # A larger file has time for pandoc, whose reader has seen more of what people try.
 MOST_CHARS = 300_000

@@ -16,10 +16,10 @@ from xml.parsers import expat
 
 from ingestion.domain import Block, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
-from ingestion.parsing.formats.archive import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.formats.markup import PandocUnreadable, decode_html, extraction, read_tree
-from ingestion.parsing.formats.syntax_tree import TreeReader
+from ingestion.parsing.formats.pandoc_tree import TreeReader
 from ingestion.parsing.formats.xml_data import Element, read_elements
+from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.protocol import Extraction, ParseLimits, Source, StatedMetadata
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"

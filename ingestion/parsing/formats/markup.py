@@ -21,7 +21,7 @@ from ingestion.domain import Block
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.syntax_tree import (
+from ingestion.parsing.formats.pandoc_tree import (
     TreeReader,
     metadata_text,
     metadata_texts,

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
-from ingestion.parsing.formats.counting import note_pages, note_parts
-from ingestion.parsing.formats.parts import PartKeeper, without_contents
-from ingestion.parsing.formats.pdf_document import (
+from ingestion.parsing.formats.content_counts import note_pages, note_parts
+from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
+from ingestion.parsing.formats.pdf_layout import (
+    LetterSizes,
+    Page,
+    Placed,
+    found_headings,
+    indented,
+    with_headings,
+    without_furniture,
+)
+from ingestion.parsing.formats.pdf_metadata import (
     DAMAGED,
     ENCRYPTED,
     LONGEST_HEADING,
@@ -25,15 +34,6 @@ from ingestion.parsing.formats.pdf_document import (
     with_outline,
     with_parted_titles,
     without_repeats,
-)
-from ingestion.parsing.formats.pdf_layout import (
-    LetterSizes,
-    Page,
-    Placed,
-    found_headings,
-    indented,
-    with_headings,
-    without_furniture,
 )
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line

@@ -17,7 +17,7 @@ from ingestion.parsing.formats.markup import (
     read_tree,
     tree_metadata,
 )
-from ingestion.parsing.formats.syntax_tree import Attr, Node, TreeReader, defined
+from ingestion.parsing.formats.pandoc_tree import Attr, Node, TreeReader, defined
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 # Directives with a verbatim body that pandoc would read as prose.

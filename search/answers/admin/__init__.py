@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import FixedRows, ReadOnly, actor, state_column
+from common.admin.mixins import FixedRows, ReadOnly, actor, state_column
 from search.answers import feedback
 from search.answers.admin.profiles import AnswerProfileAdmin, AnswerProfileChangeAdmin
 from search.answers.domain import State

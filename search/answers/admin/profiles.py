@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.pages import OwnPages, ReadOnly, actor, become, own_page, whole_number
+from common.admin.mixins import OwnPages, ReadOnly, actor, become, own_page, whole_number
 from common.admin.versions import STATE_LABELS, VersionForm, VersionPages
-from search.answers import answering, publishing
+from search.answers import answering, profiles
 from search.answers.domain import Mode
 from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.answers.models.profiles import MODES
@@ -28,7 +28,7 @@ from search.errors import SearchError
 class AnswerProfileForm(VersionForm):
     class Meta:
         model = AnswerProfile
-        fields = ("name", *publishing.FIELDS)
+        fields = ("name", *profiles.FIELDS)
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
             "refusal": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -40,7 +40,7 @@ class AnswerProfileForm(VersionForm):
     @property
     def settings(self) -> dict[str, object]:
         """The cleaned values of the profile's settings."""
-        return {name: self.cleaned_data[name] for name in publishing.FIELDS}
+        return {name: self.cleaned_data[name] for name in profiles.FIELDS}
 
 
 def _tried(label: str, request: AnswerRequest) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
     # --- display ---------------------------------------------------------------------------
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        source = publishing.active()
-        held = {name: getattr(source, name) for name in publishing.FIELDS} if source else {}
+        source = profiles.active()
+        held = {name: getattr(source, name) for name in profiles.FIELDS} if source else {}
         return {**held, "description": "", **super().get_changeform_initial_data(request)}
 
     @admin.display(description=_("context"), ordering="context_tokens")
@@ -103,19 +103,19 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         profile: AnswerProfile | None = context.get("original")
-        active = publishing.active()
+        active = profiles.active()
         is_other = profile and active and active.pk != profile.pk
         others = AnswerProfile.objects.exclude(pk=profile.pk if profile and profile.pk else 0)
         context |= {
             "profile": profile,
             "state_variant": STATE_LABELS[profile.state] if profile else "",
-            "from_active": publishing.differences(active, profile) if is_other else [],  # type: ignore[arg-type]
+            "from_active": profiles.differences(active, profile) if is_other else [],  # type: ignore[arg-type]
             "changes": profile.changes.select_related("user")[:5] if profile else [],
             "variables": [f"${name}" for name in VARIABLES],
             "others": others.order_by("name", "-version"),
             "modes": MODES,
-            "may_publish": request.user.has_perm(publishing.PUBLISH),
-            "may_go_back": request.user.has_perm(publishing.ROLL_BACK),
+            "may_publish": request.user.has_perm(profiles.PUBLISH),
+            "may_go_back": request.user.has_perm(profiles.ROLL_BACK),
         }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -161,31 +161,31 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         """Show what publishing or rolling back would change, or do it."""
         profile = self.seen(request, pk)
         is_back = not profile.is_draft
-        permission = publishing.ROLL_BACK if is_back else publishing.PUBLISH
+        permission = profiles.ROLL_BACK if is_back else profiles.PUBLISH
         if not request.user.has_perm(permission):
             raise PermissionDenied
         if request.method == "POST":
             reason = request.POST.get("reason", "").strip()
 
             def act() -> str:
-                publishing.activate(profile, acting_user=actor(request), reason=reason)
+                profiles.activate(profile, acting_user=actor(request), reason=reason)
                 return gettext("%(profile)s is active from the next answer.") % {"profile": profile}
 
             self.attempt(request, act, failure=messages.WARNING)
             return redirect("admin:answers_answerprofile_changelist")
-        active = publishing.active()
+        active = profiles.active()
         title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")
         context = {
             "profile": profile,
             "active": active,
             "is_back": is_back,
             "possible": profile.state != profile.State.ACTIVE,
-            "differences": publishing.differences(active, profile) if active else [],
+            "differences": profiles.differences(active, profile) if active else [],
         }
         template = "answers/answerprofile/activate.html"
         return self.shown(request, template, title % {"profile": profile}, context)
 
-    # --- saving: through `publishing` ------------------------------------------------------------
+    # --- saving: through `answers.profiles` -------------------------------------------------------
 
     def save_model(
         self, request: HttpRequest, obj: AnswerProfile, form: AnswerProfileForm, change: bool
@@ -193,10 +193,10 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         """Save the draft, or a new draft of a published version: `obj` becomes that draft."""
         user, reason = actor(request), form.cleaned_data["reason"].strip()
         if not change:
-            become(obj, publishing.create(obj.name, form.settings, acting_user=user, reason=reason))
+            become(obj, profiles.create(obj.name, form.settings, acting_user=user, reason=reason))
             text = gettext("Draft %(draft)s was saved.") % {"draft": obj}
         else:
-            done = publishing.edit(obj, form.settings, acting_user=user, reason=reason)
+            done = profiles.edit(obj, form.settings, acting_user=user, reason=reason)
             if done.is_new_draft:
                 text = gettext(
                     "%(profile)s is published and cannot be changed: your edit was saved as the "

@@ -1,10 +1,11 @@
 """A4: each sentence of an answer against the passages that it cites. Pure.
 
-splitting   an answer's Markdown -> its sentences, complete or still growing
-figures     numbers with units, dates, times, and which say the same; spellings: those of a text
-names       names, identifiers, quoted words
-claims      a sentence as a claim, its passages as evidence, and what they lack of it
-here        `check`: the verdict on a sentence; `product_confidence`: what an answer is worth
+splitting        an answer's Markdown -> its sentences, complete or still growing
+units            numbers with units, dates, times, and which say the same
+figures_in_text  those of a text, in all their spellings
+names            names, identifiers, quoted words
+claims           a sentence as a claim, its passages as evidence, and what they lack of it
+here             `check`: the verdict on a sentence; `product_confidence`: an answer's worth
 
 A sentence is checked against the passages that its markers name. One without a marker is checked
 against the next marker of its block (the lines up to a blank one), or else the last one before it:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2
 
-from common.guarded import retry_after
+from common.circuit_breaker import retry_after
 from search.answers.domain import Usage
 from search.answers.generating.messages import Thoughts
 from search.answers.generating.server import (

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from common.guarded import PerProcess
+from common.circuit_breaker import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
 from ingestion.lexical.languages import language_odds
 from search.errors import ModelUnavailable

@@ -1,7 +1,8 @@
 """The making of an answer.
 
-modes      the order of the steps in each mode: read it first
-searching  what is searched for, and the context of the results
-writing    the text: a model's, or quotes; drafting: as it grows, checked by the sentence; pure
-work       what there is of the answer, what it has cost, and its calls of the model
+modes              the order of the steps in each mode: read it first
+searching          what is searched for, and the context of the results
+writing            the text: a model's, or quotes
+drafting           the text as it grows, checked by the sentence; pure
+unfinished_answer  what there is of the answer, what it has cost, and its calls of the model
 """

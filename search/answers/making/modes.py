@@ -24,14 +24,14 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from ingestion.documents import completeness
 from search.answers import recording
+from search.answers.as_json import not_current
 from search.answers.checking import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported
 from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
-from search.answers.making.work import Work
+from search.answers.making.unfinished_answer import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
-from search.answers.wire import not_current
 
 ESCALATE_BELOW = 0.3  # S4-15
 

@@ -28,7 +28,7 @@ from search.answers.generating.messages import (
     split_messages,
     standalone_messages,
 )
-from search.answers.making.work import Work
+from search.answers.making.unfinished_answer import Work
 from search.answers.request import AnswerRequest
 from search.domain import Hit, QueryClass
 from search.engine.find import hiding_notes

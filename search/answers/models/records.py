@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from ingestion.models import Chunk, Document, DocumentVersion
-from ingestion.models.index import EqualsAny
+from ingestion.models.chunks_and_embeddings import EqualsAny
 from ingestion.models.library import Viewer
 from search.answers import domain
 from search.answers.models.profiles import MODES
@@ -119,7 +119,7 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
 class Answer(models.Model):
     """An answer as it was given. Its sources are stored apart: see `AnswerSource`.
 
-    `sentences` and `steps` are lists of objects in the form of `wire`. `visitor` is a keyed hash,
+    `sentences` and `steps` are lists of objects, as of `as_json`. `visitor` is a keyed hash,
     as in `SearchEvent`. `source_count` is the number of passages in its context: where a reader
     may read fewer of them, or one was deleted, the answer is withheld.
     """

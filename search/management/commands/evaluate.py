@@ -24,10 +24,10 @@ from search.tuning.evaluation.collections import (
     find,
     find_all,
 )
-from search.tuning.evaluation.irds import PREFIX, load_dataset
+from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
+from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped, source_of
 from search.tuning.evaluation.measures import LEADING, NAMES
-from search.tuning.evaluation.runner import MeasuredCollection, code_version, evaluate, record
-from search.tuning.evaluation.sections import SectionCollection, resolve, shipped, source_of
+from search.tuning.evaluation.profile_runs import MeasuredCollection, code_version, evaluate, record
 
 ALL = "all"
 SHIPPED = "demo"

@@ -13,7 +13,7 @@ from search.parts.qdrant import rebuilding, syncing
 from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.tuning.publishing import measuring
+from search.tuning.publishing import gate_runs
 
 State = PointCollection.State
 
@@ -79,7 +79,7 @@ def _switch(options: dict[str, Any]) -> list[str]:
         raise CommandError("No collection is filled: run manage.py qdrant rebuild first.")
     lines = []
     if not options["ungated"]:
-        decision = measuring.judged_within(partial(reading_from, row.name))
+        decision = gate_runs.judged_within(partial(reading_from, row.name))
         lines = [finding.text for finding in decision.findings]
         if not decision.passed:
             raise CommandError(

@@ -27,12 +27,12 @@ from ingestion.models.library import Viewer
 from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
+from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.follow_ups import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.answers.wire import NAMES, event_data
 from search.errors import Busy, NoActiveProfile
 from search.pages.answers import (
     AnswerCard,
@@ -156,7 +156,7 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     shown = stored_card(row, request)
     is_asked_why = not said["helpful"] and not said["reason"]
     context = {**context_of(shown), "row": row, "is_asked_why": is_asked_why}
-    return render(request, "search/answers/thanks.html", context)
+    return render(request, "search/answers/feedback_thanks.html", context)
 
 
 def _read_question(

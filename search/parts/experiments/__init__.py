@@ -25,7 +25,7 @@ from search.engine.configuration import Configuration
 from search.engine.read import Mix, Plan, register_planner
 from search.parts.experiments.interleaving import takes_part, team_draft
 from search.parts.experiments.outcomes import finish_running
-from search.query.expand import fold_query
+from search.query.synonyms_and_pins import fold_query
 from search.tuning.models import Experiment
 from search.tuning.publishing.activation import activated
 

@@ -12,13 +12,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import AuditedByServices, PanelPages, actor, become, own_page, state_column
+from common.admin.mixins import AuditedByServices, PanelPages, actor, become, own_page, state_column
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import running
-from search.tuning.admin.publishing import ranking_differences
+from search.tuning.admin.publish_pages import ranking_differences
 from search.tuning.models import Experiment
-from search.tuning.publishing import measuring
+from search.tuning.publishing import gate_runs
 
 State = Experiment.State
 STATE_LABELS = {
@@ -86,12 +86,12 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
     @own_page("<int:pk>/start/")
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what starting would do, or start the experiment."""
-        experiment = self.seen(request, pk, measuring.PUBLISH)
+        experiment = self.seen(request, pk, gate_runs.PUBLISH)
         if request.method == "POST":
             return self._start(request, experiment)
         context = {
             "experiment": experiment,
-            "gate": measuring.preview(),
+            "gate": gate_runs.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
         return self.shown(
@@ -134,7 +134,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
             running.cancel(experiment, acting_user=actor(request))
             return gettext("The start was cancelled.")
 
-        return self.acted(request, pk, act, permission=measuring.PUBLISH)
+        return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
 
     @own_page("<int:pk>/end/")
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -145,7 +145,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
             running.end(experiment, acting_user=actor(request), reason=reason)
             return gettext("The experiment has ended. No profile was published.")
 
-        return self.acted(request, pk, act, permission=measuring.PUBLISH)
+        return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
 
     # --- saving: through `planning` ------------------------------------------------
 
@@ -166,7 +166,7 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     """The context of the panels above the plan."""
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
-    may_publish = request.user.has_perm(measuring.PUBLISH)
+    may_publish = request.user.has_perm(gate_runs.PUBLISH)
     return {
         "experiment": experiment,
         "variant": STATE_LABELS[State(experiment.state)],
@@ -178,7 +178,7 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,
         "may_publish": may_publish,
-        "may_override": request.user.has_perms((measuring.PUBLISH, measuring.OVERRIDE)),
+        "may_override": request.user.has_perms((gate_runs.PUBLISH, gate_runs.OVERRIDE)),
     }
 
 

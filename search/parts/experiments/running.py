@@ -25,7 +25,7 @@ from search.parts.experiments import outcomes
 from search.parts.experiments.outcomes import Action, State, audit, finish
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, Experiment
-from search.tuning.publishing import measuring
+from search.tuning.publishing import gate_runs
 
 PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
 
@@ -123,7 +123,7 @@ def start(
         active = _lock_active()
         row = locked(experiment)
         _check_startable(row)
-        preview = measuring.preview()
+        preview = gate_runs.preview()
         arms = [each for each in (row.a, row.b) if active is None or each.pk != active.pk]
         measured = arms if preview.queries else []
         row.state, row.asked_by = State.CHECKING, acting_user
@@ -136,14 +136,14 @@ def start(
         row.save()
         if background is None:
             background = preview.background
-        if measuring.in_background(row, queries=len(runs), background=background):
+        if gate_runs.in_background(row, queries=len(runs), background=background):
             return row
     return carry_out(row.pk)
 
 
 def carry_out(pk: int) -> Experiment:
     """Measure the experiment's arms if necessary, decide it, and return it. Safe to repeat."""
-    measuring.carry_out(Experiment, pk, _settle)
+    gate_runs.carry_out(Experiment, pk, _settle)
     return Experiment.objects.get(pk=pk)
 
 
@@ -154,7 +154,7 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     row = locked(experiment)
     if row.state != State.CHECKING:
         raise RunConflict(gettext("The experiment is not being measured."))
-    measuring.stop(row, state=State.DRAFT)
+    gate_runs.stop(row, state=State.DRAFT)
     return row
 
 
@@ -218,11 +218,11 @@ def _settle(pk: int) -> Experiment:
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     """The gate's findings on each arm, and the refusals among them."""
     if not runs:
-        return [measuring.unmeasured()], []
+        return [gate_runs.unmeasured()], []
     findings, refusals = [], []
     for run in runs:
         if run.state == EvaluationRun.State.DONE:
-            verdict = measuring.verdict(run)
+            verdict = gate_runs.verdict(run)
             findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
             refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
             continue
@@ -247,7 +247,7 @@ def _changed(row: Experiment, active: SearchProfile | None) -> str:
             "active": active
         }
     user = row.asked_by
-    if user is not None and not measuring.still_permitted(user, override=row.override):
+    if user is not None and not gate_runs.still_permitted(user, override=row.override):
         return gettext("The person who requested it may no longer start experiments.")
     return ""
 
@@ -275,7 +275,7 @@ def _check_startable(row: Experiment) -> None:
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     refusal = gettext("You do not have permission to start or end experiments.")
-    measuring.check_permitted(user, refusal, override=override)
+    gate_runs.check_permitted(user, refusal, override=override)
 
 
 def _busy(row: Experiment) -> str:

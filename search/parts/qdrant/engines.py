@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from common.guarded import CircuitBreaker
+from common.circuit_breaker import CircuitBreaker
 from search import retrieval
 from search.parts.qdrant.points import EngineError, PointQuery, Scored
 

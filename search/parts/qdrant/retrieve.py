@@ -32,7 +32,7 @@ from search.retrieval.external import External
 from search.retrieval.filters import Scope
 from search.retrieval.prepared import Shapes, Statement, run, send
 from search.retrieval.statement import RetrievalOptions
-from search.signals import registry, terms, vector
+from search.signals import query_terms, registry, vector
 from search.signals.registry import Inputs, SignalPart
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
         **readable_params,
         **few_params,
         **phrase_params,
-        **terms.params(inputs.query, (), inputs.space.languages if inputs.space else ()),
+        **query_terms.params(inputs.query, (), inputs.space.languages if inputs.space else ()),
         "budget": inputs.profile.keyword_budget,
         "collection": engines.read_from(),
     }
@@ -218,7 +218,7 @@ def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
         values.update(part.params(inputs))
 
     def text() -> str:
-        tables = [terms.TABLES.strip(), *(part.weights_sql.strip(",\n ") for part in parts)]
+        tables = [query_terms.TABLES.strip(), *(part.weights_sql.strip(",\n ") for part in parts)]
         weights = (f"(SELECT sparsevec_send(weights) FROM {part.weights_table})" for part in parts)
         return _QUESTION.format(
             readable=readable,

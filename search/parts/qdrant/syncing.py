@@ -17,8 +17,8 @@ from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 from prometheus_client import Metric
 
+from common.circuit_breaker import pause
 from common.database import hold_name
-from common.guarded import pause
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from search.parts.qdrant import engines, points
 from search.parts.qdrant.engines import engine

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.cache import cache
 
 from common import probes
-from common.guarded import CircuitBreaker, TimedOut, TimeLimited
+from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
 from common.observing import metrics
 from common.probes import Finding, Occasion, ok, wrong
 from search.engine.rank import register_reranker

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import httpx2
 from django.conf import settings
 
-from common.guarded import PerProcess, retry_after
+from common.circuit_breaker import PerProcess, retry_after
 from ingestion.embedding.config import IN_PROCESS, usable_cores
 from ingestion.embedding.protocol import encodable
 from ingestion.errors import EmbeddingError

@@ -13,14 +13,14 @@ from django.utils.translation import ngettext
 from common.probes import Finding, look
 from ingestion.lexical.languages import spaced
 from search.domain import Profile, Query, Signal
-from search.engine import adjust
-from search.engine.adjust import Weighing
+from search.engine import adjust_weights
+from search.engine.adjust_weights import Weighing
 from search.parts.concepts import CONCEPTS
-from search.parts.wordnet.relatives import opened
+from search.parts.wordnet.dictionary import opened
 from search.signals import registry
+from search.signals.query_terms import lexemes
 from search.signals.registry import Inputs
 from search.signals.synonym import AddedWords, added_words
-from search.signals.terms import lexemes
 
 _LEXEMES = lexemes(
     "%(related)s::text[]",
@@ -148,4 +148,4 @@ _WIDENED = {True: _with_concept, False: _without_concept}
 def register() -> None:
     """Register the signal, and the adjustment of its weight."""
     registry.register(WORDNET)
-    adjust.register(widen, before=adjust.mark_foreign)
+    adjust_weights.register(widen, before=adjust_weights.mark_foreign)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import ViewersForm, actor
+from common.admin.mixins import ViewersForm, actor
 from ingestion.models import Document
 from search.models import SearchProfile
 from search.tuning import golden

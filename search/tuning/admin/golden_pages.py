@@ -22,7 +22,7 @@ from unfold.widgets import (
 )
 
 from common.accounts.models import User
-from common.admin.pages import OwnPages, actor, own_page
+from common.admin.mixins import OwnPages, actor, own_page
 from common.api.requests import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.pages import ViewersForm, actor, become, moment_column
+from common.admin.mixins import ViewersForm, actor, become, moment_column
 from common.admin.versions import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
@@ -29,7 +29,7 @@ from search.presets import DEFAULT
 from search.presets.shipped import PRESETS
 from search.signals import registry
 from search.tuning.admin.forms import ProfileForm, template_profile
-from search.tuning.admin.publishing import (
+from search.tuning.admin.publish_pages import (
     PublishingPages,
     differences_from_active,
     gate_page,

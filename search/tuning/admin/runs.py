@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.pages import PanelPages, ReadOnly, actor, own_page
+from common.admin.mixins import PanelPages, ReadOnly, actor, own_page
 from common.jobs import JobState
 from search.domain import QueryClass, Signal
 from search.errors import SearchError
@@ -30,7 +30,7 @@ from search.presentation import CLASS_LABELS, measure_label
 from search.signals import registry
 from search.tuning import optimisations
 from search.tuning.admin.forms import template_profile
-from search.tuning.admin.publications import split
+from search.tuning.admin.gate_and_audit import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from common.admin.pages import actor, whole_number
+from common.admin.mixins import actor, whole_number
 from ingestion.models import Document
 from search.domain import Profile
 from search.engine import configuration

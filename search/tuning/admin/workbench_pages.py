@@ -24,7 +24,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from common.admin import pages
+from common.admin import mixins
 from ingestion.models.library import Viewer
 from search.analytics.gaps import summaries
 from search.analytics.models import SearchEvent
@@ -56,7 +56,7 @@ RECENT = timedelta(hours=1)  # a live run is shown after a reload within this ti
 
 def urls(site: AdminSite) -> list[URLPattern]:
     """URL patterns of these pages."""
-    views: dict[str, tuple[pages.View, str]] = {
+    views: dict[str, tuple[mixins.View, str]] = {
         "": (page, "search_workbench"),
         "preview/": (preview_view, "search_workbench_preview"),
         "measures/": (measures_view, "search_workbench_measures"),
@@ -68,7 +68,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
         "run/<int:pk>/": (actions.run_view, "search_workbench_run"),
         "judge/": (actions.judge_view, "search_workbench_judge"),
     }
-    return pages.urls(site, "search/workbench/", views)
+    return mixins.urls(site, "search/workbench/", views)
 
 
 # --- the page -----------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         "milliseconds": (time.perf_counter() - started) * 1000,
     }
     html = render_to_string("admin/tuning/workbench/measures.html", context, request)
-    summary = render_to_string("admin/tuning/workbench/summary.html", context, request)
+    summary = render_to_string("admin/tuning/workbench/draft_summary.html", context, request)
     building = [c.building for c in comparison.coverage if c.building is not None]
     return {
         "html": html,
@@ -221,7 +221,7 @@ def queries_view(request: HttpRequest) -> HttpResponse:
     check(request)
     tab = request.GET.get("tab", "")
     return TemplateResponse(
-        request, "admin/tuning/workbench/queries.html", {"queries": queries(tab, request.user)}
+        request, "admin/tuning/workbench/questions.html", {"queries": queries(tab, request.user)}
     )
 
 

@@ -18,7 +18,7 @@ from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import query_key
+from search.query.synonyms_and_pins import query_key
 from search.tuning.api.profile_serializers import CLASSES
 
 

@@ -25,7 +25,7 @@ from ingestion.api.documents import UploadParser
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import fold_query, query_key
+from search.query.synonyms_and_pins import fold_query, query_key
 from search.tuning import golden
 from search.tuning.api.curated import DocumentIdField
 from search.tuning.api.profile_serializers import CLASSES

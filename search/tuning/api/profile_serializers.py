@@ -18,7 +18,7 @@ from search.models import SearchProfile
 from search.models.profiles import in_force_first
 from search.models.versions import NAME
 from search.signals import registry
-from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.publishing import activation
 
 SEE_DRAFTS = "search.view_searchprofile"

@@ -34,8 +34,8 @@ from search.tuning.api.profile_serializers import (
 )
 from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
-from search.tuning.evaluation.golden import fingerprint
-from search.tuning.publishing import activation, drafts, measuring, publications
+from search.tuning.evaluation.golden_set import fingerprint
+from search.tuning.publishing import activation, drafts, gate_runs, publications
 
 
 class DifferenceParameters(Parameters):
@@ -168,7 +168,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         },
     )
     @action(detail=True, methods=["post"])
-    @requires(measuring.PUBLISH)
+    @requires(gate_runs.PUBLISH)
     def publish(self, request: Request, profile: str) -> Response:
         """Publish a profile through the gate.
 

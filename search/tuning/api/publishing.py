@@ -26,7 +26,7 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, measuring, publications
+from search.tuning.publishing import activation, gate_runs, publications
 
 
 class ReasonSerializer(Parameters):
@@ -103,7 +103,7 @@ class PublicationViewSet(ReadViewSet[Publication]):
     )
 
     @action(detail=True, methods=["post"])
-    @requires(measuring.PUBLISH)
+    @requires(gate_runs.PUBLISH)
     def cancel(self, request: Request, publication: int) -> Response:
         """Stop measuring, and do not publish."""
         return self.shown(publications.cancel(self.get_object(), acting_user=actor(request)))

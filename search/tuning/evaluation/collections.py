@@ -2,7 +2,7 @@
 
 A corpus row becomes a text file named by its title. Rows with the same text become one document,
 as for any upload; the judgements of each of their ids apply to it. Collections whose judgements
-name sections of documents instead are in `sections`.
+name sections of documents instead are in `judged_sections`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
-from search.tuning.evaluation.golden import (
+from search.tuning.evaluation.golden_set import (
     Golden,
     MeasuredPair,
     compare,
@@ -32,7 +32,7 @@ from search.tuning.evaluation.golden import (
     golden_set,
     set_hash,
 )
-from search.tuning.evaluation.runner import figures
+from search.tuning.evaluation.profile_runs import figures
 from search.tuning.models import EvaluationRun, GoldenQuery, Publication
 
 State = EvaluationRun.State

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from search.models import SearchProfile
-from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileTargets
 
 NAMES = ("p95_ms", "p_at_5", "hit_at_5", "confidence", "confident_share")

@@ -30,7 +30,7 @@ from search.domain import (
 from search.engine import Choices
 from search.engine.batch_ranking import rankings
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled, classified, settled_as
+from search.engine.settle_class_and_weights import Settled, classified, settled_as
 from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
 

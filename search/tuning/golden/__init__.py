@@ -14,7 +14,7 @@ from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
-from search.query.expand import query_key
+from search.query.synonyms_and_pins import query_key
 from search.tuning.golden.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.models.golden import ALREADY_THERE

@@ -21,7 +21,7 @@ from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import fold_query, query_key
+from search.query.synonyms_and_pins import fold_query, query_key
 from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 

@@ -54,7 +54,7 @@ class EvaluationRun(Job):
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     differences = models.JSONField(default=dict, blank=True)
-    # A hash of the profile as it was measured: see `evaluation.golden.fingerprint`.
+    # A hash of the profile as it was measured: see `evaluation.golden_set.fingerprint`.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
     code_version = models.CharField(max_length=40, blank=True)

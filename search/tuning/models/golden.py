@@ -19,7 +19,7 @@ from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
-from search.query.expand import MAX_KEY, query_key
+from search.query.synonyms_and_pins import MAX_KEY, query_key
 
 ALREADY_THERE = _("This question is already a golden query.")
 

@@ -2,7 +2,7 @@
 
 drafts        form -> draft
 publications  the entry point: draft -> measurement -> gate -> active profile
-measuring     the gate's settings, the runs that it needs, and the decision on their figures
+gate_runs     the gate's settings, the runs that it needs, and the decision on their figures
 gate          the rules of the decision (pure)
 activation    the change of the active profile, and rollback to an earlier one, with the audit
 """

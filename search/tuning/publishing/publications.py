@@ -16,9 +16,9 @@ from common.accounts.models import User
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, gate, measuring
+from search.tuning.publishing import activation, gate, gate_runs
 
 State = Publication.State
 Action = ProfileChange.Action
@@ -45,20 +45,20 @@ def publish(
         raise ProfileError(gettext("To publish against the gate, give a reason."))
     with transaction.atomic():
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
-        preview = measuring.preview()
+        preview = gate_runs.preview()
         if preview.queries:
             publication.run = golden_runs.create(profile, acting_user=acting_user)
             publication.save(update_fields=["run"])
         if background is None:
             background = preview.background
-        if measuring.in_background(publication, queries=preview.queries, background=background):
+        if gate_runs.in_background(publication, queries=preview.queries, background=background):
             return publication
     return carry_out(publication.pk)
 
 
 def carry_out(pk: int) -> Publication:
     """Measure the publication if necessary, decide it, and return it. Safe to repeat."""
-    measuring.carry_out(Publication, pk, _settle)
+    gate_runs.carry_out(Publication, pk, _settle)
     return Publication.objects.select_related("run").get(pk=pk)
 
 
@@ -97,14 +97,14 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
         row = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
         if row.state != State.MEASURING:
             raise RunConflict(gettext("The publication has already been decided."))
-        measuring.stop(row, state=State.CANCELLED, decided=timezone.now())
+        gate_runs.stop(row, state=State.CANCELLED, decided=timezone.now())
     return row
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     refusal = gettext("You do not have permission to publish search profiles.")
-    measuring.check_permitted(user, refusal, override=override)
+    gate_runs.check_permitted(user, refusal, override=override)
 
 
 def _ask(
@@ -152,9 +152,9 @@ def _settle(pk: int) -> Publication:
         return _unmeasured(
             publication, gettext("It could not be measured: %(error)s") % {"error": run.error}
         )
-    if run is None and measuring.preview().queries:
+    if run is None and gate_runs.preview().queries:
         return _fail(publication, gettext("Its evaluation run was deleted. Publish again."))
-    decision = measuring.verdict(run) if run is not None else gate.note(measuring.unmeasured())
+    decision = gate_runs.verdict(run) if run is not None else gate.note(gate_runs.unmeasured())
     publication.findings = [finding.text for finding in decision.findings]
     publication.refusals = [finding.text for finding in decision.refusals]
     if decision.passed:
@@ -183,7 +183,7 @@ def _changed(publication: Publication) -> str:
 def _no_longer_permitted(publication: Publication) -> str:
     """Why the person may no longer publish; empty if they may."""
     user, override = publication.user, publication.override
-    if publication.by_system or measuring.still_permitted(user, override=override):
+    if publication.by_system or gate_runs.still_permitted(user, override=override):
         return ""
     return gettext("The person who requested it may no longer publish.")
 

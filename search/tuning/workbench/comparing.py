@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from ingestion.models.library import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation import measures, whatif
-from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
+from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash
 from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun, GoldenQuery

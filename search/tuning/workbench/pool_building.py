@@ -24,8 +24,8 @@ from search.engine.read import Question, read_query
 from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters
-from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
-from search.tuning.evaluation.runner import evaluator
+from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
+from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pools import (
     Pooled,

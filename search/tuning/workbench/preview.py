@@ -26,10 +26,10 @@ from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rank import fingerprint_for, with_strengths
 from search.engine.read import Question, read_query
-from search.engine.settle import settle
+from search.engine.settle_class_and_weights import settle
 from search.errors import RerankerUnavailable
+from search.presentation.result_rows import Rows
 from search.presentation.results import Result, results_for
-from search.presentation.rows import Rows
 from search.retrieval import Filters
 from search.tuning.workbench.pools import Width, corpus_stamp
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from common.guarded import CircuitBreaker
+from common.circuit_breaker import CircuitBreaker
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, build_embedder, fastembed
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ingestion.parsing.child import forking
+from ingestion.parsing.child import fork_client
 
 BOOT = """
 import sys
@@ -37,9 +37,9 @@ def intruding(body: str, before: str = "") -> Iterator[None]:
     """
     indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
     boot = BOOT.replace("{body}", indented).replace("{before}", before)
-    forking.close_servers()
+    fork_client.close_servers()
     try:
-        with mock.patch.object(forking, "_BOOT", boot):
+        with mock.patch.object(fork_client, "_BOOT", boot):
             yield
     finally:
-        forking.close_servers()
+        fork_client.close_servers()

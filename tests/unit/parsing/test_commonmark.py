@@ -11,7 +11,7 @@ from ingestion.domain import Block
 from ingestion.parsing.child.child import clean_block
 from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
 from ingestion.parsing.formats.markup import MarkdownReader, pandoc_tree
-from ingestion.parsing.formats.syntax_tree import Node
+from ingestion.parsing.formats.pandoc_tree import Node
 from ingestion.parsing.protocol import ParseLimits
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from ingestion.errors import DamagedFile, ParseLimitExceeded
-from ingestion.parsing.child import forking
+from ingestion.parsing.child import fork_client
 
 from .conftest import Parse
 from .intruders import intruding
@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(autouse=True)
 def _no_servers() -> Iterator[None]:
-    forking.close_servers()
+    fork_client.close_servers()
     yield
-    forking.close_servers()
+    fork_client.close_servers()
 
 
 def servers() -> list[psutil.Process]:
@@ -88,7 +88,7 @@ def test_a_server_that_was_idle_for_long_is_replaced(parse: Parse) -> None:
 def test_a_server_reads_so_many_files_and_no_more(
     parse: Parse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "_MOST_FILES", 2)
+    monkeypatch.setattr(fork_client, "_MOST_FILES", 2)
     with intruding("import os\nreturn os.getppid()"):
         seen = [text_of(parse) for _ in range(4)]
     assert seen[0] == seen[1] != seen[2] == seen[3]
@@ -185,7 +185,7 @@ return os.waitpid(pid, 0)[1]"""
 
 
 def test_a_server_that_cannot_start_is_told(parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forking, "_BOOT", "raise SystemExit(3)")
+    monkeypatch.setattr(fork_client, "_BOOT", "raise SystemExit(3)")
     with pytest.raises(DamagedFile):
         parse("text", "a.txt")
     assert servers() == []
@@ -194,8 +194,8 @@ def test_a_server_that_cannot_start_is_told(parse: Parse, monkeypatch: pytest.Mo
 def test_a_server_that_does_not_answer_is_ended(
     parse: Parse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forking, "_BOOT", "import time; time.sleep(60)")
-    monkeypatch.setattr(forking, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(fork_client, "_BOOT", "import time; time.sleep(60)")
+    monkeypatch.setattr(fork_client, "_GRACE_SECONDS", 0.1)
     with pytest.raises(ParseLimitExceeded):
         parse("text", "a.txt", wall_seconds=1)
     assert servers() == []
@@ -241,7 +241,7 @@ def test_a_forked_process_has_servers_of_its_own(parse: Parse) -> None:
     (server,) = servers()
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if not forking._idle and text_of(parse) == "text" else 1)
+        os._exit(0 if not fork_client._idle and text_of(parse) == "text" else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert text_of(parse) == "text"
     assert servers() == [server]

@@ -166,7 +166,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         [*define("Term", li(0, "Term: Meaning."), p("More.")), p("After.")],
     ),
     "script": ("<p>a<script>x()</script>b</p><style>p{}</style>", [p("a"), p("b")]),
-    # docs/answers.md: shown to readers as well, so that nothing steers an answer unseen.
+    # docs/prompt-injection.md: shown to readers as well, so that nothing steers an answer unseen.
     "hidden": (
         "<p hidden>a</p><div style='display:none'>b</div><!-- c --><p style='color:#fff'>d</p>",
         [p("a"), p("b"), p("d")],

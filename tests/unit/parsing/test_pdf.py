@@ -10,7 +10,7 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.domain import BlockKind, Gap, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.formats.pdf import plain
-from ingestion.parsing.formats.pdf_document import iso_date, stated_title
+from ingestion.parsing.formats.pdf_metadata import iso_date, stated_title
 from tests.samples import builders
 
 from .conftest import Parse

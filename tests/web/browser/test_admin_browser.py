@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import steps
-from ingestion.lexical import terms
+from ingestion.documents import processing_steps
+from ingestion.lexical import term_weights
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -37,8 +37,8 @@ SIGNALS = ("vector", "keyword", "title")
 def process_all() -> None:
     """What a worker would do now."""
     for version in DocumentVersion.objects.filter(state=State.QUEUED):
-        steps.advance(version.pk)
-    terms.fold()
+        processing_steps.advance(version.pk)
+    term_weights.fold()
 
 
 def figures(page: Page, query_class: str = "general") -> list[Decimal]:
@@ -393,7 +393,7 @@ def test_a_page_with_unsaved_words_is_not_loaded_again(admin: User, open_page: O
     document = upload(make_collection(), "# Quorums\n\nA majority.\n").document
     page = open_page(f"{ADMIN}document/{document.pk}/change/", user=admin)
     page.get_by_label("Title").fill("Half a ti")
-    steps.advance(document.latest_id)  # type: ignore[arg-type]
+    processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
     expect(page.locator("[data-unfinished]")).to_have_count(0)
     expect(page.get_by_label("Title")).to_have_value("Half a ti")
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.readers import personal
+from search.readers import history_and_saved
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
@@ -62,8 +62,10 @@ def violations(page: Page) -> list[str]:
 
 def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
     admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
-    personal.save(admin, name="Pool", question="connection", params={"type": ["text/markdown"]})
-    personal.star(admin, document, on=True)
+    history_and_saved.save(
+        admin, name="Pool", question="connection", params={"type": ["text/markdown"]}
+    )
+    history_and_saved.star(admin, document, on=True)
     profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     bench = reverse("admin:search_workbench").removeprefix("/admin/")
     named = {"document": document.pk, "profile": profile.pk, "workbench": bench}

@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
-from search.readers import news, personal
+from search.readers import history_and_saved, search_news
 from search.readers.models import HistoryEntry, SavedSearch
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
@@ -32,7 +32,7 @@ def overflow(page: Page) -> int:
 def saved(reader: User) -> SavedSearch:
     reader.email = "reader@example.org"
     reader.save()
-    made = personal.save(
+    made = history_and_saved.save(
         reader,
         name="Pumps and what becomes of them in salt water",
         question="how is the bilge pump greased",
@@ -50,7 +50,7 @@ def test_a_mail_leads_to_the_document_and_the_pages_fit(
     open_page: OpenPage, reader: User, saved: SavedSearch, width: int
 ) -> None:
     document = make_document(make_collection(icon="wrench"), PUMPS)
-    assert news.look() == 1
+    assert search_news.look() == 1
     body = str(mail.outbox[0].body)
     assert document.get_absolute_url() in body
     shown = {"user": reader, "width": width, "java_script_enabled": False}

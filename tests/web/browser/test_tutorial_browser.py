@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from common.accounts.models import User
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from kbsite.demo import documents, examples
 from kbsite.demo.site import ADMINISTRATOR
 from search.engine import configuration
-from search.tuning.evaluation import golden
+from search.tuning.evaluation import golden_set
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pools import Width
@@ -54,12 +54,12 @@ class Steps:
 def admin(transactional_db: None, clean_cache: None, monkeypatch: pytest.MonkeyPatch) -> User:
     """The demo's administrator, its samples, and those of its judged questions that are of them."""
     # Few questions are too few to judge latency by: once round is enough.
-    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_set, "LATENCY_ROUNDS", 1)
     samples = make_collection(documents.SAMPLES)
     for file in documents.samples():
         if not file.file_name.endswith(".pdf"):  # no step is about them
             make_document(samples, file.content, file_name=file.file_name, source=file.source)
-    terms.fold()
+    term_weights.fold()
     examples.load_golden_queries(print)
     return User.objects.create_superuser(ADMINISTRATOR, password=PASSWORD)
 

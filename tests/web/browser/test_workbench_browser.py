@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
-from ingestion.lexical import terms
+from ingestion.lexical import term_weights
 from search.engine import configuration
 from search.models import SearchProfile
-from search.tuning.evaluation import golden, golden_runs
+from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, Judgement
 from search.tuning.workbench.pool_building import build
@@ -62,7 +62,7 @@ def expert(transactional_db: None, clean_cache: None) -> User:
         title: make_document(shelf, f"# {title}\n\n{text}\n", file_name=f"{title.lower()}.md")
         for title, text in TEXTS.items()
     }
-    terms.fold()
+    term_weights.fold()
     judging.judge(CONTESTED, [], documents["Workshop"], 3, acting_user=user)
     judging.judge("when are roses cut", [], documents["Garden"], 3, acting_user=user)
     judging.judge("hoses of the fire brigade", [], documents["Fire brigade"], 2, acting_user=user)
@@ -143,7 +143,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     # A live run is taken up again after a reload, and held against the figures on the page.
     page.get_by_role("button", name="Verify live").click()
     expect(page.locator("#wb-run")).to_contain_text(f"Live run of {saved}")
-    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_set, "LATENCY_ROUNDS", 1)
     golden_runs.measure(EvaluationRun.objects.get().pk)
     page.reload()
     expect(page.locator("#wb-run.wb-agrees")).to_contain_text("agree with the live run")

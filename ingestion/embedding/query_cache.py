@@ -1,0 +1,133 @@
+"""The cache of questions' embeddings: the last ones in the process, in front of Redis."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ingestion.embedding.protocol import Embedder, ModelCard, Vectors, encodable, query_windows
+
+UNIT_TOLERANCE = 1e-3  # float32 rounding over thousands of dimensions stays below
+
+logger = logging.getLogger(__name__)
+
+
+class Cache(Protocol):
+    """The part of Django's cache API used here."""
+
+    def get(self, key: str) -> Any:
+        """The value, or None."""
+        ...
+
+    def set(self, key: str, value: bytes, timeout: float | None) -> Any:
+        """Store `value` for `timeout` seconds, or without expiry if None."""
+        ...
+
+
+# A search asks twice for its question's vector, and readers turn pages: 1.5 to 4 kB each. A guess.
+MOST_HELD = 256
+
+_RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
+
+
+class CachedQueryEmbedder:
+    """Embeds queries through a cache. If the cache fails, the embedder is called instead.
+
+    The last MOST_HELD vectors are held in the process, in front of the cache. `hits`, `misses` and
+    `failures` (of the cache) count since the process started; thread-safe. `counted` is called
+    with hit, miss or failure as well.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        cache: Cache,
+        *,
+        ttl: float | None,
+        counted: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._ttl = ttl
+        self._counted = counted
+        self._lock = threading.Lock()  # of the counts and of `_held`
+        self._held: OrderedDict[str, Vectors] = OrderedDict()
+        self.hits = 0
+        self.misses = 0
+        self.failures = 0
+
+    @property
+    def card(self) -> ModelCard:
+        """Identity of the underlying embedder's model."""
+        return self._embedder.card
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        """Shape (dimensions,). Canonically equivalent Unicode (NFC) shares one embedding."""
+        text = unicodedata.normalize("NFC", text)
+        key = self._key(text)
+        with self._lock:
+            vector = self._held.get(key)
+        if vector is None:
+            vector = self._kept(key)
+        if vector is not None:
+            self._count("hits")
+        else:
+            self._count("misses")
+            vector = self._embedder.embed_query(text, timeout=timeout)
+            self._keep(key, vector)
+        self._hold(key, vector)
+        return vector.copy()
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of `texts` from the embedder itself; shape (len(texts), dimensions)."""
+        return self._embedder.embed_documents(texts)
+
+    def left_out(self, text: str) -> str:
+        """The end of `text` that its embedding does not cover; mostly empty."""
+        return query_windows(text, self._embedder.tokenizer, self.card.max_tokens)[1]
+
+    def _key(self, text: str) -> str:
+        # Hashed, because cache keys must be short and printable and fingerprints need not be.
+        model = hashlib.sha256(self.card.fingerprint.encode()).hexdigest()[:16]
+        return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
+
+    def _hold(self, key: str, vector: Vectors) -> None:
+        with self._lock:
+            self._held[key] = vector
+            self._held.move_to_end(key)
+            if len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
+
+    def _kept(self, key: str) -> Vectors | None:
+        try:
+            value = self._cache.get(key)
+        except Exception:  # each cache raises its own errors; none may fail a search
+            self._failed("read")
+            return None
+        if not isinstance(value, bytes) or len(value) != 4 * self.card.dimensions:
+            return None
+        vector = np.frombuffer(value, dtype="<f4").astype(np.float32)
+        # Corrupt bytes also decode to a vector, which the database would reject or misplace.
+        return vector if abs(float(np.linalg.norm(vector)) - 1) < UNIT_TOLERANCE else None
+
+    def _keep(self, key: str, vector: Vectors) -> None:
+        try:
+            self._cache.set(key, vector.astype("<f4").tobytes(), timeout=self._ttl)
+        except Exception:  # as above
+            self._failed("write")
+
+    def _failed(self, doing: str) -> None:
+        self._count("failures")
+        logger.warning("Cannot %s the cache of query embeddings", doing, exc_info=True)
+
+    def _count(self, name: str) -> None:
+        with self._lock:
+            setattr(self, name, getattr(self, name) + 1)
+        self._counted(_RESULTS[name])

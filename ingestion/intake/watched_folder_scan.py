@@ -1,0 +1,257 @@
+"""Scan a watched folder and mirror its changes.
+
+    list    -> the existing files; a folder that cannot be read ends the scan without changes
+    compare -> new, changed, missing; recorded before anything is ingested or deleted
+    take    -> each file that was unchanged between two scans, in its own transaction
+    settle  -> a document whose file is gone but whose bytes are in another file has moved; one
+               whose file is missing in two scans goes to the bin, unless too many are missing
+
+Polling instead of inotify: inotify does not see what other hosts write to a network mount, and
+misses events while no process listens. A scan finds every change, for one `stat` per file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common.jobs import Lease, work_on
+from ingestion.errors import IngestionError, NotStored
+from ingestion.files.filetypes import HEAD_BYTES, sniff
+from ingestion.intake.mirroring import Mirror, half_lost
+from ingestion.intake.server_folders import open_below
+from ingestion.intake.watched_folders import (
+    Differences,
+    FolderListing,
+    FolderTrouble,
+    KnownFile,
+    compare,
+    list_folder,
+)
+from ingestion.models import Lane, SourceKind, WatchedFile, WatchedFolder
+from ingestion.services import Receipt, receive
+
+# Scan again soon after a file has changed or disappeared.
+SETTLE_SECONDS = 5
+# A guess: a scan ends after this time, and the next one continues.
+SCAN_SECONDS = 30.0
+BATCH = 500
+
+S = WatchedFile.State
+F = WatchedFolder.State
+
+
+def scan(
+    folder_id: int, *, seconds: float = SCAN_SECONDS, check: Callable[[], None] = lambda: None
+) -> bool:
+    """Scan a watched folder; False if it is disabled or leased to another worker.
+
+    `check` is called between two files and may raise to end the scan.
+    """
+    begun = time.monotonic()
+
+    def work(lease: Lease[WatchedFolder]) -> bool:
+        outcome = _outcome(_Scan(lease, begun + seconds, check))
+        took = time.monotonic() - begun
+        pause: float = lease.row.poll_seconds
+        if outcome.soon:
+            pause = min(pause, max(SETTLE_SECONDS, 2 * took))
+        lease.postpone(
+            timedelta(seconds=pause),
+            state=outcome.state,
+            message=outcome.message,
+            last_counts=outcome.counts,
+            last_scan=timezone.now(),
+            last_seconds=took,
+            attempts=0,
+        )
+        return True
+
+    return bool(work_on(WatchedFolder, folder_id, work, early=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """The result of a scan. `soon`: the next scan should follow early."""
+
+    state: WatchedFolder.State
+    message: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    soon: bool = False
+
+
+def _outcome(scan: _Scan) -> ScanResult:
+    try:
+        look = list_folder(scan.folder)
+    except FolderTrouble as trouble:
+        return ScanResult(trouble.state, str(trouble))
+    differences = compare(scan.known(), look.seen, look.unreadable)
+    scan.note(look, differences)
+    finished = scan.take(look, differences.due)
+    scan.settle_moved()
+    many, suspicion = scan.suspicion()
+    if not many:
+        scan.remove(scan.missing().filter(path__in=differences.still_gone))
+    scan.remove(scan.missing().filter(deletion_confirmed=True))
+    waiting = scan.rows().filter(state=S.SETTLING, missing_since=None).count()
+    counts = scan.counts | Counter(
+        unchanged=differences.same,
+        waiting=waiting,
+        missing=scan.missing().count(),
+        unreadable=scan.rows().filter(state=S.UNREADABLE, missing_since=None).count(),
+    )
+    return ScanResult(
+        F.HELD if suspicion else F.OK,
+        suspicion,
+        {name: number for name, number in counts.items() if number},
+        soon=not finished or bool(waiting) or (bool(differences.gone) and not suspicion),
+    )
+
+
+@dataclass(frozen=True)
+class _Scan(Mirror):
+    """A scan in progress; every write checks the folder's lease."""
+
+    lease: Lease[WatchedFolder]
+    deadline: float
+    check: Callable[[], None]
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def folder(self) -> WatchedFolder:
+        return self.lease.row
+
+    def rows(self) -> QuerySet[WatchedFile]:
+        return WatchedFile.objects.filter(folder=self.folder).select_related("folder")
+
+    def writing(self) -> AbstractContextManager[object]:
+        return self.lease.writing()
+
+    @property
+    def bins(self) -> bool:  # type: ignore[override]
+        return self.folder.deletion == WatchedFolder.Deletion.BIN
+
+    def known(self) -> dict[str, KnownFile]:
+        """The files as recorded by the last scan, by path."""
+        rows = self.rows().values_list("path", "size", "mtime_ns", "state", "missing_since")
+        return {
+            path: KnownFile(
+                path, size, mtime, state in (S.SETTLING, S.UNREADABLE), since is not None
+            )
+            for path, size, mtime, state, since in rows.iterator()
+        }
+
+    def note(self, look: FolderListing, differences: Differences) -> None:
+        """Record the files found, unreadable or missing."""
+        with self.writing():
+            WatchedFile.objects.bulk_create(
+                [
+                    _row(self.folder, look, path)
+                    for path in (*differences.new, *differences.changed)
+                ],
+                batch_size=BATCH,
+                update_conflicts=True,
+                unique_fields=["folder", "path"],
+                update_fields=["size", "mtime_ns", "state", "missing_since", "deletion_confirmed"],
+            )
+            WatchedFile.objects.bulk_create(
+                [
+                    WatchedFile(
+                        folder=self.folder, path=path, size=0, mtime_ns=0,
+                        state=S.UNREADABLE, message=reason,
+                    )
+                    for path, reason in look.unreadable.items()
+                ],
+                batch_size=BATCH,
+                update_conflicts=True,
+                unique_fields=["folder", "path"],
+                # Reset size and time as well: once readable again, the file counts as changed.
+                update_fields=["size", "mtime_ns", "state", "message", "missing_since"],
+            )  # fmt: skip
+            there = self.rows().filter(path__in=[*differences.back, *differences.due])
+            there.update(missing_since=None, deletion_confirmed=False)
+            self.rows().filter(path__in=differences.gone).update(missing_since=timezone.now())
+
+    def take(self, look: FolderListing, due: Iterable[str]) -> bool:
+        """Ingest the settled files; True if all were ingested before the deadline."""
+        for path in due:
+            self.check()
+            if time.monotonic() > self.deadline:
+                return False
+            self._take_one(look.seen[path].path, self.rows().get(path=path))
+        return True
+
+    def _take_one(self, raw: str, row: WatchedFile) -> None:
+        name = PurePosixPath(row.path).name
+        try:
+            with open_below(Path(self.folder.path), raw) as file:
+                # Refuse a video of gigabytes before reading all of it.
+                sniff(file.read(HEAD_BYTES), name)
+                with self.writing():
+                    receipt = receive(
+                        self.folder.collection,
+                        file,
+                        file_name=name,
+                        source=row.origin,
+                        source_kind=SourceKind.PATH,
+                        language=self.folder.language,
+                        acting_user=None,
+                        lane=Lane.BULK,
+                    )
+                    self._filed(row, receipt)
+        except NotStored as error:
+            self._left(row, S.UNREADABLE, str(error))  # retried at the next scan
+        except IngestionError as error:
+            self._left(row, S.REFUSED, str(error))
+        except OSError as error:
+            self._left(
+                row,
+                S.UNREADABLE,
+                gettext("It cannot be read: %(reason)s.") % {"reason": error.strerror or error},
+            )
+
+    def _left(self, row: WatchedFile, state: WatchedFile.State, message: str) -> None:
+        self.counts[state] += state == S.REFUSED
+        with self.writing():
+            self.rows().filter(pk=row.pk).update(state=state, message=message)
+
+    def _filed(self, row: WatchedFile, receipt: Receipt) -> None:
+        own = receipt.document.source == row.origin
+        message = (
+            ""
+            if own
+            else gettext("Its content is the same as that of “%(title)s”.")
+            % {"title": receipt.document.title}
+        )
+        self.file(row, receipt, state=S.TAKEN if own else S.DUPLICATE, message=message)
+
+    def suspicion(self) -> tuple[bool, str]:
+        """Whether over half of the files are missing, so that nothing is removed; and a message.
+
+        The message is empty while settling new files may prove to be the missing ones, renamed.
+        """
+        gone, total = self.gone()
+        new = self.rows().filter(state=S.SETTLING, missing_since=None).count()
+        if not gone or not half_lost(gone - new, total):
+            return half_lost(gone, total), ""
+        return True, (
+            gettext(
+                "%(gone)s of %(total)s files are missing, so nothing is removed. If a disk "
+                "is not mounted, mount it. If they were deleted on purpose, confirm that."
+            )
+            % {"gone": f"{gone:,}", "total": f"{total:,}"}
+        )
+
+
+def _row(folder: WatchedFolder, look: FolderListing, path: str) -> WatchedFile:
+    file = look.seen[path]
+    return WatchedFile(folder=folder, path=path, size=file.size, mtime_ns=file.mtime_ns)

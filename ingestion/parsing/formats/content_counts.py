@@ -1,0 +1,281 @@
+"""What a file holds, counted in its own bytes: the libraries that read it drop parts in silence.
+
+Regular expressions do: a count may be off by a little, and decides about a warning alone.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ingestion.domain import Block, Completeness, Unit, Why, visible
+from ingestion.files import filetypes
+from ingestion.parsing.formats.epub import elements_in
+from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.protocol import MIB, Source
+
+_TAG = re.compile(rb"<[^<>]*>")
+_ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
+# Said twice, deleted, or a remark: nothing that a reader of the text expects.
+_ASIDE = re.compile(
+    rb"<mc:Fallback>.*?</mc:Fallback>"
+    rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",
+    re.DOTALL,
+)
+_RUN = re.compile(rb"<\w{1,9}:t(?:\s[^<>]*)?>([^<]*)<")
+_TEXTS = re.compile(
+    r"word/(?:document|footnotes|endnotes)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
+    r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
+)
+_PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|word/afchunk")
+_CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The member's bytes; empty if it is missing or cannot be unpacked."""
+    try:
+        return archive.read(name)
+    except (KeyError, *UNREADABLE):
+        return b""
+
+
+def container(source: Source) -> Completeness:
+    """The pictures, embedded files and characters of an office document in a checked container.
+
+    The data of a chart are a workbook within the file, and no loss: the chart shows them. Nothing
+    is known of a file of another format.
+    """
+    completeness = Completeness()
+    if not zipfile.is_zipfile(source.path):
+        return completeness
+    with zipfile.ZipFile(source.path) as archive:
+        names = archive.namelist()
+        completeness.pictures = sum(bool(_PICTURE.match(name)) for name in names)
+        charts = b"".join(_read(archive, name) for name in names if "/charts/_rels/" in name)
+        charted = {name.decode("utf-8", "replace") for name in _CHART_LINK.findall(charts)}
+        embedded = [name for name in names if _EMBEDDED.match(name)]
+        left = [name for name in embedded if name.partition("/")[2] not in charted]
+        completeness.lacks(Unit.FILE, Why.EMBEDDED, [name.rpartition("/")[2] for name in left])
+        for name in filter(_TEXTS.fullmatch, names):
+            texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
+            completeness.found += sum(map(_visible, texts))
+        if body := _ODF_BODY.search(_read(archive, "content.xml")):
+            completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
+    return completeness
+
+
+def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
+    """Note how many files there are in one, and which were refused; an empty one loses nothing."""
+    count = len(keeper.kept)
+    for refusal, paths in keeper.refused.items():
+        why = Why.BLANK if refusal is Refusal.EMPTY else Why[refusal.name]
+        completeness.lacks(Unit.FILE, why, paths)
+        count += len(paths)
+    if completeness.unit is Unit.FILE:
+        completeness.total = count
+    elif count:
+        completeness.others[Unit.FILE] = count
+
+
+def _visible(text: bytes) -> int:
+    return len("".join(html.unescape(text.decode("utf-8", "replace")).split()))
+
+
+def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
+    """The blocks; after the last one, their characters are compared with those of the file."""
+    held = 0
+    for block in blocks:
+        held += visible(block)
+        yield block
+    completeness.compare(completeness.found, held)
+
+
+_DRAWN = re.compile(rb"<(?:p:pic|p:graphicFrame|draw:image)\b")
+_VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
+_NO_VALUE = re.compile(
+    rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
+)
+_FEWEST_CELLS = 5  # that may be empty texts; a guess
+_INDEX = {
+    filetypes.XLSX: ("xl/", "workbook.xml", "sheet"),
+    filetypes.PPTX: ("ppt/", "presentation.xml", "sldId"),
+}
+_ODF_UNIT = {
+    filetypes.ODS: re.compile(rb"<table:table\s"),
+    filetypes.ODP: re.compile(rb"<draw:page[\s>/]"),
+}
+
+
+class Member(NamedTuple):
+    """A sheet or slide; its `content` is empty where it is missing or cut off."""
+
+    name: str
+    content: bytes
+    is_hidden: bool = False
+
+
+def members(source: Source) -> Iterator[Member]:
+    """The sheets of a workbook or the slides of a deck, in order; none of binary formats."""
+    if split := _ODF_UNIT.get(source.file_type):
+        with zipfile.ZipFile(source.path) as archive:
+            _, *units = split.split(_read(archive, "content.xml"))
+        yield from (Member(str(number), unit) for number, unit in enumerate(units, 1))
+    if source.file_type not in _INDEX:
+        return
+    folder, index, name = _INDEX[source.file_type]
+    relations = elements_in(source.path, f"{folder}_rels/{index}.rels", "Relationship")
+    targets = {one.attributes.get("Id"): one.attributes.get("Target", "") for one in relations}
+    with zipfile.ZipFile(source.path) as archive:
+        for number, element in enumerate(elements_in(source.path, folder + index, name), 1):
+            entry = element.attributes
+            links = (value for key, value in entry.items() if key.endswith(":id"))
+            target = targets.get(next(links, ""), "")
+            path = target.lstrip("/") if target.startswith("/") else folder + target
+            content = _read(archive, path).rstrip()
+            whole = content if content.endswith((b"sheet>", b"sld>")) else b""
+            is_hidden = entry.get("state", "visible") != "visible"
+            yield Member(entry.get("name", str(number)), whole, is_hidden)
+
+
+def workbook(source: Source) -> Completeness:
+    """A workbook's sheets, its cells and its formulas without a stored result."""
+    completeness, cells = container(source), 0
+    for sheet in members(source):
+        completeness.unit = Unit.SHEET
+        completeness.total += 1
+        values, lacking = (
+            sum(1 for _ in one.finditer(sheet.content)) for one in (_VALUE, _NO_VALUE)
+        )
+        if sheet.is_hidden:
+            completeness.lacks(Unit.SHEET, Why.HIDDEN, [sheet.name])
+        elif not sheet.content:
+            completeness.lacks(Unit.SHEET, Why.DAMAGED, [sheet.name])
+        elif not values and not lacking and b"<text:p" not in sheet.content:
+            completeness.lacks(Unit.SHEET, Why.BLANK, [sheet.name])
+        else:
+            cells += values + lacking
+            completeness.lacks(Unit.CELL, Why.NO_VALUE, count=lacking)
+    if cells:
+        completeness.others[Unit.CELL] = cells
+    return completeness
+
+
+def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
+    """The blocks of a workbook; after the last one, its cells are compared with theirs."""
+    kept = 0
+    for block in blocks:
+        kept += sum(bool(cell) for row in block.rows for cell in row) or not block.level
+        yield block
+    without = sum(gap.count for gap in completeness.gaps if gap.unit is Unit.CELL)
+    found = completeness.others.get(Unit.CELL, 0) - without
+    if found - kept > max(_FEWEST_CELLS, found / 10):
+        completeness.lacks(Unit.CELL, Why.DROPPED, count=found - kept)
+
+
+def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness, list[int]]:
+    """A deck's slides, and the numbers of those that came out of the reader.
+
+    `read` are the blocks before the first slide, or all where slides cannot be told apart, then
+    those of each. What cannot be read is left out in silence, so that the numbers may have gaps.
+    """
+    completeness = container(source)
+    slides = [
+        (each.content != b"", _DRAWN.search(each.content) is not None) for each in members(source)
+    ]
+    completeness.compare(completeness.found, sum(visible(one) for each in read for one in each))
+    whole = [number for number, (is_whole, _) in enumerate(slides, 1) if is_whole]
+    numbers = whole if len(whole) == len(read) - 1 else list(range(1, len(read)))
+    if not numbers:
+        return completeness, []
+    completeness.unit, completeness.total = Unit.SLIDE, max(len(slides), len(numbers))
+    lost = [number for number in range(1, completeness.total + 1) if number not in numbers]
+    completeness.lacks(Unit.SLIDE, Why.DAMAGED, lost)
+    for number, blocks in zip(numbers, read[1:], strict=True):
+        if not blocks:
+            is_drawn = number <= len(slides) and slides[number - 1][1]
+            completeness.lacks(Unit.SLIDE, Why.PICTURE if is_drawn else Why.BLANK, [number])
+    return completeness, numbers
+
+
+_IMAGE = re.compile(rb"/Subtype\s*/Image\b")
+_MASK = re.compile(rb"/SMask\s+\d+\s+\d+\s+R")
+_OBJECT = re.compile(rb"(?<!\d)(\d{1,8})\s+\d{1,5}\s+obj\b")
+_CONTENTS = re.compile(rb"/Contents\s*(?:\[([^\]]{0,9999})\]|(\d{1,8}\s+\d{1,5}\s+R))")
+_REFERENCE = re.compile(rb"(\d{1,8})\s+\d{1,5}\s+R")
+_OBJECT_STREAM = re.compile(rb"/Type\s*/ObjStm\b")
+_OTHER_FILTER = re.compile(rb"/(?:ASCII85|ASCIIHex|LZW|RunLength|Crypt)")
+# Of a dictionary, and of an inflated stream: guesses. A larger file is not examined.
+_LONGEST_HEAD, _MOST_INFLATED, _LARGEST_PDF = 2_000, 16 * MIB, 100 * MIB
+
+
+def has_damaged_contents(data: bytes) -> bool:
+    """Whether a stream that a page of a PDF names as its contents is missing or broken.
+
+    False of an encrypted file, whose streams cannot be examined.
+    """
+    if b"/Encrypt" in data or len(data) > _LARGEST_PDF:
+        return False
+    places = {int(match[1]): match.end() for match in _OBJECT.finditer(data)}
+    streams = (match.start() for match in _OBJECT_STREAM.finditer(data))
+    packed = [_stream(data, data.rfind(b"obj", 0, place) + 3) or b"" for place in streams]
+    named = {
+        int(number)
+        for text in (data, *packed)
+        for several, one in _CONTENTS.findall(text)
+        for number in _REFERENCE.findall(several or one)
+    }
+    return any(_stream(data, places.get(number, -1)) is None for number in named)
+
+
+def _stream(data: bytes, place: int) -> bytes | None:
+    """The inflated stream of the object at `place`, empty if it has none or another filter.
+
+    None if it is missing or broken.
+    """
+    if place < 0:
+        return None
+    head, found, _ = data[place : place + _LONGEST_HEAD].partition(b"stream")
+    if not found or b"endobj" in head or b"/FlateDecode" not in head or _OTHER_FILTER.search(head):
+        return b""
+    start = place + len(head) + len(found)
+    end = data.find(b"endstream", start)
+    if end < 0:
+        return None
+    try:
+        inflater = zlib.decompressobj()
+        text = inflater.decompress(data[start:end].lstrip(b"\r\n"), _MOST_INFLATED)
+        return text if text or inflater.eof else None
+    except zlib.error:
+        return None
+
+
+def note_pages(
+    completeness: Completeness, source: Source, read: Collection[int], gaps: tuple[list[int], ...]
+) -> None:
+    """Note a PDF's pages without text, and its pictures.
+
+    `read` are the pages that could be read, `gaps` those of them without text, and of these those
+    with an image that OCR did not read. Where the contents of a page are damaged, PDFium shows it
+    as blank, and it is not known which.
+    """
+    (empty, scanned), ocr, data = gaps, source.ocr, source.path.read_bytes()
+    completeness.pictures = len(_IMAGE.findall(data)) - len(_MASK.findall(data))
+    blank = [number for number in empty if number not in {*scanned, *ocr.wanted}]
+    lost = [number for number in range(1, completeness.total + 1) if number not in read]
+    if blank and has_damaged_contents(data):
+        blank, lost = [], sorted(lost + blank)
+    why = Why.OCR_LIMIT if ocr.wanted else Why.OCR_FAILED if ocr.languages else Why.NO_OCR
+    completeness.lacks(Unit.PAGE, Why.DAMAGED, lost)
+    completeness.lacks(Unit.PAGE, Why.BLANK, blank)
+    for number in empty:
+        if number in scanned:
+            is_beyond = number not in ocr.wanted
+            completeness.lacks(Unit.PAGE, why if is_beyond else Why.OCR_FAILED, [number])
+        elif number in ocr.wanted:
+            completeness.lacks(Unit.PAGE, Why.WORDLESS, [number])

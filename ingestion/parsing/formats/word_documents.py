@@ -1,0 +1,293 @@
+"""DOCX, DOC, ODT and RTF -> Blocks, by anydoc; metadata from the container's own files.
+
+`sheets_and_slides` builds on this module.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
+from ingestion.files import filetypes
+from ingestion.parsing.formats.content_counts import container, counted
+from ingestion.parsing.formats.docx_definition_lists import (
+    RUN_IN,
+    is_run_in,
+    marked,
+    styles_of,
+    with_definitions,
+)
+from ingestion.parsing.formats.inner_files import without_contents
+from ingestion.parsing.formats.tabular import has_header_row, spread
+from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+
+if TYPE_CHECKING:
+    import anydoc
+
+
+_FORMATS: dict[filetypes.FileType, anydoc.Format] = {
+    filetypes.DOCX: "docx",
+    filetypes.DOC: "doc",
+    filetypes.ODT: "odt",
+    filetypes.RTF: "rtf",
+    # anydoc reads both generations of workbooks under one name.
+    filetypes.XLSX: "xlsx",
+    filetypes.XLS: "xlsx",
+    filetypes.ODS: "ods",
+    filetypes.PPTX: "pptx",
+    filetypes.PPT: "ppt",
+    filetypes.ODP: "odp",
+}
+_OOXML = frozenset({filetypes.DOCX, filetypes.XLSX, filetypes.PPTX})
+_OPEN_DOCUMENT = frozenset({filetypes.ODT, filetypes.ODS, filetypes.ODP})
+# The stream that holds a password-protected DOCX, named in UTF-16 in its OLE container.
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+_OLE = b"\xd0\xcf\x11\xe0"
+_OLDER = {filetypes.DOCX: ".doc", filetypes.XLSX: ".xls", filetypes.PPTX: ".ppt"}
+
+_PARTS = {
+    filetypes.DOCX: re.compile(r"word/(?:document|footnotes|endnotes)\.xml"),
+    filetypes.ODT: re.compile(r"content\.xml"),
+}
+# anydoc drops non-breaking hyphens: "AB-123" would become "AB123".
+_HYPHEN = re.compile(rb"<(\w+):noBreakHyphen\s*/>")
+# anydoc inserts comments into the middle of a sentence; Word's comments are left out as well.
+_ANNOTATION = re.compile(
+    rb"<office:annotation\b(?:[^>]*/>|.*?</office:annotation>)|<office:annotation-end\b[^>]*/>",
+    re.DOTALL,
+)
+# Of the code pages that RTF may declare, anydoc knows only those of Windows.
+_RTF_PAGE = re.compile(rb"\{\\rtf\d*[^{}]{0,200}?\\(mac|pca|pc)(?![a-z])")
+_RTF_CODECS = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}
+_RTF_OTHER_PAGE = re.compile(rb"\\ansicpg(?!10000\b|437\b|850\b)\d")
+_RTF_BYTE = re.compile(rb"\\'([89a-fA-F][0-9a-fA-F])")
+
+
+class OfficeParser:
+    """Headings, nested lists with their numbers, tables with merged cells, notes."""
+
+    name = "anydoc"
+
+    def extract(self, source: Source) -> Extraction:
+        data = repaired(read_checked(source), source.file_type)
+        document, completeness = open_document(data, source.file_type), container(source)
+        read = with_definitions(DocumentReader(document).blocks())
+        blocks = without_contents(counted(read, completeness))
+        result = Extraction(blocks, read_metadata(source), completeness=completeness)
+        return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
+
+
+def _is_cut_off(rtf: bytes) -> bool:
+    """Whether groups of an RTF are open at its end."""
+    opened, closed = (len(re.findall(rb"(?<!\\)" + brace, rtf)) for brace in (rb"\{", rb"\}"))
+    return opened > closed
+
+
+def read_checked(source: Source) -> bytes:
+    """The file's bytes, checked before unpacking. Raises subclasses of ParseFailed."""
+    data = source.path.read_bytes()
+    if source.file_type in _OOXML | _OPEN_DOCUMENT:
+        if _ENCRYPTED_PACKAGE in data:
+            raise _encrypted()
+        if data.startswith(_OLE):
+            raise TypeMismatch(
+                f"This file has the extension of a current {source.file_type.label} but the format "
+                f"of Office 97-2003. Rename it to end in {_OLDER[source.file_type]} and upload it "
+                "again."
+            )
+        check_archive(source.path, source.limits)
+    return data
+
+
+def open_document(data: bytes, file_type: filetypes.FileType) -> anydoc.Document:
+    """anydoc's model of the file. Raises EncryptedFile, DamagedFile, ParseLimitExceeded."""
+    import anydoc
+
+    try:
+        return anydoc.to_document(data, _FORMATS[file_type])
+    except anydoc.EncryptedError as error:
+        raise _encrypted() from error
+    except anydoc.ResourceLimitError as error:
+        raise ParseLimitExceeded(
+            f"This {file_type.label} unpacks to more than is allowed for one file. Split it."
+        ) from error
+    except anydoc.ConvertError as error:
+        raise DamagedFile(
+            f"This {file_type.label} is damaged: {str(error).rstrip('.')}. Open it in the program "
+            "it was made with, save it again and upload the new file."
+        ) from error
+
+
+def _encrypted() -> EncryptedFile:
+    return EncryptedFile(
+        "This document is protected by a password. Remove the password and upload it again."
+    )
+
+
+class DocumentReader:
+    """Turns anydoc's document model into blocks. Notes follow the block that refers to them."""
+
+    def __init__(self, document: anydoc.Document) -> None:
+        self._document = document
+        self._notes = {note.id: note for note in document.notes}
+        self._due: list[str] = []
+
+    def blocks(self) -> Iterator[Block]:
+        yield from self._all(self._document.blocks, 0)
+
+    def _all(self, blocks: Sequence[anydoc.Block], depth: int) -> Iterator[Block]:
+        for block in blocks:
+            yield from self._one(block, depth)
+            while self._due:
+                note = self._notes.pop(self._due.pop(0), None)
+                if note is not None:
+                    yield from self._all(note.blocks, depth)
+
+    def _one(self, block: anydoc.Block, depth: int) -> Iterator[Block]:
+        if block.kind == "heading":
+            text = self._text(block.content)
+            yield Block(BlockKind.HEADING, text, level=min(max(block.level or 1, 1), 6))
+        elif block.list is not None:
+            yield from self._list(block.list, depth)
+        elif block.table is not None:
+            yield from self.table(block.table, depth)
+        elif block.kind == "block_quote":
+            yield from self._all(block.blocks or (), depth)
+        elif block.kind == "code_block":
+            yield Block(BlockKind.CODE, block.text or "")
+        else:
+            text = block.text or self._text(block.content)
+            text = text if is_run_in(block) else text.replace(RUN_IN, "")
+            yield Block(BlockKind.PARAGRAPH, text)
+
+    def _list(self, items: anydoc.List, depth: int) -> Iterator[Block]:
+        for number, item in enumerate(items.items, items.start):
+            label = item.marker_label or ("" if items.marker == "bullet" else f"{number}.")
+            blocks = list(item.blocks)
+            opening = ""
+            if blocks and blocks[0].kind == "paragraph":
+                opening = self._text(blocks.pop(0).content)
+            text = f"{label} {opening}".strip()
+            yield Block(BlockKind.LIST_ITEM, text, level=depth)
+            yield from self._all(blocks, depth + 1)
+
+    def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
+        origins = [[slot.cell for slot in row if slot.cell is not None] for row in table.grid]
+        if table.kind == "layout" or max((len(row) for row in table.grid), default=0) < 2:
+            for row in origins:
+                for cell in row:
+                    yield from self._all(cell.blocks, depth)
+            return
+        texts = [
+            [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
+            for row in origins
+        ]
+        rows = spread(texts)
+        # A header cell across two columns is one label, not a label and an empty one.
+        labels = [text for text, _, _ in texts[0]]
+        has_header = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
+        yield Block.table(rows, has_header=has_header)
+
+    def cell_text(self, cell: anydoc.Cell) -> str:
+        return " ".join(block.text for block in self._all(cell.blocks, 0))
+
+    def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
+        return "".join(self._inline(inline) for inline in inlines or ())
+
+    def _inline(self, inline: anydoc.Inline) -> str:
+        if inline.kind in ("text", "math"):
+            return inline.text or ""
+        if inline.kind == "link":
+            return self._text(inline.content)
+        if inline.kind == "line_break":
+            return "\n"
+        if inline.kind == "image":
+            return inline.alt or ""
+        if inline.kind == "checkbox":
+            return "☒ " if inline.checked else "☐ "
+        if inline.kind == "note_ref" and inline.note_id:
+            self._due.append(inline.note_id)
+        return ""
+
+
+def read_metadata(source: Source) -> StatedMetadata:
+    """The metadata in the container's property file; empty for formats without one."""
+    if source.file_type in _OOXML:
+        properties = read_properties(source.path, "docProps/core.xml")
+        created, modified = properties.get("created", ""), properties.get("modified", "")
+    elif source.file_type in _OPEN_DOCUMENT:
+        properties = read_properties(source.path, "meta.xml")
+        created, modified = properties.get("creation-date", ""), properties.get("date", "")
+    else:
+        return StatedMetadata()
+    return StatedMetadata(
+        title=properties.get("title", ""),
+        author=properties.get("initial-creator", "") or properties.get("creator", ""),
+        language=properties.get("language", ""),
+        created=created,
+        modified=modified,
+    )
+
+
+def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
+    """The document with corrections of what anydoc 0.2 misreads; unchanged if it needs none.
+
+    A container must have passed `check_archive`.
+    """
+    if file_type == filetypes.RTF:
+        return _with_unicode(data)
+    if file_type == filetypes.DOCX:
+        styles = styles_of(data)
+        return _rewritten(data, _PARTS[file_type], lambda part: marked(_with_hyphens(part), styles))
+    if file_type == filetypes.ODT:
+        return _rewritten(data, _PARTS[file_type], _without_annotations)
+    return data
+
+
+def _with_hyphens(part: bytes) -> bytes:
+    return _HYPHEN.sub(rb"<\1:t>-</\1:t>", part)
+
+
+def _without_annotations(part: bytes) -> bytes:
+    return _ANNOTATION.sub(b"", part)
+
+
+def _rewritten(data: bytes, parts: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:
+    changed: dict[str, bytes] = {}
+    # If a member cannot be unpacked, anydoc reports it or reads the others.
+    with suppress(*UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in filter(parts.fullmatch, archive.namelist()):
+            before = archive.read(name)
+            if (after := change(before)) != before:
+                changed[name] = after
+        if changed:
+            out = io.BytesIO()
+            with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
+                for name in archive.namelist():
+                    copy.writestr(name, changed.get(name) or archive.read(name))
+            return out.getvalue()
+    return data
+
+
+def _with_unicode(data: bytes) -> bytes:
+    """The RTF with bytes of a code page outside Windows rewritten as Unicode escapes."""
+    page = _RTF_PAGE.match(data.lstrip())
+    if page is None or _RTF_OTHER_PAGE.search(data[:400]):
+        return data
+    codec = _RTF_CODECS[page[1]]
+
+    def escaped(match: re.Match[bytes]) -> bytes:
+        number = ord(bytes.fromhex(match[1].decode()).decode(codec, "replace"))
+        return rb"{\uc1\u%d?}" % (number if number < 0x8000 else number - 0x10000)
+
+    return _RTF_BYTE.sub(escaped, data)
+
+
+PARSER = OfficeParser()

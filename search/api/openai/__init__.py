@@ -1,0 +1,182 @@
+"""The protocol of OpenAI's API at /v1/, for its clients: chat completions, models, embeddings.
+
+docs/api-openai.md says what each parameter does here. No code of the `openai` package is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rest_framework import exceptions
+from rest_framework.authentication import get_authorization_header
+from rest_framework.permissions import AllowAny, BasePermission
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
+from common.api.requests import Rank
+from common.api.serializers import BoundedJSONParser
+from search.answers.as_json import passage_url
+from search.answers.domain import Context
+from search.api.answers import AnyNegotiation
+from search.api.parameters import error_response
+from search.errors import SearchError
+
+# `]` before a parenthesis is a link already.
+_MARKER = re.compile(r"\[(\d{1,4})\](?!\()")
+# Clients insist on a key: with this one they ask as visitors who are not signed in.
+NO_KEY = b"anonymous"
+
+
+class KeyAuthentication(TokenAuthentication):
+    """This site's tokens, and the key that clients of visitors send."""
+
+    takes_sessions = False
+
+    def authenticate(self, request: Request) -> Any:
+        if get_authorization_header(request).split()[1:] == [NO_KEY]:
+            return None
+        return super().authenticate(request)
+
+
+class BadRequest(SearchError):
+    """A parameter that this API cannot follow. `param` names it."""
+
+    code = "invalid_value"
+
+    def __init__(self, message: str, param: str, code: str = "invalid_value") -> None:
+        super().__init__(message)
+        self.param = param
+        self.code = code
+
+
+class NoSuchModel(exceptions.NotFound):
+    """There is no such model, or its collection is not the caller's to read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The model {name!r} does not exist, or you may not use it. GET /v1/models lists yours."
+        )
+
+
+class NoSuchEndpoint(exceptions.NotFound):
+    """An address of OpenAI's API that this site does not have."""
+
+    default_detail = (
+        "There is nothing at this address. Use /v1/chat/completions, /v1/responses, /v1/embeddings "
+        "or /v1/models."
+    )
+
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_CODES = {"not_authenticated": "invalid_api_key", "authentication_failed": "invalid_api_key"}
+
+
+def shaped(code: str, message: str, status: int, param: str | None = None) -> dict[str, Any]:
+    """The body of an error in OpenAI's shape."""
+    kind = "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def in_shape(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """The response that states `error`; None for an unexpected one, which becomes a 500."""
+    response = error_response(error, context)
+    if response is None:
+        return None
+    code, message = response.data["code"], response.data["message"]
+    if isinstance(error, NoSuchModel):
+        code, message = "model_not_found", str(error.detail)
+    if isinstance(error, NoSuchEndpoint):
+        message = str(error.detail)
+    if isinstance(error, exceptions.NotAuthenticated):
+        message = "This needs a token: send it in the header `Authorization: Bearer ...`."
+    param = getattr(error, "param", None)
+    response.data = shaped(_CODES.get(code, code), message, response.status_code, param)
+    return response
+
+
+class CompatibleView(APIView):
+    """A view of the protocol. It is not in this site's schema: OpenAI's describes it."""
+
+    authentication_classes = (KeyAuthentication,)
+    permission_classes: tuple[type[BasePermission], ...] = (AllowAny,)
+    needs_scope = "read"  # also by POST: questions and embeddings
+    rank = Rank.SEARCH
+    parser_classes = (BoundedJSONParser,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = AnyNegotiation
+    schema = None
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        return in_shape
+
+
+class AnsweringView(CompatibleView):
+    """A view that costs as much as an answer."""
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), AnonymousAnswersThrottle(), UserAnswersThrottle()]
+
+
+class UnknownAddressView(CompatibleView):
+    """A 404 in OpenAI's shape for an unknown address."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NoSuchEndpoint
+
+
+def fields_of(request: Request) -> dict[str, Any]:
+    """The body, a JSON object. Raises BadRequest."""
+    if not isinstance(request.data, dict):
+        raise BadRequest("The body must be a JSON object.", "")
+    return request.data
+
+
+class Links:
+    """The text sent so far, its citations as links, and what annotations say of them.
+
+    `[1]` becomes `[1](https://kb.example.org/documents/...)`. Most clients show Markdown and ignore
+    annotations; those that read annotations find the same link by its offsets, in code points.
+    """
+
+    def __init__(self, absolute: Callable[[str], str]) -> None:
+        self._absolute = absolute
+        self._context = Context()
+        self.text = ""
+        self.citations: list[dict[str, Any]] = []
+
+    def read(self, context: Context) -> None:
+        """From now on, markers name the passages of this context."""
+        self._context = context
+
+    @property
+    def urls(self) -> list[str]:
+        """The address of each source: that of source 1 first."""
+        return [self._absolute(passage_url(each)) for each in self._context.passages]
+
+    def add(self, text: str) -> str:
+        """The text with links, as it follows what was sent."""
+        before, last = len(self.text), 0
+        for marker in _MARKER.finditer(text):
+            passage = self._context.passage(int(marker[1]))
+            if passage is None:
+                continue
+            self.text += text[last : marker.start()]
+            url = self._absolute(passage_url(passage))
+            start = len(self.text)
+            self.text += f"{marker[0]}({url})"
+            place = {"start_index": start, "end_index": len(self.text)}
+            self.citations.append({**place, "url": url, "title": passage.title})
+            last = marker.end()
+        self.text += text[last:]
+        return self.text[before:]

@@ -1,0 +1,171 @@
+"""Q4: the adjustments of a question's weights to its candidates, in their order.
+
+What is settled before retrieval cannot know what a question finds. Each adjustment changes the
+weights of one question, the passages that its words count for, or which document comes before
+another. Parts register theirs. The reranker's share is none: it needs a ranking (`rankings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from django.utils.translation import gettext
+
+from ingestion.models.library import language_name
+from search.domain import SIGNALS, QueryClass, Signal
+from search.engine.configuration import Configuration
+from search.engine.settle_class_and_weights import Settled
+from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
+from search.ranking import Batch, Prepared
+from search.ranking.batch import MeaningEvidence
+
+# The title score from which on a title has all words of the question: it is asked for by name.
+WHOLE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """A question with its candidates before they are ranked.
+
+    `by_meaning`: the vectors are evidence, since they ran and the model knows the language.
+    `foreign` are the languages of passages that are ranked by meaning alone. `behind` are the
+    documents that come before a document of the candidates, by its id.
+    """
+
+    settled: Settled
+    prepared: Prepared
+    configuration: Configuration
+    by_meaning: bool
+    foreign: frozenset[str] = frozenset()
+    behind: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def has_fixed_weights(self) -> bool:
+        """Whether the weights are the caller's or the classifier's, not those of a class."""
+        settled = self.settled
+        return "weights" in settled.forced or settled.classification.weights is not None
+
+
+class Adjustment(Protocol):
+    """Changes one question's weights, or the languages of its words, by its candidates."""
+
+    def __call__(self, weighing: Weighing) -> Weighing:
+        """The question as it is ranked; itself if nothing changes."""
+        ...
+
+
+def lean_on_keywords(weighing: Weighing) -> Weighing:
+    """Move weight to the keywords if the model does not know the question's language."""
+    settled, space = weighing.settled, weighing.configuration.space
+    is_fixed = "weights" in settled.forced or not is_adaptive(settled.profile)
+    if not weighing.by_meaning or is_fixed or space is None:
+        return weighing
+    readings = weighing.prepared.candidates.readings
+    language = unfamiliar(settled.query.text, readings, space.languages)
+    if not language:
+        return weighing
+    note = gettext(
+        "The embedding model does not support %(language)s, so keywords count for more."
+    ) % {"language": language}
+    settled = settled.weighed(leaning_on_keywords(settled.weights), note)
+    return replace(weighing, settled=settled, by_meaning=False)
+
+
+def lean_on_meaning(weighing: Weighing) -> Weighing:
+    """Move keyword weight to meaning as far as the cosines' evidence says (ADR 113)."""
+    titles = weighing.prepared.raw[:, SIGNALS.index(Signal.TITLE)]
+    is_title = bool((titles >= WHOLE).any())
+    if not weighing.by_meaning or is_title or not weighing.settled.profile.short_lean:
+        return weighing
+    evidence = MeaningEvidence.of(weighing.prepared)
+    return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
+
+
+def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
+    """The question with at most the profile's `short_lean` of its keywords' weight moved.
+
+    Lookups and forced weights stay.
+    """
+    weights = settled.weights
+    share = evidence.for_meaning * settled.profile.short_lean
+    fixed = "weights" in settled.forced or settled.classification.weights is not None
+    lookup = settled.classification.query_class is QueryClass.LOOKUP
+    if fixed or lookup or share <= 0 or not (weights.vector and weights.keyword):
+        return settled
+    moved = weights.keyword * share
+    leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
+    text = gettext("Short question: the weight of meaning is raised to %(share)d%%.")
+    return settled.weighed(leant, text % {"share": round(100 * leant.vector)})
+
+
+def mark_foreign(weighing: Weighing) -> Weighing:
+    """Mark the passages in another language than the question: their words say little.
+
+    Only where the weights adapt to the question and are the profile's, and where the model knows
+    both languages. A lookup's identifiers are the same in every language.
+    """
+    settled, space = weighing.settled, weighing.configuration.space
+    adapts = is_adaptive(settled.profile) and not weighing.has_fixed_weights
+    is_lookup = settled.classification.query_class is QueryClass.LOOKUP
+    if not weighing.by_meaning or not adapts or is_lookup:
+        return weighing
+    supported = space.languages if space else ("",)
+    languages = weighing.prepared.candidates.languages
+    own, others = other_languages(settled.query.text, languages, supported)
+    if not others:
+        return weighing
+    if weighing.prepared.written_in(others).any():
+        note = gettext(
+            "The question is in another language (%(language)s) than some passages: "
+            "they are ranked by meaning alone."
+        )
+        settled = settled.weighed(settled.weights, note % {"language": language_name(own)})
+    return replace(weighing, settled=settled, foreign=others)
+
+
+def yield_to_successors(weighing: Weighing) -> Weighing:
+    """Put superseded documents behind those that take their place, where both are candidates.
+
+    Likewise one that is not yet valid behind those that it will supersede.
+    """
+    candidates = weighing.prepared.candidates
+    if not candidates.currency:
+        return weighing
+    # Of a wide set a profile ranks a part.
+    present = set(candidates.documents[0][weighing.prepared.documents].tolist())
+    behind = {
+        document: others
+        for document, each in candidates.currency.items()
+        if document in present and (others := tuple(pk for pk in each.behind if pk in present))
+    }
+    return replace(weighing, behind=behind)
+
+
+_adjustments: list[Adjustment] = [
+    lean_on_keywords,
+    lean_on_meaning,
+    mark_foreign,
+    yield_to_successors,
+]
+
+
+def register(adjustment: Adjustment, *, before: Adjustment | None = None) -> None:
+    """Add an adjustment `before` another one; without, after all that there are."""
+    place = len(_adjustments) if before is None else _adjustments.index(before)
+    if adjustment not in _adjustments:
+        _adjustments.insert(place, adjustment)
+
+
+def adjust(
+    batch: Batch, settled: Sequence[Settled], configuration: Configuration
+) -> list[Weighing]:
+    """Each question of the batch as it is ranked, after all adjustments in their order."""
+    weighings = [
+        Weighing(each, prepared, configuration, prepared.by_meaning)
+        for each, prepared in zip(settled, batch.prepared, strict=True)
+    ]
+    for adjustment in _adjustments:
+        weighings = [adjustment(each) for each in weighings]
+    return weighings

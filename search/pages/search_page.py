@@ -1,0 +1,292 @@
+"""The search page: results for a question, a list of documents without one.
+
+One view for both addresses: with a question it answers, with filters alone, or at the library's
+address, it lists documents. For htmx it renders only what a new question or filter changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.formats import date_format
+from django.utils.translation import gettext
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.accounts import tokens
+from common.api.access import seconds_to_wait
+from common.api.requests import states
+from search import pipeline
+from search.analytics.models import SearchEvent
+from search.analytics.recording import new_search_id, record_search
+from search.analytics.reporting import examples_for
+from search.analytics.visitors import recorded_visitor
+from search.domain import QueryFilters
+from search.engine.response import left_out
+from search.errors import NoActiveProfile, NothingAsked, SearchError
+from search.pages.answers.asking import answers_itself
+from search.pages.facets import (
+    Facets,
+    chosen_concepts,
+    concepts_of,
+    facets_among,
+    facets_for,
+    with_others,
+)
+from search.pages.forms import SearchForm
+from search.pages.library import listing, page_links
+from search.pages.saved_searches import then_remember
+from search.pipeline import Choices, SearchResponse
+from search.presentation import unavailable
+from search.readers.history_and_saved import starred_among
+from search.retrieval.filters import documents_of, searchable
+
+# The best documents of a search, of which the shared concepts are offered as filters.
+MOST_EXAMINED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter that is set, and the address without it."""
+
+    label: str
+    address: str
+
+
+class _PageResponse(HttpResponse):
+    """A response that calls `after_sending` once sent, so that readers do not wait for it."""
+
+    after_sending: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        try:
+            if self.after_sending is not None:
+                self.after_sending()
+        finally:
+            super().close()
+
+
+# Posted are questions that are too long for an address. A search changes nothing, and readers who
+# are not signed in have no cookie for a token.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+@states(is_search=True)
+def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
+    """The results of a question; the documents, for filters alone or at the library's address."""
+    whole = cache(lambda: facets_for(request.user))
+    data = request.POST if request.method == "POST" else request.GET
+    form = SearchForm(data, whole, is_library=is_library)
+    if not form.is_valid():
+        return _refused(request, form, whole, form.problems)
+    swaps = bool(request.htmx)  # type: ignore[attr-defined]
+    if form.lists_documents:
+        if request.method == "GET" and not swaps and not is_library:
+            return redirect(form.address())
+        return _listed(request, form, whole, asked=form)
+    if is_library and request.method == "GET" and not swaps:
+        return redirect(form.address())
+    if form.query and (wait := seconds_to_wait(request, for_search=True)):
+        said = gettext("Too many searches. Search again in %(wait)d s.") % {"wait": wait}
+        refused = _refused(request, form, whole, (said,), status=429)
+        refused["Retry-After"] = str(wait)
+        return refused
+    try:
+        response = _search(request, form)
+    except NothingAsked as error:
+        if error.filters is None:
+            return _refused(request, form, whole, (str(error),))
+        listed = SearchForm(_as_filters(form, error.filters, whole()), whole, is_library=True)
+        if not listed.is_valid():
+            return _refused(request, listed, whole, listed.problems)
+        if request.method == "GET" and not swaps:
+            return redirect(listed.address())
+        return _listed(request, listed, whole, asked=form)
+    except NoActiveProfile as error:
+        return _refused(request, form, whole, (str(error),), status=503)
+    except tokens.QuotaExceeded as error:
+        refused = _refused(request, form, whole, (str(error),), status=429)
+        refused["Retry-After"] = str(error.retry_after)
+        return refused
+    except SearchError as error:
+        return _refused(request, form, whole, (str(error),))
+    if response.page > response.pages:
+        return redirect(form.address(page=response.pages))
+    return _results(request, form, whole, response)
+
+
+def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
+    cleaned = form.cleaned_data
+    if form.query:
+        tokens.spend(request.user, tokens.SEARCHES)
+    return pipeline.search(
+        form.query,
+        viewer=request.user,
+        filters=form.filters,
+        choices=Choices(
+            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
+        ),
+        group=form.groups,
+        page=cleaned["page"],
+        # An experiment compares rankings, which another order hides.
+        visitor="" if form.newest_first else recorded_visitor(request),
+        newest_first=form.newest_first,
+    )
+
+
+def _results(
+    request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], response: SearchResponse
+) -> HttpResponse:
+    """The page of a search, which is recorded once the page has been sent."""
+    search_id = new_search_id(request, response)
+    context = {"form": form, "response": response, "search_id": search_id}
+    if response.query.is_empty:
+        context |= {"facets": whole(), "examples": examples_for(request.user)}
+    else:
+        context |= _about(request, form, whole, response)
+    rendered = _rendered(request, form, context)
+    record = partial(
+        record_search,
+        request,
+        response,
+        search_id,
+        channel=SearchEvent.Channel.PAGE,
+        collections=form.filters.collections,
+        typing=bool(request.htmx),  # type: ignore[attr-defined]
+    )
+    rendered.after_sending = then_remember(record, request, form)
+    return rendered
+
+
+def _about(
+    request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], response: SearchResponse
+) -> dict[str, Any]:
+    """What the page shows of a search besides its results."""
+    documents = list(dict.fromkeys(hit.document_id for hit in response.hits))
+    concepts = concepts_of(
+        documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
+    )
+    among = facets_among(searchable(request.user).filter(pk__in=documents))
+    return {
+        **_filters(request, form, among, whole),
+        "left_out": left_out(response.ranking.candidates),
+        "degraded": [unavailable(each) for each in response.degraded],
+        "concepts": [
+            (option, form.address(concept=[*form.cleaned_data["concept"], option.value]))
+            for option in concepts
+        ],
+        "suggestion": form.address(q=response.suggestion, exact=None),
+        "links": page_links(response, form.address),
+        # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
+        "answers_itself": answers_itself(request, response) and not response.fits_nothing,
+        "starred": starred_among(request.user, [one.document_id for one in response.results]),
+        "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,
+        "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
+    }
+
+
+def _listed(
+    request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], *, asked: SearchForm
+) -> HttpResponse:
+    """The documents that match the filters of `form`; `asked` is the form of the address."""
+    documents = documents_of(request.user, form.filters)
+    listing_page = listing(
+        documents, sort=form.order, page=form.cleaned_data["page"], address=form.address
+    )
+    among = facets_among(documents) if form.narrowed else whole()
+    context = {"form": form, "listing": listing_page, **_filters(request, form, among, whole)}
+    return _rendered(request, asked, context)
+
+
+def _filters(
+    request: HttpRequest, form: SearchForm, among: Facets, whole: Callable[[], Facets]
+) -> dict[str, Any]:
+    """The facets of the results, and the filters that are set."""
+    concepts = chosen_concepts(form.cleaned_data["concept"], request.user)
+    facets = with_others(among, whole(), form.chosen) if form.chosen else among
+    labels = {
+        (name, option.value): option.label
+        for name, options in (
+            ("collection", facets.collections),
+            ("type", facets.types),
+            ("language", facets.languages),
+            ("concept", concepts),
+        )
+        for option in options
+    }
+    chips = [
+        Chip(labels.get((name, value), _plain(name, value)), form.address_without(name, value))
+        for name, value in form.filters_set
+    ]
+    return {"facets": facets, "chosen_concepts": concepts, "chips": chips}
+
+
+def _plain(name: str, value: Any) -> str:
+    """The name of a filter that is no value of a facet."""
+    if name in ("after", "before"):
+        text = gettext("from %(day)s") if name == "after" else gettext("to %(day)s")
+        return text % {"day": date_format(value, "SHORT_DATE_FORMAT")}
+    if name in ("document", "current"):
+        return gettext("one document") if name == "document" else gettext("current documents")
+    key, _, content = str(value).partition(":")
+    return f"{key}: {content}" if content else str(value)
+
+
+def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> QueryDict:
+    """The parameters of a form with the filters of its query in place of the query."""
+    slugs = {
+        name.casefold(): option.value
+        for option in whole.collections
+        for name in (option.label, option.value)
+    }
+    parameters = QueryDict(mutable=True)
+    for name, value in form.filters_set:
+        parameters.appendlist(name, str(value))
+    for name, values in (
+        ("collection", [slugs.get(one.casefold(), one) for one in filters.collections]),
+        ("type", filters.media_types),
+        ("language", filters.languages),
+        ("meta", filters.metadata),
+    ):
+        for value in values:
+            if str(value) not in parameters.getlist(name):
+                parameters.appendlist(name, str(value))
+    for name, day in (("after", filters.after), ("before", filters.before)):
+        if day:
+            parameters[name] = day.isoformat()
+    return parameters
+
+
+def _refused(
+    request: HttpRequest,
+    form: SearchForm,
+    whole: Callable[[], Facets],
+    problems: Sequence[str],
+    *,
+    status: int = 400,
+) -> HttpResponse:
+    context = {"form": form, "facets": whole(), "problems": problems}
+    return _rendered(request, form, context, status=status)
+
+
+def _rendered(
+    request: HttpRequest, form: SearchForm, context: dict[str, Any], *, status: int = 200
+) -> _PageResponse:
+    swaps = bool(request.htmx)  # type: ignore[attr-defined]
+    template = "search/htmx_update.html" if swaps else "search/page.html"
+    # htmx only swaps successful responses; the fragment itself contains the error message.
+    content = render_to_string(template, context, request)
+    rendered = _PageResponse(content, status=200 if swaps else status)
+    if swaps:
+        rendered["HX-Push-Url"] = "false" if form.is_long else form.address()
+    # The address has a page and a fragment; caches must not mix them, nor different readers.
+    patch_vary_headers(rendered, ("HX-Request", "Cookie"))
+    patch_cache_control(rendered, private=True, no_cache=True)
+    return rendered

@@ -1,0 +1,191 @@
+"""Measuring a profile for the gate: its settings, the runs, and the decision on their figures.
+
+begin -> the runs are measured, here or by a worker -> `settle` decides under lock
+
+Publications and experiments go this way. The rules of the decision are in `gate`, which is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from django.utils import translation
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from common.accounts.models import User
+from common.jobs import Job, Lease, enqueue, revoke, work_on
+from ingestion.models import Collection, Visibility
+from search.errors import NotPermitted
+from search.models import SearchProfile
+from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation.golden_set import MeasuredProfile, compare, golden_set
+from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
+from search.tuning.publishing import gate
+from search.tuning.publishing.gate import Decision, First, Measured, Rules
+
+PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
+# Retry delay while another process measures the same run (a guess).
+RUN_BUSY = timedelta(seconds=5)
+
+GatedJob = TypeVar("GatedJob", Publication, Experiment)
+
+
+def permissions(*, override: bool) -> tuple[str, ...]:
+    """The permissions that publishing or trying out a profile needs; more against the gate."""
+    return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
+
+
+def check_permitted(user: User | None, refusal: str, *, override: bool = False) -> None:
+    """Raise NotPermitted with `refusal` unless the user may do this. None, the system, may."""
+    if user is None or user.has_perms(permissions(override=override)):
+        return
+    text = gettext("You do not have permission to override the gate.") if override else refusal
+    raise NotPermitted(text)
+
+
+def still_permitted(user: User | None, *, override: bool) -> bool:
+    """Whether the person who requested it may still do it when it has been measured."""
+    return user is not None and user.is_active and user.has_perms(permissions(override=override))
+
+
+def in_background(row: Job, *, queries: int, background: bool) -> bool:
+    """Enqueue the measurement of `row` if a worker shall do it; whether one shall."""
+    if queries and background:
+        enqueue(type(row), row.pk)
+        return True
+    return False
+
+
+def carry_out(model: type[GatedJob], pk: int, settle: Callable[[int], Any]) -> None:
+    """Measure the runs of the row that have no figures yet, and settle it. Safe to repeat."""
+
+    def attempt(lease: Lease[Any]) -> None:
+        if all(map(golden_runs.brought_to_an_end, lease.row.runs)):
+            settle(lease.row.pk)
+        else:
+            lease.postpone(RUN_BUSY, attempts=0)
+
+    work_on(model, pk, attempt)
+
+
+def stop(row: Publication | Experiment, **fields: Any) -> None:
+    """Cancel the open runs of the locked row, and write its `fields`."""
+    for run in row.runs:
+        if run.is_open:
+            golden_runs.cancel(run)
+    revoke(type(row)._default_manager.filter(pk=row.pk), **fields)
+    row.refresh_from_db()
+
+
+NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
+SWITCHED_OFF = _("The gate is switched off, so nothing was measured.")
+RESTRICTED = "a query of a restricted collection"
+
+
+def gate_row() -> PublishGate:
+    """The gate's settings, created with defaults if missing."""
+    return PublishGate.objects.get_or_create(pk=1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementPlan:
+    """The measurement that publishing requires: how many queries, and whether in the background."""
+
+    enabled: bool
+    queries: int
+    background: bool
+    measure: str
+
+
+def preview() -> MeasurementPlan:
+    """The measurement that publishing a profile now would require."""
+    settings = gate_row()
+    count = len(golden_set()) if settings.enabled else 0
+    return MeasurementPlan(
+        settings.enabled, count, count > settings.background_above, settings.measure
+    )
+
+
+def unmeasured() -> str:
+    """The reason why nothing is measured: no golden queries, or the gate is off."""
+    return str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
+
+
+def verdict(run: EvaluationRun) -> Decision:
+    """The gate's decision on a finished run, compared with its baseline."""
+    settings = gate_row()
+    return gate.decide(_rules(settings), _measured(run), translation)
+
+
+def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
+    """The gate's decision on the active profile within a context, against itself outside of it.
+
+    For a change of what is behind all profiles. Raises RunFailed.
+    """
+    settings = gate_row()
+    goldens = golden_set() if settings.enabled else ()
+    if not goldens:
+        return gate.note(unmeasured())
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE).as_profile()
+    measured = compare(goldens, profile, profile, within=within)
+    ours, theirs = measured.candidate, cast(MeasuredProfile, measured.baseline)
+    firsts = {
+        each.key: First(
+            holds=ours.answers[each.key].first == each.must_be_first,
+            held=theirs.answers[each.key].first == each.must_be_first,
+        )
+        for each in goldens
+        if each.must_be_first
+    }
+    figures = Measured(
+        values=ours.values,
+        before=theirs.values,
+        firsts=firsts,
+        p95=ours.latency.get("p95"),
+        p95_before=theirs.latency.get("p95"),
+        names={each.key: each.text for each in goldens},
+    )
+    return gate.decide(_rules(settings), figures, translation)
+
+
+def _rules(settings: PublishGate) -> Rules:
+    return Rules(**{each.name: getattr(settings, each.name) for each in fields(Rules)})
+
+
+def _measured(run: EvaluationRun) -> Measured:
+    """The gate's inputs from a finished run: its queries that still exist."""
+    names = _names(list(GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])))
+    counted = {key: row for key, row in run.by_query.items() if key in names}
+    compared = run.baseline_id is not None
+    values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
+    return Measured(
+        values=values,
+        before={key: counted[key]["was"] for key in values} if compared else None,
+        firsts={
+            key: First(
+                holds=row["first"] == row["must"],
+                held=row["was_first"] == row["must"] if compared else None,
+            )
+            for key, row in counted.items()
+            if row["must"]
+        },
+        p95=run.latency_ms.get("p95"),
+        p95_before=run.latency_ms.get("baseline_p95"),
+        names=names,
+    )
+
+
+def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
+    """The queries' texts by key, without those of restricted collections: the audit is shared."""
+    closed = set(
+        Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
+    )
+    return {
+        str(query.pk): RESTRICTED if closed.intersection(query.collections) else query.text
+        for query in queries
+    }

@@ -1,0 +1,100 @@
+"""Weights that lean to meaning for short questions of common words (ADR 113)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
+from search.engine.adjust_weights import leaning_on_meaning
+from search.engine.settle_class_and_weights import Settled
+from search.presets import DEFAULT
+from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
+from tests.support.ranking import columns, prepared
+
+WEIGHTS = Weights(0.6, 0.3, 0.1)
+
+
+def asked(
+    words: int,
+    *,
+    lean: float = 0.5,
+    fall: float = 1.0,
+    weights: Weights = WEIGHTS,
+    query_class: QueryClass = QueryClass.GENERAL,
+    **settled: object,
+) -> Settled:
+    """A question of so many known words, after the lean."""
+    profile = replace(DEFAULT.profile, short_lean=lean)
+    query = Query("words")
+    before = Settled(query, profile, Classification(query_class, "", 1.0), weights, frozenset())
+    return leaning_on_meaning(replace(before, **settled), MeaningEvidence(words, fall))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [0, 1, SHORT])
+def test_a_short_question_gives_the_whole_share_to_meaning(words: int) -> None:
+    found = asked(words)
+    assert found.weights.as_dict() == approx(Weights(0.75, 0.15, 0.1).as_dict())
+    assert found.notes == ("Short question: the weight of meaning is raised to 75%.",)
+
+
+@pytest.mark.parametrize("words", [LONG, LONG + 1, 40])
+def test_a_long_question_keeps_its_weights(words: int) -> None:
+    found = asked(words)
+    assert found.weights == WEIGHTS
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("fall", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (0.4, 0.675), (DECISIVE, 0.75), (1.0, 0.75)]
+)
+def test_cosines_that_lie_close_together_move_nothing(fall: float, meaning: float) -> None:
+    """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""
+    assert asked(1, fall=fall).weights.vector == approx(meaning)
+
+
+@pytest.mark.parametrize(
+    ("cosines", "fall"),
+    [
+        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 0.75, id="the tenth against the first"),
+        pytest.param([0.5] * 10, 0.0, id="ten alike"),
+        pytest.param([0.5, *[-0.1] * 9], 1.0, id="at most 1"),
+        pytest.param([0.8] + [0.1] * 8, 0.0, id="fewer than ten have a vector"),
+        pytest.param([-0.1] * 10, 0.0, id="nothing is near"),
+        pytest.param([], 0.0, id="no vectors"),
+    ],
+)
+def test_the_fall_of_the_cosines(cosines: list[float], fall: float) -> None:
+    found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
+    found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
+    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))))
+    assert evidence.fall == approx(fall)
+
+
+@given(st.integers(0, 30), st.floats(0, 1), st.floats(0, 1))
+def test_a_greater_fall_never_leans_less(words: int, one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    assert asked(words, fall=less).weights.vector <= asked(words, fall=more).weights.vector
+
+
+@given(st.integers(0, 30), st.floats(0, 1))
+def test_more_words_never_lean_further_and_the_sum_stays(words: int, lean: float) -> None:
+    fewer, more = asked(words, lean=lean).weights, asked(words + 1, lean=lean).weights
+    assert fewer.vector >= more.vector >= WEIGHTS.vector
+    assert fewer.keyword >= 0
+    assert fewer.vector + fewer.keyword + fewer.title == approx(1)
+    assert fewer.title == WEIGHTS.title
+
+
+def test_what_was_decided_otherwise_stays() -> None:
+    forced = asked(1, forced=("weights",))
+    lookup = asked(1, query_class=QueryClass.LOOKUP)
+    alone = asked(1, weights=Weights(0, 1, 0))
+    off = asked(1, lean=0.0)
+    for found in (forced, lookup, off):
+        assert found.weights == WEIGHTS
+    assert alone.weights == Weights(0, 1, 0)

@@ -1,0 +1,67 @@
+"""Which paths of a watched folder count, what a look through it says, and how progress is shown."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from ingestion.documents import progress
+from ingestion.documents.progress import progress_view
+from ingestion.intake.server_folders import Seen
+from ingestion.intake.watched_folders import KnownFile, compare, wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "exclude", "expected"),
+    [
+        ("a.md", "", "", True), ("deep/er/a.PDF", "*.pdf", "", True),
+        ("deep/a.md", "*.pdf", "", False), ("deep/a.md", "*.pdf\n*.md", "", True),
+        ("reports/2024/q1.md", "reports/**", "", True),
+        ("other/reports/q1.md", "reports/**", "", False),
+        ("reports/2024/q1.md", "reports/*.md", "", False),
+        ("reports/2024/q1.md", "reports/**/*.md", "", True),
+        ("reports/q1.md", "reports/**/*.md", "", True), ("x/drafts/a.md", "", "drafts/", False),
+        ("drafts.md", "", "drafts/", True), ("notes/~a.md", "", "~*", False),
+        ("a[1].md", "a[1].md", "", True),
+    ],
+)  # fmt: skip
+def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None:
+    assert wanted(path, include, exclude) is expected
+
+
+def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = False) -> KnownFile:
+    return KnownFile(path, size, 0, is_open, missing)
+
+
+def test_each_path_is_told_once() -> None:
+    before = {
+        row.path: row
+        for row in (
+            known("same"), known("grown"), known("still", is_open=True),
+            known("back", missing=True), known("gone"), known("long gone", missing=True),
+            known("locked/a"), known("lockedness"),
+        )
+    }  # fmt: skip
+    seen = {
+        path: Seen(path, size, 0)
+        for path, size in (("same", 1), ("grown", 2), ("still", 1), ("back", 1), ("new", 1))
+    }
+    found = compare(before, seen, ["locked"])
+    assert (found.new, found.changed, found.due, found.back) == (
+        ["new"], ["grown"], ["still"], ["back"],
+    )  # fmt: skip
+    assert (found.gone, found.still_gone, found.same) == (["gone", "lockedness"], ["long gone"], 1)
+
+
+def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    lines: list[str] = []
+    with progress_view(lines.append) as show:
+        show(1, 4, "1,200 chunks")
+        assert lines == []
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with progress_view(lines.append) as show:
+        show(1, 4, "1,200 chunks")
+    assert lines == ["1 of 4 files; 1,200 chunks"]
