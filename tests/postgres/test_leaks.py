@@ -18,8 +18,10 @@ from zipfile import ZipFile
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from common.accounts import tokens
+from ingestion.documents.currency import currencies
 from ingestion.exporting import writing
 from ingestion.models import Chunk, Collection, Document
 from ingestion.webhooks import sending
@@ -32,8 +34,9 @@ from search.engine.configuration import current
 from search.mcp import tools
 from search.pages.facets import facets_for
 from search.presentation import result_rows
-from search.readers import history_and_saved, search_news
+from search.readers import history_and_saved, reviews, search_news
 from search.readers.models import Favourite, Find, SavedSearch
+from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
 from search.retrieval.vocabulary import neighbours, passages_with
@@ -135,6 +138,29 @@ class Shown:
         if self.expected:
             assert {*response.unknown} == {*WORDS} - self.expected
         return {wrong[each] for each, near in found.items() if near}
+
+    def typed(self) -> set[str]:
+        """Titles and headings suggested for the first letters of a word."""
+        found = {each.text for word in WORDS for each in suggest(word[:5], self.viewer)}
+        return {word for word in WORDS if f"The {word}" in found}
+
+    def successors(self) -> set[str]:
+        """Three documents are superseded by the three others, which their readers alone hear."""
+        rows = [self.graph.documents[word] for word in WORDS]
+        for older, newer in zip(rows[:3], rows[3:], strict=True):
+            Document.objects.filter(pk=older.pk).update(superseded_by=newer)
+        states = currencies([row.pk for row in rows], self.viewer)
+        assert self.words(each.successor for each in states.values()) == self.expected & {
+            *WORDS[3:]
+        }
+        return self.expected
+
+    def reviews(self) -> set[str]:
+        if self.viewer.is_anonymous:
+            return self.expected
+        own = {"owner": self.viewer.pk, "review_by": timezone.localdate(), "superseded_by": None}
+        Document.objects.update(**own)
+        return self.words(reviews.waiting_for(self.viewer))
 
     def facets(self) -> set[str]:
         facets = facets_for(self.viewer)

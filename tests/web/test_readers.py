@@ -66,9 +66,7 @@ class TestHistory:
         for _ in range(2):
             own.get("/", {"q": "connection pool", "collection": "handbook"})
         own.get("/", {"q": "connection pool"})
-
         kept = [(entry.question, entry.params) for entry in history_and_saved.history_of(reader)]
-
         assert kept == [("connection pool", {}), ("connection pool", {"collection": ["handbook"]})]
         page = own.get("/me/history/").content.decode()
         assert "/?q=connection+pool&amp;collection=handbook" in page
@@ -76,7 +74,6 @@ class TestHistory:
     def test_what_is_being_typed_is_kept_as_one_search(self, own: Client, reader: User) -> None:
         for typed in ("conn", "connection", "connection pool"):
             own.get("/", {"q": typed}, headers={"HX-Request": "true"})
-
         assert asked_by(reader) == ["connection pool"]
 
     def test_it_is_switched_off_and_on(self, own: Client, reader: User) -> None:
@@ -84,15 +81,12 @@ class TestHistory:
         own.get("/", {"q": "unkept"})
         own.post("/me/history/", {"do": "on"})
         own.get("/", {"q": "kept again"})
-
         assert asked_by(reader) == ["kept again"]
 
     def test_clearing_also_unlinks_what_the_site_recorded(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "connection pool"})
         assert SearchEvent.objects.filter(user=reader).exists()
-
         own.post("/me/history/", {"do": "clear"})
-
         assert not history_and_saved.history_of(reader).exists()
         event = SearchEvent.objects.get()
         assert (event.user, event.visitor, event.query) == (None, "", "")
@@ -139,9 +133,7 @@ class TestSaving:
         html = self.form(reader, **asked)
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html))
         hidden.pop("csrfmiddlewaretoken")
-
         response = own.post("/me/searches/", {**hidden, "name": "Pools"})
-
         made = SavedSearch.objects.get()
         assert response.headers["Location"] == f"/me/#search-{made.public_id}"
         assert (made.name, made.question) == ("Pools", "pool")
@@ -154,9 +146,7 @@ class TestSaving:
         page = own.get("/library/", {"collection": "handbook"}).content.decode()
         assert 'action="/me/searches/"' in page
         assert 'value="Handbook" autocomplete' in page
-
         own.post("/me/searches/", {"collection": "handbook", "name": "The handbook"})
-
         made = SavedSearch.objects.get()
         assert (made.question, made.params) == ("", {"collection": ["handbook"]})
         assert made.get_absolute_url() == "/library/?collection=handbook"
@@ -207,7 +197,6 @@ class TestSaving:
 class TestNews:
     def test_a_digest_names_what_is_new_once(self, saved: SavedSearch, pumps: Document) -> None:
         assert [search_news.look(), search_news.look()] == [1, 0]
-
         (message,) = mail.outbox
         assert message.to == ["reader@example.org"]
         assert message.subject == "[Steelyard] 1 new document for your saved searches"
@@ -219,7 +208,6 @@ class TestNews:
     ) -> None:
         own.post("/me/searches/", {"q": "salt water seizes", "name": "Salt", "mails": "1"})
         SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
-
         assert search_news.look() == 1
         assert mail.outbox[0].body.count("Pump maintenance") == 2
         assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
@@ -232,7 +220,6 @@ class TestNews:
         for collection in (library.regions, library.logbook, library.secret):
             text = f"# Bread of {collection}\n\nA loaf of rye cools on the rack.\n"
             make_document(collection.collection, text, file_name="bread.md")
-
         assert search_news.look() == 1
         found = [find.version.document for find in Find.objects.filter(search__name="All")]
         assert "Bread of Cave regions" in {document.title for document in found}
@@ -266,7 +253,6 @@ class TestNews:
         library.secret.collection.__class__.objects.filter(pk=pumps.collection_id).update(
             visibility=Visibility.GROUPS
         )
-
         assert search_news.mail() == 0
         assert not mail.outbox
 
@@ -281,7 +267,6 @@ class TestNews:
         )
         services.reprocess([pumps], acting_user=administrator)
         processing_steps.advance(Document.objects.get(pk=pumps.pk).latest_id or 0)
-
         assert search_news.look() == 0
 
     def test_a_mail_that_failed_is_sent_later(self, settings: Any, pumps: Document) -> None:
@@ -289,7 +274,6 @@ class TestNews:
         settings.EMAIL_BACKEND = f"{__name__}.BrokenBackend"
         assert search_news.look() == 0
         settings.EMAIL_BACKEND = working
-
         assert search_news.look() == 1
 
     def test_the_second_digest_waits(
@@ -297,7 +281,6 @@ class TestNews:
     ) -> None:
         search_news.look()
         make_document(library.regions.collection, PUMPS + "Twice.\n", file_name="more.md")
-
         later = timezone.now() + timedelta(hours=1)
         assert search_news.look(now=later) == 0
         assert search_news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
@@ -311,7 +294,6 @@ class TestNews:
         assert header in mail.outbox[0].body
         address = header.removeprefix(settings.SITE_URL)
         strict = Client(enforce_csrf_checks=True)
-
         assert strict.get(address).status_code == 200
         assert SavedSearch.objects.get().mails  # programs that check mails open their links
         assert strict.post(address, {"List-Unsubscribe": "One-Click"}).status_code == 200
@@ -344,7 +326,6 @@ class TestFeed:
     ) -> None:
         address = self.feed(own, saved)
         search_news.look()
-
         assert self.titles(address) == ["Pump maintenance"]
         assert address in own.get("/me/").content.decode()
         assert (
@@ -367,7 +348,6 @@ class TestFeed:
         assert [Client().get(address).status_code for address in (first, second)] == [404, 200]
         own.post(f"/me/searches/{saved.public_id}/", {"do": "end"})
         assert Client().get(second).status_code == 404
-
         address = self.feed(own, saved)
         reader.is_active = False
         reader.save()
@@ -380,9 +360,7 @@ class TestFavourites:
     ) -> None:
         page, star = library.regions.get_absolute_url(), library.regions.public_id
         assert 'aria-pressed="false"' in own.get(page).content.decode()
-
         response = own.post(f"/me/favourites/{star}/", {"on": "1", "next": page})
-
         assert response.headers["Location"] == page
         assert 'aria-pressed="true"' in own.get(page).content.decode()
         assert "Cave regions" in own.get("/me/favourites/").content.decode()
@@ -397,7 +375,6 @@ class TestFavourites:
         history_and_saved.star(reader, library.secret, on=True)  # from before it was hidden
         for page in ("/me/", "/me/favourites/", "/me/export/"):
             assert library.secret.title not in own.get(page).content.decode()
-
         where = {"next": "https://evil.example/"}
         response = own.post(f"/me/favourites/{library.regions.public_id}/", where)
         assert response.headers["Location"] == "/me/favourites/"
@@ -408,7 +385,6 @@ class TestTokens:
         data = {"name": "Robot", "scopes": ["read", "upload"], "days": "30"}
         page = own.post("/me/tokens/", data)
         token = page.context["token"]
-
         assert token in page.content.decode()
         assert "no-store" in page.headers["Cache-Control"]
         listed = own.get("/me/tokens/").content.decode()
@@ -441,7 +417,6 @@ class TestNobodyElse:
         self, things: SavedSearch, desk: Client, reader: User
     ) -> None:
         key = AuthToken.objects.get().token_key
-
         for page in ("/me/", "/me/history/", "/me/favourites/", "/me/tokens/", "/me/export/"):
             text = desk.get(page).content.decode()
             for mine in ("private question", "Pumps", "Secret robot", "Cave regions", key):
@@ -469,7 +444,6 @@ class TestNobodyElse:
     ) -> None:
         response = own.get("/me/export/")
         data = json.loads(response.content)
-
         assert response.headers["Content-Disposition"].startswith("attachment")
         assert data["history"][0]["question"] == "a private question"
         assert data["saved_searches"][0]["question"] == "bilge pump greased"
@@ -494,12 +468,10 @@ class TestRows:
         before = own.get("/", asked).content.decode()
         assert 'aria-label="Favourite: Database connections"' in before
         assert 'aria-pressed="true" aria-label="Favourite' not in before
-
         address = f"/me/favourites/{library.connections.public_id}/"
         assert f'class="star" method="post" action="{address}"' in before
         back = own.post(address, {"on": "1", "next": "/?q=connection+pool"})
         assert back.headers["Location"] == "/?q=connection+pool"
-
         after = own.get("/", asked).content.decode()
         assert 'aria-pressed="true" aria-label="Favourite: Database connections"' in after
         assert "Favourite:" not in Client().get("/", asked).content.decode()
