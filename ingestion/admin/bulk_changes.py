@@ -79,8 +79,8 @@ class ReadersForm(forms.Form):
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_(
-            "Without groups and people all may read it who may read its collection; with them, "
-            "only these of them. Superusers may read everything."
+            "Leave groups and people empty for all readers of its collection. Otherwise only these "
+            "readers of the collection may read it, and superusers."
         ),
     )
     reader_people = ListField(

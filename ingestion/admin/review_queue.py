@@ -44,14 +44,14 @@ class CurrencyForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         label=_("Owner"),
         widget=UnfoldAdminTextInputWidget,
-        help_text=_("The user name of who answers for it, and is reminded of its review."),
+        help_text=_("User name of the person responsible, who is reminded of the review."),
     )
     supersedes = forms.ModelMultipleChoiceField(
         Document.objects.none(),
         required=False,
         label=_("Supersedes"),
         widget=AutocompleteSelectMultiple(Document._meta.get_field("superseded_by"), admin.site),
-        help_text=_("Older documents whose place it takes: they rank below it, and say so."),
+        help_text=_("Older documents that it replaces: they rank below it and carry a label."),
     )
     viewer: Viewer = None
 
@@ -86,8 +86,9 @@ class ReviewPages(OwnPages[Document]):
         for kind, wanted in {**currency.review_states(), "editions": undecided}.items():
             documents = rows.filter(wanted).order_by("review_by", "pk")
             lists.append((kind, KINDS[kind], documents.count(), documents[:SHOWN]))
-        context = {"lists": lists, "may_change": self.has_change_permission(request)}
-        return self.shown(request, "ingestion/document/review.html", gettext("Review"), context)
+        may, title = self.has_change_permission(request), gettext("Review")
+        context = {"lists": lists, "may_change": may, "opts": None, "content_title": title}
+        return self.shown(request, "ingestion/document/review.html", title, context)
 
     @own_page("<int:pk>/decide/", posts=True)
     def decide_view(self, request: HttpRequest, pk: int) -> HttpResponse:

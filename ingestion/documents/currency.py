@@ -126,7 +126,7 @@ def label(currency: Currency | None, *, title: bool = False) -> str:
         CurrencyState.EXPIRED: gettext("Expired: valid until %(day)s"),
         CurrencyState.NOT_YET_VALID: gettext("Not yet valid: from %(day)s on"),
     }
-    day = date_format(currency.day, "DATE_FORMAT") if currency.day else ""
+    day = date_format(currency.day, gettext("j F Y")) if currency.day else ""
     return texts[currency.state] % {"day": day}
 
 

@@ -161,8 +161,9 @@ def _near(document: Document, others: DocumentQuerySet) -> Document | None:
 
 
 def _is_newer(document: Document, older: Document) -> bool:
-    """By the dates in both files, if they state them; else by those of the uploads."""
+    """By the dates in both files; else by the uploads', unless each has a source: in any order."""
     versions = [each.current for each in (document, older) if each.current]
     dates = [each.file_modified or each.file_created for each in versions]
-    mine, theirs = dates if all(dates) else (document.created, older.created)
+    by_files = all(dates) or (document.source and older.source)
+    mine, theirs = dates if by_files else (document.created, older.created)
     return bool(mine and theirs and mine > theirs)

@@ -142,8 +142,8 @@ def test_an_answer_of_before_says_it_when_it_is_read_again(
 @pytest.mark.parametrize(
     ("days", "label"),
     [
-        ({"valid_until": date(2026, 3, 1)}, "Expired: valid until 2026-03-01"),
-        ({"valid_from": date(2199, 3, 1)}, "Not yet valid: from 2199-03-01 on"),
+        ({"valid_until": date(2026, 3, 1)}, "Expired: valid until 1 March 2026"),
+        ({"valid_from": date(2199, 3, 1)}, "Not yet valid: from 1 March 2199 on"),
         ({"valid_from": TODAY, "valid_until": TODAY}, ""),
     ],
 )

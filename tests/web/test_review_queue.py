@@ -209,9 +209,8 @@ class TestEditions:
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         assert (again.edition_of, old.superseded_by_id) == (old, None)
         assert waiting(desk) == {"editions": ["Travel policy"]}
-        assert "Perhaps a new edition" in desk.get(f"{LIST}{again.pk}/change/").content.decode()
-        live = desk.get(f"{LIST}progress/?id={again.pk}").content.decode()  # of the upload's page
-        assert "Perhaps a new edition" in live
+        for page in (f"{again.pk}/change/", f"progress/?id={again.pk}"):  # and of the upload's
+            assert "Perhaps a new edition" in desk.get(f"{LIST}{page}").content.decode()
         assert "perhaps a new edition" in desk.get("/admin/").content.decode()
         decide(desk, again, "edition")
         old.refresh_from_db()
@@ -248,7 +247,8 @@ class TestEditions:
         self, shelf: Collection, old: Document
     ) -> None:
         assert make_document(old.collection, NEW, file_name="rules.md").edition_of is None
-        assert make_document(shelf, OLD + "\nMore.\n", file_name="policy.md").edition_of is None
+        for more in ("More", "Even more"):  # in another collection; as two files of one folder
+            assert make_document(shelf, f"{OLD}\n{more}.\n", source=more).edition_of is None
         make_document(old.collection, OLD + "\nA.\n", file_name="a.md", title="Other")
         make_document(old.collection, OLD + "\nB.\n", file_name="b.md", title="Other two")
         third = make_document(old.collection, "# Other\n\nIt says something else.\n")
