@@ -180,8 +180,8 @@ class OwnPages(Generic[Row]):
         return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
 
     def page_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
-        """The template context of the admin's frame."""
-        return {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        """The template context of the admin's frame. With `opts` it would not show the title."""
+        return {**self.admin_site.each_context(request), "model_admin": self, "title": title}
 
     def shown(
         self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]

@@ -86,9 +86,8 @@ class ReviewPages(OwnPages[Document]):
         for kind, wanted in {**currency.review_states(), "editions": undecided}.items():
             documents = rows.filter(wanted).order_by("review_by", "pk")
             lists.append((kind, KINDS[kind], documents.count(), documents[:SHOWN]))
-        may, title = self.has_change_permission(request), gettext("Review")
-        context = {"lists": lists, "may_change": may, "opts": None, "content_title": title}
-        return self.shown(request, "ingestion/document/review.html", title, context)
+        context = {"lists": lists, "may_change": self.has_change_permission(request)}
+        return self.shown(request, "ingestion/document/review.html", gettext("Review"), context)
 
     @own_page("<int:pk>/decide/", posts=True)
     def decide_view(self, request: HttpRequest, pk: int) -> HttpResponse:

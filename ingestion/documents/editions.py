@@ -162,8 +162,7 @@ def _near(document: Document, others: DocumentQuerySet) -> Document | None:
 
 def _is_newer(document: Document, older: Document) -> bool:
     """By the dates in both files; else by the uploads', unless each has a source: in any order."""
-    versions = [each.current for each in (document, older) if each.current]
-    dates = [each.file_modified or each.file_created for each in versions]
+    dates = [v and (v.file_modified or v.file_created) for v in (document.current, older.current)]
     by_files = all(dates) or (document.source and older.source)
     mine, theirs = dates if by_files else (document.created, older.created)
     return bool(mine and theirs and mine > theirs)

@@ -173,6 +173,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "state": state,
             "states": STATES.items(),
             "shown": SHOWN,
+            "opts": self.opts,
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
         }
         return self.shown(request, "analytics/gap/queue.html", gettext("Search gaps"), context)

@@ -28,9 +28,7 @@ class Command(PlainCommand):
         parser.add_argument("--once", action="store_true", help="Exit after the example searches.")
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument(
-            "--port",
-            type=int,
-            help=f"Or the next free one. Default: that of the last start, at first {FIRST_PORT}.",
+            "--port", type=int, help=f"Or the next free one. Default: {FIRST_PORT}."
         )
         parser.add_argument(
             "--corpus",
