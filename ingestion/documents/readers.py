@@ -18,6 +18,7 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, transaction
 from django.db.models import F, OuterRef, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.accounts.models import User
@@ -205,7 +206,9 @@ def place(family: Sequence[Document], collection: Collection, audience: Collecti
     kept = [member for member in family if member.deleted_at is None]
     for member in kept:
         activation.hide(member)
-    Document.objects.filter(pk__in=pks).update(collection=collection, audience=audience)
+    # `updated`: what is cached for an administrator is of the readers before.
+    changes = {"collection": collection, "audience": audience, "updated": timezone.now()}
+    Document.objects.filter(pk__in=pks).update(**changes)
     Chunk.objects.filter(document__in=pks).update(collection=audience or collection)
     for member in kept:
         _read_again(member)

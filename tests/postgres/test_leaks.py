@@ -21,7 +21,9 @@ from django.test import Client
 from django.utils import timezone
 
 from common.accounts import tokens
+from ingestion import services
 from ingestion.documents.currency import currencies
+from ingestion.documents.readers import Readers
 from ingestion.exporting import writing
 from ingestion.models import Chunk, Collection, Document
 from ingestion.webhooks import sending
@@ -267,6 +269,20 @@ def walk(graph: Graph, steps: int, *surfaces: str) -> None:
 
 def test_everybody_is_shown_what_they_may_read_and_nothing_else(graph: Graph) -> None:
     walk(graph, STEPS)
+
+
+def test_candidates_cached_for_the_workbench_are_of_the_readers_of_now(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preview, "STAMP_SECONDS", 0)
+    viewer = graph.sailors[0]
+    two = [graph.documents[word] for word in ("anchor", "binnacle")]
+    for mine, hidden in (two, two[::-1]):  # what is counted stays the same
+        for row, reader in ((mine, viewer), (hidden, graph.sailors[1])):
+            document = Document.objects.get(pk=row.pk)
+            services.restrict([document], Readers(people=[reader]), acting_user=graph.captain)
+        shown = Shown(graph, viewer, graph.shelves[0]).cached_candidates()
+        assert shown & {"anchor", "binnacle"} == {mine.title.split()[-1]}
 
 
 def test_it_finds_a_candidate_generator_that_drops_the_filter(
