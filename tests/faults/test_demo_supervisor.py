@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from kbsite.demo.site import listen
 from kbsite.demo.stop import SupervisorError, alone, running, stop_running
 from kbsite.demo.supervisor import Program, Supervisor
 from kbsite.embedded import EmbeddedServersError
+from tests.faults.test_embedded import eventually
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOR_EVER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)")
@@ -40,13 +40,6 @@ with alone(run_dir):
 def supervise(run_dir: Path, *programs: Program, lines: list[str]) -> Supervisor:
     run_dir.mkdir(parents=True, exist_ok=True)
     return Supervisor(programs, run_dir=run_dir, url="http://here", write=lines.append)
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def dead(pid: int) -> bool:
@@ -80,16 +73,16 @@ def another_supervisor(run_dir: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    until(lambda: (known := running(run_dir)) is not None and len(known.alive()) == 2)
+    eventually(lambda: (known := running(run_dir)) is not None and len(known.alive()) == 2)
     return process
 
 
 def test_program_that_is_killed_runs_again(tmp_path: Path) -> None:
     lines: list[str] = []
     with supervise(tmp_path, Program("web", FOR_EVER), lines=lines) as programs:
-        until(lambda: lines == ["web | up"])
+        eventually(lambda: lines == ["web | up"])
         children()[0].kill()
-        until(lambda: lines.count("web | up") == 2)
+        eventually(lambda: lines.count("web | up") == 2)
         programs.check()
     assert lines[1] == "web | exited by signal SIGKILL; restarting it"
     assert children() == []
@@ -138,10 +131,10 @@ def test_server_that_died_is_started_again_until_it_runs(
     with Supervisor(
         (), run_dir=tmp_path, url="http://here", write=lines.append, servers={"postgres": server}
     ) as watching:
-        until(lambda: server.is_seen_up)
+        eventually(lambda: server.is_seen_up)
         watching.check()
         server.up = False
-        until(lambda: server.starts == 3)
+        eventually(lambda: server.starts == 3)
     assert lines == [
         "postgres | does not answer; starting it again. Its log: var/log/postgres.log",
         "postgres | cannot be started; next attempt in 0 s. The disk is full.",
@@ -155,10 +148,10 @@ def test_stubborn_program_and_its_child_are_killed(
     monkeypatch.setattr(supervision, "STOP_TIMEOUT", 0.3)
     lines: list[str] = []
     with supervise(tmp_path, Program("web", STUBBORN), lines=lines):
-        until(lambda: lines == ["web | up"])
+        eventually(lambda: lines == ["web | up"])
         family = children()
         assert len(family) >= 2
-    until(lambda: all(dead(process.pid) for process in family))
+    eventually(lambda: all(dead(process.pid) for process in family))
 
 
 def test_one_supervisor_at_a_time(tmp_path: Path) -> None:

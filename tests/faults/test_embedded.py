@@ -73,12 +73,9 @@ def launch(servers: EmbeddedServers, *prefix: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*prefix, sys.executable, "-c", START_AND_ASK, str(servers.var_dir)],
         env=os.environ | {"PYTHONPATH": str(PROJECT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
 
 
 def answer(process: subprocess.Popen[str]) -> str:

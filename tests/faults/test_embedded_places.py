@@ -79,11 +79,8 @@ def run(
     return subprocess.run(
         [*prefix, sys.executable, "-c", START, str(var), user, then],
         env=os.environ | {"PYTHONPATH": path} | env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 def report(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
@@ -287,11 +284,8 @@ def services(
     return subprocess.run(
         [sys.executable, "-c", MANAGE, str(driven.var_dir), embedded, action],
         env=os.environ | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 def states(shown: str) -> list[tuple[str, str]]:

@@ -44,12 +44,8 @@ class WorkerForks:
         self.environment = environment
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def start(self, arguments: Sequence[str]) -> ForkedWorker:
         """A new worker, started with these arguments of `celery`."""
