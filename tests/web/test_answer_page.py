@@ -415,7 +415,7 @@ def test_what_to_ask_next_is_below_the_answer(client: Client, reader: User) -> N
     """By whoever asks, in a conversation of who has signed in; also on the page of the answer."""
     client.force_login(reader)
     done = stream(client, collection="handbook")
-    pattern = r'<button name="q" value="([^"]+)" class="quiet">'
+    pattern = r'<button name="q" value="([^"]+)" class="quiet"'
     suggested = re.findall(pattern, done["next"])
     assert "Database connections: Connection pool" in suggested
     assert f'name="follows" value="{done["id"]}"' in done["next"]
