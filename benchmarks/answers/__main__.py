@@ -1,11 +1,12 @@
 """Measure answers on judged collections whose questions have gold answers.
 
     python -m benchmarks.answers --write --limit 80
+    python -m benchmarks.answers --write --limit 40 --collection covidqa_long
     python -m benchmarks.answers --collection squad20_dev --limit 800 --json figures.json
     python -m benchmarks.answers --collection celery fastapi xquad_en --foreign wikiqa_test
 
-Without --collection: those of SETS, and a table of what readers see; --write puts it into
-benchmarks/results.
+Without --collection: those of SETS. --write puts the table of what readers see into
+benchmarks/results; with --collection the rows of these alone, the others stay.
 
 A collection is a manual of benchmarks.manuals, a folder in BEIR's layout, or its name under
 RELEVANCE_DIR: gold answers are the texts of `metadata.answers` in queries.jsonl, questions without
@@ -56,9 +57,7 @@ def main() -> None:
         help="at most so many questions with an answer, without, and of each --foreign",
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument(
-        "--write", action="store_true", help="without --collection: write the table"
-    )
+    parser.add_argument("--write", action="store_true", help="write the table")
     arguments = parser.parse_args()
     with site("answers"):
         if arguments.collection:
@@ -72,24 +71,43 @@ def main() -> None:
             limit = {"limit": arguments.limit} if arguments.limit else {}
             sets = {name: options | limit for name, options in SETS.items()}
             runs = [run for name, options in sets.items() for run in measured([name], **options)]
-            tabulate(runs, RESULTS if arguments.write else None)
+        if arguments.write or not arguments.collection:
+            tabulate(runs, RESULTS if arguments.write else None, arguments.limit)
     if arguments.json:
         arguments.json.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
 
 
-def tabulate(runs: Sequence[dict[str, Any]], page: Path | None) -> None:
-    """Print the table of what readers see, and replace that of the page, if there is one."""
+def tabulate(runs: Sequence[dict[str, Any]], page: Path | None, limit: int | None) -> None:
+    """Print the table of what readers see, and replace its rows of these sets on the page."""
     from django.utils import timezone
 
     from benchmarks.answers import printing
 
     table = printing.as_table(runs)
     print(table)
-    if page is not None:
-        before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-        measured = f"Measured at {runs[0]['code_version']}, on {timezone.localdate()}."
-        text = f"{before}{BEGIN}\n\n{measured}\n\n{table}\n\n{END}{rest.partition(END)[2]}"
-        page.write_text(text, encoding="utf-8")
+    if page is None:
+        return
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    old, _, after = rest.partition(END)
+    names = [run["collection"] for run in runs]
+    some = f" with --limit {limit}" if limit else ""
+    version = runs[0]["code_version"]
+    noted = [f"Measured at {version}, on {timezone.localdate()}{some}: {', '.join(names)}."]
+    rows = []
+    if not set(names).issuperset(SETS):
+        others = [line for line in old.splitlines() if line and _set_of(line) not in names]
+        noted += [line for line in others if not line.startswith("|")]
+        rows = [line for line in others if _set_of(line) in SETS]
+    new = table.splitlines()
+    order = [*SETS, *names]
+    rows = sorted([*new[2:], *rows], key=lambda row: order.index(_set_of(row)))
+    text = "\n\n".join([*noted, "\n".join([*new[:2], *rows])])
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def _set_of(row: str) -> str:
+    """The collection of a row of the table; empty for a line that is none."""
+    return row.removeprefix("| ").partition(",")[0] if row.startswith("| ") else ""
 
 
 def measured(
