@@ -96,7 +96,8 @@ def tabulate(runs: Sequence[dict[str, Any]], page: Path | None, limit: int | Non
     rows = []
     if not set(names).issuperset(SETS):
         others = [line for line in old.splitlines() if line and _set_of(line) not in names]
-        noted += [line for line in others if not line.startswith("|")]
+        same = f": {', '.join(names)}."
+        noted += [line for line in others if not line.startswith("|") and not line.endswith(same)]
         rows = [line for line in others if _set_of(line) in SETS]
     new = table.splitlines()
     order = [*SETS, *names]

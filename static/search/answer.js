@@ -188,15 +188,18 @@
       return;
     }
     const limit = place.getBoundingClientRect().top + place.clientHeight;
+    showMarked(place, limit);
     const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
     let last = null;
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      if (node.parentElement.closest(".rest")) continue;
       const ends = node.parentElement.closest("pre") ? /\n|$/g : /[.!?:。！？](?=\s|$)|[。！？]|$/g;
       for (const found of node.data.matchAll(ends)) {
         const end = found.index + found[0].length;
-        const isEnd = found[0] || !node.nextSibling && !node.parentElement.matches("strong, em, code, a");
-        if (!end || !isEnd || !node.data.slice(0, end).trim()) continue;
+        const isLast = !node.parentElement.matches("strong, em, code, a") || node.parentElement === node.parentElement.closest("td")?.lastChild;
+        const isEnd = found[0] || !node.nextSibling && isLast;
+        if (!end || !isEnd || !node.data.slice(0, end).trim() || isMidRow(node)) continue;
         range.setStart(node, end - 1);
         range.setEnd(node, end);
         if (range.getBoundingClientRect().bottom > limit) {
@@ -204,6 +207,24 @@
           return;
         }
         if (!node.parentElement.closest("h4")) last = [node, end];
+      }
+    }
+  };
+
+  // A table is cut after a row, and not between its head and the first one.
+  const isMidRow = (node) => {
+    const cell = node.parentElement.closest("th, td");
+    return cell && (cell.tagName === "TH" || cell.nextElementSibling);
+  };
+
+  // What answers is shown: of a quoted piece the blocks and rows before it make room if they must.
+  const showMarked = (place, limit) => {
+    // Not below a short answer.
+    const mark = place.querySelector(":scope > .piece:first-child :is(p, li, td) > strong");
+    if (!mark || mark.getBoundingClientRect().bottom <= limit) return;
+    for (let at = mark; at !== place && !at.matches(".piece"); at = at.parentElement) {
+      for (let each = at.previousElementSibling; each; each = each.previousElementSibling) {
+        if (each.matches("p, ul, ol, pre, table, tr")) each.classList.add("rest");
       }
     }
   };

@@ -211,7 +211,8 @@ async def write_quotes(work: Work) -> list[Event]:
     extraction = await in_thread(lambda: extracted(response, context, work.parameters))
     sure = extraction.answerability
     now = replace(work.now, model="", dropped=0, is_cut=False, confidence=sure)
-    work.now = now = quoted(now, extraction.quotes, extraction.short)
+    short = extraction.short if now.is_sure else ""  # alone and in bold it claims to be right
+    work.now = now = quoted(now, extraction.quotes, short)
     if now.text and sure >= work.parameters.refuse_below**1.9:
         work.now = replace(now, state=State.DONE)
         if not work.now.is_sure:
