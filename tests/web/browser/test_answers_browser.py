@@ -91,19 +91,19 @@ def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
     open_page: OpenPage, chat: FakeChat
 ) -> None:
     pieces = (
-        "**Set ", "the timeout** in `Po", "ol` to *five* seconds [1].\n\n#", "### Steps\n\n1",
-        ". Open **it", "** [1].\n2. Turn on keepalives [1].\n   - At *once*\n\n``", "`python\ntime",
-        "out = 5\n\n# x\n```\n[1]\n\n| a |", " b |\n|---|---|\n| **1** | 2 |\n\nThe ", "end [1].",
+        "**Set", " the timeout** to `fi", "ve` *seconds* [3].\n\n#", "### Do\n\n1", ". Open **it",
+        "** [3].\n2. Turn on keepalives [3].\n   - At *once*\n\n``", "`python\nconnect(",
+        "a)\n\n# x\n```\n\n| a |", " b |\n|---|---|\n| **1** | 2 |\n\nThe fire", "wall [3].",
     )  # fmt: skip
     chat.then(says(*pieces, Pause(1.5)))
     page = open_page(QUESTION)
     text = page.locator("article.running .answer-text")
-    expect(text).to_contain_text("The end")
+    expect(text).to_contain_text("The firewall")
     before, top = text.evaluate(STRUCTURE), text.evaluate("each => each.getBoundingClientRect().y")
     expect(page.locator("article.answer .making")).to_be_visible()
     after = page.locator(".answer-text")
     assert before == after.evaluate(STRUCTURE)
-    assert {"STRONGit", "PREtimeout=5#x", "LIOpenit1."} <= set(before)
+    assert {"STRONGit", "PREconnect(a)#x", "LIOpenit3."} <= set(before)
     assert abs(after.evaluate("each => each.getBoundingClientRect().y") - top) < 1
     expect(page.locator(".solved")).to_be_hidden()
     expect(page.locator(".making dl")).to_have_count(0)  # figures are for staff
