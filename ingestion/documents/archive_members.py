@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Q, Sum
 from django.utils.translation import gettext
 
-from common.jobs import Lease
+from common.jobs import Lease, LeaseLost
 from ingestion.documents import deletion
 from ingestion.documents.versions import add_version
 from ingestion.domain import Completeness, Part, Unit, Why
@@ -38,7 +38,10 @@ def take_in(
     A new part becomes a document, a changed one gets a new version, an unchanged one is left
     alone, and a document whose part is gone moves to the bin. Raises LeaseLost.
     """
-    whole = lease.row.document
+    try:
+        whole = lease.row.document
+    except Document.DoesNotExist:  # erased while its file was read
+        raise LeaseLost(lease) from None
     fitting, warnings = _fitting(whole, parts)
     completeness.lacks(Unit.FILE, Why.LIMIT, [part.path for part in parts[len(fitting) :]])
     for part in fitting:

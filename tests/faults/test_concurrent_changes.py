@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Event
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -110,6 +111,20 @@ def test_a_document_purged_between_its_last_vector_and_the_swap(
     assert processing_steps.advance(receipt.version.pk) is False
     monkeypatch.undo()
     assert Document.objects.count() == Chunk.objects.count() == 0
+    assert_nothing_lost_or_doubled(documents=0)
+
+
+def test_a_document_purged_when_its_file_was_just_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    receipt = upload(make_collection(), NOTE)
+    read = processing_steps.open_file
+
+    def purge_then(*args: Any, **options: Any) -> Any:
+        parsed = read(*args, **options)
+        purge(receipt.document)
+        return parsed
+
+    monkeypatch.setattr(processing_steps, "open_file", purge_then)
+    assert processing_steps.advance(receipt.version.pk) is False
     assert_nothing_lost_or_doubled(documents=0)
 
 
