@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kbsite", "search", "ingestion", "common")
 BUDGETS = {
     "modules": 500,
-    "code lines": 66_500,
+    "code lines": 66_210,
     "modules in the largest import circle": 1,
     "environment variables": 109,
     "files over 300 lines": 13,
