@@ -19,6 +19,7 @@ from zipfile import ZipFile
 import pytest
 from django.test import Client
 from django.utils import timezone
+from knox.models import AuthToken
 
 from common.accounts import tokens
 from ingestion import services
@@ -192,6 +193,7 @@ class Shown:
         client = Client()
         if self.viewer.is_authenticated:
             limit = self.viewer.collections_limit
+            AuthToken.objects.filter(user=self.viewer).delete()  # a person has 100 at most
             _, key = tokens.make(self.viewer, name="t", scopes=["read"], collections=limit)
             client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {key}"
         listed = client.get("/api/v1/collections/").json()["results"]
