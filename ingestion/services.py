@@ -318,21 +318,21 @@ def _known(collection: Collection, user: User | None, source: str) -> DocumentQu
 def _file_version(
     collection: Collection, stored: storage.StoredFile, acting_user: User | None, origin: _Origin
 ) -> Receipt:
-    existing = before = None
-    if origin.source:
-        rows = _known(collection, acting_user, origin.source).filter(source=origin.source)
-        existing = rows.filter(deleted_at=None).select_for_update(of=("self",)).first()
-        # What comes back, as a file to its folder, is for the readers of before.
-        before = rows.exclude(deleted_at=None).order_by("-deleted_at").first()
-    if existing is not None:
+    rows = _known(collection, acting_user, origin.source).filter(source=origin.source)
+    kept = rows.filter(deleted_at=None).select_for_update(of=("self",))
+    if origin.source and (existing := kept.first()):
         _note_metadata(existing, origin.metadata, acting_user)
         version = add_version(existing, stored, lane=origin.lane, stated=origin.stated)
         log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(existing, version, replaced=True)
-    audience = before.audience if before else None
+    audience = origin.readers.within(collection) if origin.readers else None
+    if origin.source and audience is None:
+        # What comes back, as a file to its folder, is for the readers of before.
+        before = rows.exclude(deleted_at=None).order_by("-deleted_at").first()
+        audience = before.audience if before else None
     document = Document.objects.create(
         collection=collection,
-        audience=origin.readers.within(collection) if origin.readers else audience,
+        audience=audience,
         title=(origin.title or title_from_file_name(stored.file_name))[:500],
         title_given=bool(origin.title),
         language=origin.language,

@@ -226,7 +226,8 @@ def _borne_out(
     has_fact = any(fact not in question for fact in claim.facts)
     if has_fact or (language and languages - {""} and language not in languages):
         return 1.0
-    own = tuple(each for each in claim.stems if each not in content(question))
+    asked = set(content(question))
+    own = tuple(each for each in claim.stems if each not in asked)
     covered = cover(replace(claim, stems=own), [source_of(p) for p in cited], rarity(context))
     return min(1.0, covered.whole / MIN_COVER) if own else 0.0
 
