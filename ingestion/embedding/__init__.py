@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from ingestion.embedding.config import EmbedderConfig, LocalModelConfig, OpenAIConfig
 from ingestion.embedding.protocol import Embedder, ModelCard, Tokenizer, Vectors
 from ingestion.embedding.query_cache import CachedQueryEmbedder
+
+# Since 1.29 onnxruntime reports its use to its maker unless this is set before it is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def build_embedder(config: EmbedderConfig) -> Embedder:

@@ -27,6 +27,7 @@ class FirstStart:
     """What the processes left and said."""
 
     models_dir: Path
+    home: Path
     exit_codes: list[int]
     answers: list[str]
     errors: list[str]
@@ -35,10 +36,12 @@ class FirstStart:
 @pytest.fixture(scope="session")
 def first_start(tmp_path_factory: pytest.TempPathFactory) -> FirstStart:
     models_dir = tmp_path_factory.mktemp("var") / "models with a space"
+    home = tmp_path_factory.mktemp("home")
     started = [
         subprocess.Popen(
             [sys.executable, "-c", FIRST_START, str(models_dir)],
             cwd=ROOT,
+            env={"HOME": str(home)},  # without CI, where onnxruntime reports nothing anyway
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -48,6 +51,7 @@ def first_start(tmp_path_factory: pytest.TempPathFactory) -> FirstStart:
     said = [process.communicate(timeout=120) for process in started]
     return FirstStart(
         models_dir,
+        home,
         [process.returncode for process in started],
         [out for out, _ in said],
         [error for _, error in said],

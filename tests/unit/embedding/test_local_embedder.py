@@ -165,6 +165,10 @@ def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(minilm: Loca
     assert cosines.max() < 0.999999  # they are two models, and must not share a space
 
 
+def test_onnxruntime_keeps_no_device_id_and_no_events_to_send(first_start: FirstStart) -> None:
+    assert [path for path in first_start.home.rglob("*") if path.is_file()] == []
+
+
 def test_processes_that_start_at_once_build_one_model(first_start: FirstStart) -> None:
     assert first_start.exit_codes == [0, 0, 0], first_start.errors
     assert len(set(first_start.answers)) == 1
