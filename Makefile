@@ -65,6 +65,7 @@ check: $(VENV)/.installed-dev
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(PY) manage.py check --fail-level WARNING
 	$(PY) -m benchmarks.relevance --check
+	$(PY) -m pytest -q tests/unit/test_readability.py
 	@echo "$(PY) manage.py check --deploy, as in production"
 	@DEBUG=0 HTTPS=1 BEHIND_PROXY=1 NUM_PROXIES=1 ALLOWED_HOSTS=example.org \
 		CSRF_TRUSTED_ORIGINS=https://example.org BACKUP_FOLDER=elsewhere STAFF_SECOND_FACTOR=password \
