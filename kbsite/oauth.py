@@ -2,8 +2,8 @@
 
     description of the resource -> of this server -> client -> consent page -> tokens
 
-`common.accounts.oauth` says what tokens are worth. Left out are the device flow, sign-out by apps
-and user info: apps are let in to read, not to sign people in.
+`common.accounts.app_grants` says what tokens are worth. Left out are the device flow, sign-out by
+apps and user info: apps are let in to read, not to sign people in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common import UserError
-from common.accounts import oauth, rights, tokens
+from common.accounts import app_grants, rights_and_factors, tokens
 from common.accounts.models import ALL_SCOPES, Scope
 from common.api.access import seconds_to_wait
 from common.api.requests import actor
@@ -60,7 +60,7 @@ class Adapter(DefaultOIDCAdapter):  # type: ignore[misc]
         return list(filter_keys([PrivateKey(pem=signing_key())], **conditions))
 
     def validate_resource_uris(self, *, uris: list[str], **_: Any) -> None:
-        known = [self.get_issuer() + path for path in oauth.RESOURCES]
+        known = [self.get_issuer() + path for path in app_grants.RESOURCES]
         if unknown := [uri for uri in uris if uri.rstrip("/") not in known]:
             sentence = gettext("%(uri)s is no resource of this site. There are: %(known)s.")
             raise ValidationError(sentence % {"uri": unknown[0], "known": ", ".join(known)})
@@ -128,17 +128,17 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
     def form_valid(self, form: Any) -> HttpResponse:
         given, back = form.cleaned_data, self._request_info["redirect_uri"]
         try:
-            if rights.lacks_factor(self.request):
-                raise UserError(rights.add_a_factor())
+            if rights_and_factors.lacks_factor(self.request):
+                raise UserError(rights_and_factors.add_a_factor())
             client = self._look_up(self._request_info["client_id"], back)
             limit = [one.pk for one in given["collections"]] or None
-            grant = oauth.consent(actor(self.request), client, back, given["scopes"], limit)
+            grant = app_grants.consent(actor(self.request), client, back, given["scopes"], limit)
         except UserError as error:
             form.add_error(None, str(error))
             return self.form_invalid(form)  # type: ignore[no-any-return]
         response: HttpResponse = super().form_valid(form)
         if codes := parse_qs(urlsplit(response.get("Location", "")).query).get("code"):
-            oauth.note_code(grant, client, codes[0])
+            app_grants.note_code(grant, client, codes[0])
         else:
             grant.delete()
         return response
@@ -176,7 +176,7 @@ class TokenView(views.TokenView):  # type: ignore[misc]
         name = _SPENT.get(request.POST.get("grant_type", ""))
         if name is None:
             return _refused("unsupported_grant_type")
-        grant, spent = oauth.lock(request.POST.get(name, ""))
+        grant, spent = app_grants.lock(request.POST.get(name, ""))
         if grant is None or spent is None:
             return _refused("invalid_grant")
         if request.POST.get("client_id", spent.client_id) != spent.client_id:
@@ -186,7 +186,7 @@ class TokenView(views.TokenView):  # type: ignore[misc]
         except ValidationError:
             return _refused("invalid_target")
         if response.status_code == 200:
-            oauth.hand_on(grant, spent, json.loads(response.content))
+            app_grants.hand_on(grant, spent, json.loads(response.content))
         else:  # allauth has deleted the refresh token by the time that it refuses a resource
             transaction.set_rollback(True)
         return response
@@ -196,7 +196,7 @@ class RevokeView(views.RevokeView):  # type: ignore[misc]
     """An app gives a token back; with it ends all that its user granted."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        grant = oauth.grant_of(request.POST.get("token", ""))
+        grant = app_grants.grant_of(request.POST.get("token", ""))
         response: HttpResponse = super().post(request, *args, **kwargs)
         if response.status_code == 200 and grant is not None:
             grant.delete()
@@ -205,9 +205,9 @@ class RevokeView(views.RevokeView):  # type: ignore[misc]
 
 def describe_resource(request: HttpRequest, resource: str = "") -> HttpResponse:
     """The description of the site, or of a part, as a protected resource (RFC 9728)."""
-    if (address := f"/{resource}".rstrip("/")) not in oauth.RESOURCES:
+    if (address := f"/{resource}".rstrip("/")) not in app_grants.RESOURCES:
         raise Http404
-    document = oauth.metadata(request, address, [Scope.READ.value])
+    document = app_grants.metadata(request, address, [Scope.READ.value])
     return JsonResponse(document, headers={"Access-Control-Allow-Origin": "*"})
 
 
@@ -222,7 +222,7 @@ def _at(route: str, view: View, name: str = "", modes: tuple[str, ...] = ()) -> 
 
     @wraps(view)
     def switched(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not (settings.OAUTH in modes if modes else oauth.is_on()):
+        if not (settings.OAUTH in modes if modes else app_grants.is_on()):
             raise Http404
         if wait := seconds_to_wait(request, for_search=True):
             return _refused("temporarily_unavailable", 429, **{"Retry-After": str(wait)})
@@ -252,6 +252,6 @@ _named = [
 patterns = [
     path("", include(([path("", include((_named, "oidc")))], "idp"))),
     _at(f"{_WELL_KNOWN}oauth-authorization-server", views.configuration),
-    _at(oauth.METADATA[1:], describe_resource),
-    _at(f"{oauth.METADATA[1:]}/<slug:resource>", describe_resource),
+    _at(app_grants.METADATA[1:], describe_resource),
+    _at(f"{app_grants.METADATA[1:]}/<slug:resource>", describe_resource),
 ]

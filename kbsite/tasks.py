@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
-from common.accounts import oauth, sign_on, tokens
+from common.accounts import app_grants, sign_on, tokens
 from common.audit import trail
 
 
@@ -19,7 +19,7 @@ def refresh_sign_on() -> None:
 def forget_usage() -> None:
     """Delete what people used in earlier months, and OAuth's tokens that have expired."""
     tokens.forget()
-    oauth.forget()
+    app_grants.forget()
 
 
 @shared_task

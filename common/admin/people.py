@@ -27,8 +27,8 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from common.accounts import rights
 from common.accounts.models import User
+from common.accounts.rights_and_factors import groups_to_give, may_act_for, permissions_to_give
 from common.admin.mixins import OwnPages, ReadOnly, ViewersForm, actor, own_page
 from common.audit.models import Event, Kind
 from common.audit.trail import lines, record
@@ -66,7 +66,7 @@ class ChangeForm(KeptOthers, UserChangeForm):  # type: ignore[misc]
         model = User
 
     def clean_groups(self) -> Any:
-        return self.with_others("groups", rights.groups_to_give(self.viewer))
+        return self.with_others("groups", groups_to_give(self.viewer))
 
 
 class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
@@ -75,7 +75,7 @@ class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name", "permissions")
 
     def clean_permissions(self) -> Any:
-        return self.with_others("permissions", rights.permissions_to_give(self.viewer))
+        return self.with_others("permissions", permissions_to_give(self.viewer))
 
 
 class CreationForm(UserCreationForm):  # type: ignore[misc]
@@ -111,12 +111,12 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         given = tuple(super().get_readonly_fields(request, obj))
         if request.user.is_superuser:
             return given
-        may_act = obj is None or rights.may_act_for(actor(request), obj)
+        may_act = obj is None or may_act_for(actor(request), obj)
         return (*given, *SUPERUSERS_ONLY, *(() if may_act else (*SIGN_IN_FIELDS, *ACCESS_FIELDS)))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if request is not None and db_field.name == "groups":
-            kwargs["queryset"] = rights.groups_to_give(actor(request))
+            kwargs["queryset"] = groups_to_give(actor(request))
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(
@@ -126,7 +126,7 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         form_url: str = "",
     ) -> HttpResponse:
         person = self.get_object(request, unquote(id))
-        if person is not None and not rights.may_act_for(actor(request), person):
+        if person is not None and not may_act_for(actor(request), person):
             raise PermissionDenied
         return super().user_change_password(request, id, form_url)
 
@@ -137,7 +137,7 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         if not self._may_touch(request, obj) or not super().has_delete_permission(request, obj):
             return False
         person = None if obj is None else self._person(obj)
-        return person is None or rights.may_act_for(actor(request), person)
+        return person is None or may_act_for(actor(request), person)
 
     def _may_touch(self, request: HttpRequest, obj: Any) -> bool:
         if obj is None or request.user.is_superuser:
@@ -166,7 +166,7 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
         if request is not None and field is not None and db_field.name == "permissions":
-            mine = rights.permissions_to_give(actor(request))
+            mine = permissions_to_give(actor(request))
             field.queryset = mine.select_related("content_type")
         return field
 
@@ -178,7 +178,7 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         # The action of the list asks about no row.
-        super().delete_queryset(request, queryset & rights.groups_to_give(actor(request)))
+        super().delete_queryset(request, queryset & groups_to_give(actor(request)))
 
     def _is_own(self, request: HttpRequest, obj: Any) -> bool:
         # A collection's audience, and the group that a claim of the sign-on maps to, are known by
@@ -186,7 +186,7 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
         if obj is None or request.user.is_superuser:
             return True
         key = obj.pk if isinstance(obj, Group) else obj  # unfold asks with the id
-        return rights.groups_to_give(actor(request)).filter(pk=key).exists()
+        return groups_to_give(actor(request)).filter(pk=key).exists()
 
 
 class OfUsers:

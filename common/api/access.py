@@ -21,7 +21,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 
-from common.accounts import oauth, rights, tokens
+from common.accounts import app_grants, rights_and_factors, tokens
 from common.accounts.models import Scope, User
 
 logger = logging.getLogger(__name__)
@@ -75,9 +75,9 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
 
     def identify(self, value: bytes, url: str) -> tuple[User, AuthToken]:
         """The token's user and the token, for a request of `url`. Raises AuthenticationFailed."""
-        if oauth.is_on() and len(value) == oauth.LENGTH:
+        if app_grants.is_on() and len(value) == app_grants.LENGTH:
             try:
-                grant = oauth.grant_for(value.decode("latin-1"), url)
+                grant = app_grants.grant_for(value.decode("latin-1"), url)
             except tokens.InvalidToken as error:
                 raise AuthenticationFailed(str(error)) from error
             return grant.user, grant
@@ -88,10 +88,10 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
         return result
 
     def authenticate_header(self, request: Any) -> str:
-        if request is None or not oauth.is_on():
+        if request is None or not app_grants.is_on():
             return "Bearer"
         resource = "/v1" if request.path.startswith("/v1/") else "/api"
-        return f'Bearer resource_metadata="{oauth.metadata_url(request, resource)}"'
+        return f'Bearer resource_metadata="{app_grants.metadata_url(request, resource)}"'
 
 
 def token_of(header: bytes) -> bytes | None:
@@ -198,8 +198,8 @@ class ActionPermission(BasePermission):
         permission = needed(view)
         if not permission:
             return permission == OPEN
-        if request.auth is None and rights.lacks_factor(request):
-            self.message = rights.add_a_factor()
+        if request.auth is None and rights_and_factors.lacks_factor(request):
+            self.message = rights_and_factors.add_a_factor()
             return False
         return bool(request.user.is_authenticated and request.user.has_perm(permission))
 

@@ -3,9 +3,9 @@
 Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are used.
 """
 
-from kbsite.settings.access import *
 from kbsite.settings.admin import *
 from kbsite.settings.environment import *
 from kbsite.settings.library import *
 from kbsite.settings.servers import *
+from kbsite.settings.sign_in_and_api import *
 from kbsite.settings.site import *

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kbsite.settings.access import OAUTH
 from kbsite.settings.environment import VAR_DIR, env
+from kbsite.settings.sign_in_and_api import OAUTH
 
 # Language (ISO 639-1) of a document that states none and is too short for detection.
 DEFAULT_LANGUAGE = env.str("DEFAULT_LANGUAGE", default="en")

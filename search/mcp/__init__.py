@@ -32,7 +32,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from common.accounts import oauth, tokens
+from common.accounts import app_grants, tokens
 from common.accounts.models import Scope as TokenScope
 from common.accounts.models import User
 from common.api.access import HOW_TO_SEND, TokenAuthentication, seconds_to_wait
@@ -44,7 +44,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Any]]
 Send: TypeAlias = Callable[[Any], Awaitable[None]]
 
 PATH = "/mcp"
-METADATA_PATH = f"{oauth.METADATA}{PATH}"
+METADATA_PATH = f"{app_grants.METADATA}{PATH}"
 # The scope that a token needs here: no tool writes.
 READ = TokenScope.READ.value
 MAX_BODY_BYTES = 256 * 1024
@@ -79,13 +79,13 @@ class Gate:
         request = ASGIRequest(scope, io.BytesIO())
         response = _refusal(request)
         if response is None and request.path.startswith(METADATA_PATH):
-            response = JSONResponse(oauth.metadata(request, PATH, [READ]))
+            response = JSONResponse(app_grants.metadata(request, PATH, [READ]))
         elif response is None:
             response = await self._admit(request, scope)
         if response is not None:
             await response(scope, receive, send)
         elif "auth" in scope or not _is_open(request):
-            guarded = Guarded(self._app, [READ], AnyHttpUrl(oauth.metadata_url(request, PATH)))
+            guarded = Guarded(self._app, [READ], AnyHttpUrl(app_grants.metadata_url(request, PATH)))
             await AuthContextMiddleware(guarded)(scope, receive, send)
         else:
             await self._app(scope, receive, send)

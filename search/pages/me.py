@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.accounts import oauth, rights, tokens
+from common.accounts import app_grants, rights_and_factors, tokens
 from common.accounts.models import Scope, User
 from common.api.requests import actor
 from common.audit.models import Kind
@@ -184,8 +184,8 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     posted = request.method == "POST"
     form = TokenForm(request.POST if posted else None, user=user)
     token = ""
-    if posted and rights.lacks_factor(request):
-        form.add_error(None, rights.add_a_factor())
+    if posted and rights_and_factors.lacks_factor(request):
+        form.add_error(None, rights_and_factors.add_a_factor())
     if posted and form.is_valid():
         given = form.cleaned_data
         limit = [collection.pk for collection in given["collections"]]
@@ -197,7 +197,7 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     rows = tokens.alive(user)
     readable = Collection.objects.visible_to(user).filter(pk__in=tokens.limits_of(rows))
     shown = tokens.described(rows, dict(readable.values_list("pk", "name")))
-    context = {"form": form, "token": token, "tokens": shown, "apps": oauth.connected(user)}
+    context = {"form": form, "token": token, "tokens": shown, "apps": app_grants.connected(user)}
     return render(request, "search/me/tokens.html", context, status=400 if form.errors else 200)
 
 

@@ -28,7 +28,7 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
-from common.accounts import oauth, tokens
+from common.accounts import app_grants, tokens
 from common.accounts.models import User
 from common.audit.models import Event
 from ingestion.intake.fetching import Guard, Policy, read_rules
@@ -220,11 +220,11 @@ def test_the_descriptions_name_what_there_is(settings: Any) -> None:
     statuses = [http.get(place[len(SITE) :]).status_code for place in places]
     assert (len(statuses), set(statuses) - {200, 400, 405}) == (5, set())
     for resource in ("", "/mcp", "/api", "/v1"):
-        described = http.get(f"{oauth.METADATA}{resource}").json()
+        described = http.get(f"{app_grants.METADATA}{resource}").json()
         assert described["resource"] == SITE + resource
         assert described["authorization_servers"] == [SITE]
-    assert http.get(f"{oauth.METADATA}/admin").status_code == 404
-    challenge = f'Bearer resource_metadata="{SITE}{oauth.METADATA}/api"'
+    assert http.get(f"{app_grants.METADATA}/admin").status_code == 404
+    challenge = f'Bearer resource_metadata="{SITE}{app_grants.METADATA}/api"'
     assert api("x" * 64).headers["WWW-Authenticate"] == challenge
     settings.OAUTH = "off"
     assert {http.get(place[len(SITE) :]).status_code for place in places} == {404}
@@ -244,10 +244,10 @@ def test_a_token_of_one_resource_is_refused_at_another(
     assert at_api == 200 or f"for {SITE}{resource.rstrip('/')}." in response.json()["message"]
     assert api(token, "/v1/models").status_code == at_v1
     if resource in ("", "/mcp/"):
-        assert oauth.grant_for(token, f"{SITE}/mcp").user == member
+        assert app_grants.grant_for(token, f"{SITE}/mcp").user == member
     else:
         with pytest.raises(tokens.InvalidToken, match=f"resource={SITE}/mcp"):
-            oauth.grant_for(token, f"{SITE}/mcp")
+            app_grants.grant_for(token, f"{SITE}/mcp")
 
 
 def test_neither_resources_nor_scopes_grow(member: User) -> None:
@@ -403,7 +403,7 @@ def test_strangers_register_few_apps_and_only_readers(member: User, settings: An
     assert [Connector().answer.status_code for _ in range(3)] == [201, 201, 429]
     App.objects.update(created_at=timezone.now() - timedelta(days=2))
     Token.objects.update(expires_at=timezone.now())
-    assert oauth.forget() == 5  # the code, both tokens, and the two apps that nobody let in
+    assert app_grants.forget() == 5  # the code, both tokens, and the two apps that nobody let in
     settings.OAUTH = "documents"
     assert Client().post("/oauth/clients").status_code == 404
 

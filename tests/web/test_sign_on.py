@@ -145,9 +145,9 @@ class TestWhoGetsAnAccount:
             assert "Ask an administrator" in response.content.decode()
 
     def test_is_nobody_by_default(self) -> None:
-        from kbsite.settings import access
+        from kbsite.settings import sign_in_and_api
 
-        assert access.SSO_SIGN_UP == "closed"
+        assert sign_in_and_api.SSO_SIGN_UP == "closed"
         page = Client().post("/accounts/sign-up/", {"username": "me", "password1": "long-enough-7"})
         assert "accounts are not created here" in page.content.decode()
         assert not User.objects.exists()

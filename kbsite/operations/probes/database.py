@@ -12,7 +12,7 @@ from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
 from common.accounts.models import User
-from common.accounts.rights import FACTORS
+from common.accounts.rights_and_factors import FACTORS
 from common.accounts.tokens import everlasting
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
