@@ -47,7 +47,7 @@ def misspelt(word: str, kind: str, chance: random.Random) -> str:
 
 def rarest(text: str, viewer: Any) -> str:
     """The word of four letters or more that fewest passages hold; empty if none has one."""
-    from search.retrieval.vocabulary import passages_with
+    from search.retrieval.spelling_candidates import passages_with
 
     words = [each.group() for each in _WORD.finditer(text)]
     counts = passages_with(words, viewer)

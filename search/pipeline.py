@@ -27,7 +27,7 @@ from search.engine.response import SearchResponse, respond
 from search.query.language import is_listed, text_languages
 from search.query.spelling_correction import Neighbour, correctable, corrected
 from search.retrieval import Filters
-from search.retrieval.vocabulary import neighbours
+from search.retrieval.spelling_candidates import neighbours
 
 __all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "Purpose", "SearchResponse", "search"]
 

@@ -15,7 +15,7 @@ from search.analytics import failed_searches, visitors
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
-from search.parts.experiments import running
+from search.parts.experiments import life_cycle
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
@@ -60,13 +60,13 @@ def run_optimisation(optimisation_id: int) -> str:
 
 @shared_task
 def carry_out_experiment(experiment_id: int) -> str:
-    return running.carry_out(experiment_id).state
+    return life_cycle.carry_out(experiment_id).state
 
 
 @shared_task
 def look_at_experiments() -> int:
     """Update the running experiments, end those with a verdict; return how many there were."""
-    return running.analyse_running()
+    return life_cycle.analyse_running()
 
 
 @shared_task

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ingestion.chunking.options import ChunkingOptions, TextLimits
-from ingestion.chunking.pieces import Break
-from ingestion.chunking.units import PROSE, Unit, UnitReader
+from ingestion.chunking.text_splitting import Break
+from ingestion.chunking.units_and_tables import PROSE, Unit, UnitReader
 from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft, SectionPlace
 from ingestion.embedding.protocol import Tokenizer
 

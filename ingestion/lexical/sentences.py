@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ingestion.chunking.pieces import sentence_spans
+from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.lexical.languages import primary_code
 

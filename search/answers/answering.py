@@ -43,7 +43,7 @@ from search.engine.configuration import Configuration
 from search.engine.read import read_query
 from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
 from search.query.parse import clean_text
-from search.retrieval.vocabulary import passages_with
+from search.retrieval.spelling_candidates import passages_with
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

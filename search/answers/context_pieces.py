@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ingestion.chunking.pieces import sentence_spans
 from ingestion.chunking.sections import lead, paths, repeated
+from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import signatures

@@ -62,7 +62,7 @@ class Candidates:
     """The candidate set of one query, a row each by ascending chunk id, with query statistics.
 
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
-    requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order;
+    requested. `boosts` has the keys (`ranking.text_boosts.sought`) of `counts`, in their order;
     `languages` are the codes of the documents' languages.
     `terms` are the query's, rarest first, without those of the least weight in a long query, whose
     number is `left_out`; `unchecked`: more chunks have all words of its phrases than were read for

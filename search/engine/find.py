@@ -33,7 +33,7 @@ from search.query.parse import count_words, relaxed
 from search.query.spelling_correction import checked
 from search.query.synonyms_and_pins import hidden_from, pins_for
 from search.ranking import applicable
-from search.ranking.boosts import WISHED, by_sought
+from search.ranking.text_boosts import WISHED, by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from search.signals import registry
 

@@ -25,8 +25,8 @@ from search.models.rules import (
     check_regex,
 )
 from search.models.versions import VersionedProfile
-from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
+from search.ranking.text_boosts import parse_boosts
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
 _weight = partial(models.DecimalField, max_digits=5, decimal_places=4, validators=SHARE)

@@ -19,7 +19,7 @@ from search import domain
 from search.domain import ClassifierRule
 from search.query import MAX_QUERY_CHARS
 from search.query.rule_classifier import PREDICATES, check_rule
-from search.ranking.boosts import anchor_problem, parse_boosts
+from search.ranking.text_boosts import anchor_problem, parse_boosts
 
 
 def choices(enum: type[Any], **labels: Any) -> list[tuple[str, Any]]:

@@ -36,8 +36,8 @@ from search.domain import (
 )
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START
-from search.ranking.boosts import BOOST
 from search.ranking.rank import BEHIND
+from search.ranking.text_boosts import BOOST
 from search.signals import registry
 
 # The segment of a bar for terms added to the signals: feedback, boosts, reranker.

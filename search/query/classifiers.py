@@ -1,7 +1,7 @@
 """Q2: the named classifiers: Query -> Classification. A profile chooses one.
 
 Those of the seed systems reproduce their documents, misfires included, for comparison. The shipped
-rules (`query.shipped_rules`) are the recommended ones.
+rules (`query.shipped_classifier_rules`) are the recommended ones.
 """
 
 from __future__ import annotations

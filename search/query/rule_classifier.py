@@ -11,7 +11,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS, Pattern, matches, regex_prob
 from search.domain import Classification, ClassifierRule, Query, QueryClass
 from search.errors import SearchError
 from search.query.parse import parse
-from search.query.shipped_rules import RULES
+from search.query.shipped_classifier_rules import RULES
 
 SHORT_WORDS = 2
 

@@ -29,7 +29,6 @@ from search.domain import (
     Weights,
 )
 from search.ranking.batch import Batch
-from search.ranking.boosts import WISHED, boosted, with_boosts
 from search.ranking.fusion import (
     FOREIGN_NOTE,
     HOLDER_FACTOR,
@@ -46,6 +45,7 @@ from search.ranking.fusion import (
     with_pins,
 )
 from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
+from search.ranking.text_boosts import WISHED, boosted, with_boosts
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12

@@ -21,7 +21,7 @@ from search.query.parse import clean_text
 from search.query.synonyms_and_pins import hidden_from
 from search.readers.history_and_saved import history_of, keeps_history
 from search.retrieval import Filters, Scope
-from search.retrieval.suggesting import MOST_CHARS, MOST_READ, matches, matches_in, typed_words
+from search.retrieval.prefix_matches import MOST_CHARS, MOST_READ, matches, matches_in, typed_words
 
 MOST = 8  # rows below the box: what a phone shows above its keyboard. A guess.
 

@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.languages import units
 from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Boost, Pinned, Profile, Query
-from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
+from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, sought
 from search.retrieval.phrases import literal_pattern, literally
 from search.signals.query_terms import bm25
 

@@ -20,8 +20,8 @@ from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.presets import DEFAULT, Preset
 from search.presets.shipped import PRESETS
-from search.query.shipped_rules import RULES
-from search.ranking.boosts import as_json
+from search.query.shipped_classifier_rules import RULES
+from search.ranking.text_boosts import as_json
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
 

@@ -21,7 +21,7 @@ from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
-from search.parts.experiments import outcomes, running
+from search.parts.experiments import life_cycle, outcomes
 from search.parts.experiments.interleaving import A, B
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.models import Experiment, ProfileChange
@@ -52,11 +52,11 @@ def published(weights: dict[str, float] | None = None, **fields: object) -> Sear
 def planned(other: SearchProfile, **fields: Any) -> Experiment:
     """An experiment of the active profile (A) against another (B)."""
     plan = {"name": f"Try {other}", "a": active_profile(), "b": other, **fields}
-    return running.plan(plan, acting_user=None)
+    return life_cycle.plan(plan, acting_user=None)
 
 
 def started(other: SearchProfile, **fields: Any) -> Experiment:
-    experiment = running.start(planned(other, **fields), acting_user=None)
+    experiment = life_cycle.start(planned(other, **fields), acting_user=None)
     assert experiment.state == State.RUNNING
     return experiment
 
@@ -90,22 +90,22 @@ class TestPlan:
 
     def test_it_changes_until_it_starts(self, administrator: User) -> None:
         experiment = planned(published(depth=60))
-        running.edit(experiment, {"days": 7}, acting_user=administrator)
+        life_cycle.edit(experiment, {"days": 7}, acting_user=administrator)
         assert Experiment.objects.get().days == 7
-        running.start(experiment, acting_user=None)
-        for change in (running.delete, running.start):
+        life_cycle.start(experiment, acting_user=None)
+        for change in (life_cycle.delete, life_cycle.start):
             with pytest.raises(RunConflict, match="has started"):
                 change(experiment, acting_user=None)
         with pytest.raises(RunConflict, match="has started"):
-            running.edit(experiment, {"days": 8}, acting_user=None)
+            life_cycle.edit(experiment, {"days": 8}, acting_user=None)
 
     def test_visitors_must_be_told_apart_to_its_end(self, settings: Any) -> None:
         settings.SEARCH_EVENTS_ANONYMISE_DAYS = 10
         with pytest.raises(ExperimentError, match="10 days or fewer"):
-            running.start(planned(published(depth=60), days=11), acting_user=None)
+            life_cycle.start(planned(published(depth=60), days=11), acting_user=None)
         settings.SEARCH_EVENTS = False
         with pytest.raises(ExperimentError, match="not recorded"):
-            running.start(planned(published(depth=61), days=9), acting_user=None)
+            life_cycle.start(planned(published(depth=61), days=9), acting_user=None)
 
 
 class TestGate:
@@ -113,7 +113,7 @@ class TestGate:
         self, harbour: dict[str, Document], administrator: User
     ) -> None:
         judge_all(harbour, administrator)
-        experiment = running.start(planned(published(TITLE_ONLY)), acting_user=administrator)
+        experiment = life_cycle.start(planned(published(TITLE_ONLY)), acting_user=administrator)
         assert experiment.state == State.DRAFT
         assert any("dough" in text for text in experiment.refusals)
         change = ProfileChange.objects.first()
@@ -125,8 +125,8 @@ class TestGate:
         assert configuration.current().experiment is None
 
         with pytest.raises(ExperimentError, match="reason"):
-            running.start(experiment, acting_user=administrator, override=True)
-        experiment = running.start(
+            life_cycle.start(experiment, acting_user=administrator, override=True)
+        experiment = life_cycle.start(
             experiment, acting_user=administrator, override=True, reason="For science."
         )
         assert experiment.state == State.RUNNING
@@ -140,23 +140,23 @@ class TestGate:
     ) -> None:
         judge_all(harbour, administrator)
         plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
-        experiment = running.plan(plan, acting_user=administrator)
-        experiment = running.start(experiment, acting_user=administrator, background=True)
+        experiment = life_cycle.plan(plan, acting_user=administrator)
+        experiment = life_cycle.start(experiment, acting_user=administrator, background=True)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
         with pytest.raises(RunConflict, match="Only one experiment can run"):
-            running.start(planned(published(depth=80)), acting_user=None)
-        assert running.carry_out(experiment.pk).state == State.RUNNING
-        assert running.carry_out(experiment.pk).state == State.RUNNING
+            life_cycle.start(planned(published(depth=80)), acting_user=None)
+        assert life_cycle.carry_out(experiment.pk).state == State.RUNNING
+        assert life_cycle.carry_out(experiment.pk).state == State.RUNNING
         assert ProfileChange.objects.filter(action=Action.TRIED).count() == 1
         assert sweep(Experiment) == 0
 
     def test_only_publishers_start_and_end(self, reader: User) -> None:
         experiment = planned(published(depth=60))
         with pytest.raises(NotPermitted):
-            running.start(experiment, acting_user=reader)
-        running.start(experiment, acting_user=None)
+            life_cycle.start(experiment, acting_user=reader)
+        life_cycle.start(experiment, acting_user=None)
         with pytest.raises(NotPermitted):
-            running.end(experiment, acting_user=reader, reason="Enough.")
+            life_cycle.end(experiment, acting_user=reader, reason="Enough.")
 
 
 @pytest.mark.usefixtures("harbour")
@@ -290,8 +290,8 @@ class TestVerdict:
         active = active_profile()
         visitors_say(experiment, B, 20)
         visitors_say(experiment, A, 2)
-        held = running.analyse(experiment)
-        assert (held.state, held.end_reason) == (State.ENDED, running.DECIDED)
+        held = life_cycle.analyse(experiment)
+        assert (held.state, held.end_reason) == (State.ENDED, life_cycle.DECIDED)
         assert held.verdict["verdict"] == "b"
         assert held.verdict["sentence"].startswith("B is preferred by 91% of the 22 visitors")
         assert active_profile() == active
@@ -305,20 +305,20 @@ class TestVerdict:
     def test_looking_again_changes_nothing(self) -> None:
         experiment = started(published(depth=60))
         visitors_say(experiment, B, 3)
-        first = running.analyse(experiment)
-        again = running.analyse(experiment)
+        first = life_cycle.analyse(experiment)
+        again = life_cycle.analyse(experiment)
         assert again.verdict == first.verdict
-        ended = running.end(experiment, acting_user=None, reason="Enough.")
+        ended = life_cycle.end(experiment, acting_user=None, reason="Enough.")
         visitors_say(experiment, B, 30, start=10)
-        assert running.analyse(experiment).verdict == ended.verdict
+        assert life_cycle.analyse(experiment).verdict == ended.verdict
 
     def test_the_longest_run_ends_it_undecided(self) -> None:
         experiment = started(published(depth=60), days=3)
-        assert running.analyse(experiment).state == State.RUNNING
+        assert life_cycle.analyse(experiment).state == State.RUNNING
         Experiment.objects.update(started=timezone.now() - timedelta(days=3, minutes=1))
-        assert running.analyse_running() == 1
+        assert life_cycle.analyse_running() == 1
         held = Experiment.objects.get()
-        assert (held.state, held.end_reason) == (State.ENDED, running.TOO_LONG)
+        assert (held.state, held.end_reason) == (State.ENDED, life_cycle.TOO_LONG)
         assert held.verdict["verdict"] == "undecided"
 
     def test_another_active_profile_ends_it(self, administrator: User) -> None:

@@ -42,7 +42,7 @@ from search.readers.models import Favourite, Find, SavedSearch
 from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
-from search.retrieval.vocabulary import neighbours, passages_with
+from search.retrieval.spelling_candidates import neighbours, passages_with
 from search.tuning.workbench import preview
 from tests.support.database import lasting
 from tests.support.laws import examples

@@ -19,7 +19,7 @@ from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
 from search.pipeline import search
 from search.query import parse
-from search.ranking.boosts import by_sought
+from search.ranking.text_boosts import by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, prepared, retrieve
 from search.signals import vector
 from tests.support.factories import make_collection, make_document

@@ -39,7 +39,7 @@ from search.domain import (
 from search.domain.questions import Relative
 from search.parts.qdrant import retrieve as backend
 from search.query import parse
-from search.ranking.boosts import by_sought
+from search.ranking.text_boosts import by_sought
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve, statement
 from search.retrieval.prepared import Shapes
 from search.signals import keyword

@@ -25,7 +25,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Query, QueryClass
 from search.presets import DEFAULT
 from search.query import classify, parse
-from search.query.shipped_rules import RULES
+from search.query.shipped_classifier_rules import RULES
 from search.ranking import identifiers_lead
 
 FLOOR = 0.9

@@ -26,8 +26,8 @@ from search.domain import (
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.ranking.boosts import sought
 from search.ranking.confidence import Background
+from search.ranking.text_boosts import sought
 from search.tuning.evaluation.whatif import Case
 from tests.support.ranking import columns
 

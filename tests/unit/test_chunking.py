@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
-from ingestion.chunking.pieces import sentence_spans
 from ingestion.chunking.sections import moved, paths
+from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 
 

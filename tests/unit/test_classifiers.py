@@ -15,7 +15,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
 from search.query import classifiers, classify, parse
 from search.query.classifiers import NAMED, PHRASES, SPECIFIC_FIRST, classify_by, phrase_class
-from search.query.shipped_rules import RULES
+from search.query.shipped_classifier_rules import RULES
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
 NAMES = {"conceptual": QueryClass.CONCEPT, "troubleshooting": QueryClass.DEBUG}

@@ -27,7 +27,6 @@ from search.domain import (
     Weights,
 )
 from search.ranking import Batch, Prepared, rank
-from search.ranking.boosts import sought
 from search.ranking.confidence import (
     DOUBT,
     FEATURES,
@@ -40,6 +39,7 @@ from search.ranking.confidence import (
     Ran,
     confidence,
 )
+from search.ranking.text_boosts import sought
 from tests.support.ranking import columns, made, prepared
 
 QUERY = Query("sliding weights")

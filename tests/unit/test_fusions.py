@@ -20,7 +20,7 @@ from search.domain import (
 )
 from search.presentation.why_here import joined
 from search.ranking import applicable
-from search.ranking.boosts import anchors, parse_boosts, sought
+from search.ranking.text_boosts import anchors, parse_boosts, sought
 from search.retrieval.pins_and_boosts import patterns
 from tests.support.ranking import made, rank
 

@@ -25,7 +25,7 @@ from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets.shipped import PRESETS
 from search.query import classifiers, parse
 from search.query.classifiers import classify_by
-from search.ranking.boosts import applicable, sought
+from search.ranking.text_boosts import applicable, sought
 from tests.support.ranking import rank
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"

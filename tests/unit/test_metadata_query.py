@@ -12,7 +12,7 @@ from search.errors import InvalidFilter, NothingAsked, SearchError
 from search.query import classify, parse
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text
-from search.query.shipped_rules import RULES
+from search.query.shipped_classifier_rules import RULES
 
 PIECES = ("meta.", "meta.a:", "-meta.b>=", "meta.c<", "5", "2026-01", "x", '"', " ", "title:", ":")
 

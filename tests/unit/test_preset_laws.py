@@ -18,8 +18,8 @@ from search.models.profiles import check_regex
 from search.models.versions import NAME
 from search.presets.shipped import PRESETS, SEEDS
 from search.query import classifiers
-from search.ranking.boosts import anchors as boost_anchors
-from search.ranking.boosts import as_json, parse_boosts, sought
+from search.ranking.text_boosts import anchors as boost_anchors
+from search.ranking.text_boosts import as_json, parse_boosts, sought
 from tests.support.ranking import rank
 
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}

@@ -18,7 +18,7 @@ from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import classify, parse
 from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule
-from search.query.shipped_rules import RULES
+from search.query.shipped_classifier_rules import RULES
 from search.query.spelling_correction import correctable
 
 PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")

@@ -17,7 +17,7 @@ from ingestion.models import Document
 from search.analytics.models import SearchEvent
 from search.errors import ProfileError
 from search.models import SearchProfile
-from search.parts.experiments import running
+from search.parts.experiments import life_cycle
 from search.tuning.evaluation import golden_runs, targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import (
@@ -393,8 +393,8 @@ class TestExperiments:
     def test_a_winner_leads_to_the_publish_page(
         self, plan: dict[str, Any], other: SearchProfile
     ) -> None:
-        experiment = running.start(
-            running.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+        experiment = life_cycle.start(
+            life_cycle.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
             acting_user=None,
         )
         verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
@@ -417,7 +417,7 @@ class TestSearches:
     ) -> None:
         make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
         fields = {"name": "One", "a": active_profile(), "b": other}
-        experiment = running.start(running.plan(fields, acting_user=None), acting_user=None)
+        experiment = life_cycle.start(life_cycle.plan(fields, acting_user=None), acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
         with django_assert_num_queries(4):  # the stamp, the candidates, the page, the event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()

@@ -28,7 +28,7 @@ from search.engine import configuration
 from search.errors import SearchError
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.query.rule_classifier import pattern_problems
-from search.ranking.boosts import anchor_problem, parse_boosts
+from search.ranking.text_boosts import anchor_problem, parse_boosts
 from search.signals import registry
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.

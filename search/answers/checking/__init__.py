@@ -1,11 +1,11 @@
 """A4: each sentence of an answer against the passages that it cites. Pure.
 
-splitting        an answer's Markdown -> its sentences, complete or still growing
-units            numbers with units, dates, times, and which say the same
-figures_in_text  those of a text, in all their spellings
-names            names, identifiers, quoted words
-claims           a sentence as a claim, its passages as evidence, and what they lack of it
-here             `check`: the verdict on a sentence; `product_confidence`: an answer's worth
+splitting       an answer's Markdown -> its sentences, complete or still growing
+figures         numbers with units, dates, times, and which say the same
+figure_parsing  those of a text, in all their spellings
+names           names, identifiers, quoted words
+evidence        a sentence as a claim, its passages as evidence, and what they lack of it
+here            `check`: the verdict on a sentence; `product_confidence`: an answer's worth
 
 A sentence is checked against the passages that its markers name. One without a marker is checked
 against the next marker of its block (the lines up to a blank one), or else the last one before it:
@@ -26,7 +26,7 @@ from functools import lru_cache
 from statistics import fmean
 
 from ingestion.lexical.languages import detect_language, primary_code
-from search.answers.checking.claims import CitedPassage, Claim, Line, claim_of, lacking, source_of
+from search.answers.checking.evidence import CitedPassage, Claim, Line, claim_of, lacking, source_of
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict

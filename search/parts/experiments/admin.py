@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 from common.admin.mixins import AuditedByServices, PanelPages, actor, become, own_page, state_column
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.parts.experiments import running
+from search.parts.experiments import life_cycle
 from search.tuning.admin.publish_pages import ranking_differences
 from search.tuning.models import Experiment
 from search.tuning.publishing import gate_runs
@@ -32,7 +32,7 @@ STATE_LABELS = {
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Experiment
-        fields = running.PLAN
+        fields = life_cycle.PLAN
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -81,7 +81,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
     def panel(self, request: HttpRequest, row: Experiment) -> dict[str, Any]:
         is_running = row.state == State.RUNNING and request.method == "GET"
-        return _shown(running.analyse(row) if is_running else row, request)
+        return _shown(life_cycle.analyse(row) if is_running else row, request)
 
     @own_page("<int:pk>/start/")
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -103,7 +103,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
-            started = running.start(
+            started = life_cycle.start(
                 experiment,
                 acting_user=actor(request),
                 override="override" in request.POST,
@@ -131,7 +131,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
         """Cancel the measurement; the experiment does not start."""
 
         def act(experiment: Experiment) -> str:
-            running.cancel(experiment, acting_user=actor(request))
+            life_cycle.cancel(experiment, acting_user=actor(request))
             return gettext("The start was cancelled.")
 
         return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
@@ -142,7 +142,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
         def act(experiment: Experiment) -> str:
             reason = request.POST.get("reason", "")
-            running.end(experiment, acting_user=actor(request), reason=reason)
+            life_cycle.end(experiment, acting_user=actor(request), reason=reason)
             return gettext("The experiment has ended. No profile was published.")
 
         return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
@@ -150,16 +150,16 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
     # --- saving: through `planning` ------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
-        fields = {name: form.cleaned_data[name] for name in running.PLAN}
+        fields = {name: form.cleaned_data[name] for name in life_cycle.PLAN}
         user = actor(request)
         if change:
-            saved = running.edit(obj, fields, acting_user=user)
+            saved = life_cycle.edit(obj, fields, acting_user=user)
         else:
-            saved = running.plan(fields, acting_user=user)
+            saved = life_cycle.plan(fields, acting_user=user)
         become(obj, saved)
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
-        running.delete(obj, acting_user=actor(request))
+        life_cycle.delete(obj, acting_user=actor(request))
 
 
 def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:

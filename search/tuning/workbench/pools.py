@@ -35,7 +35,7 @@ from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.rank import fingerprint_for
 from search.engine.read import read_query
-from search.ranking.boosts import as_json, by_sought, parse_boosts, sought
+from search.ranking.text_boosts import as_json, by_sought, parse_boosts, sought
 from search.signals import registry
 from search.tuning.evaluation.golden_set import Golden, golden_set
 from search.tuning.evaluation.whatif import Case, WhatIf

@@ -18,9 +18,9 @@ from search.answers.checking import (
     snippet_found,
     source_credit,
 )
-from search.answers.checking.figures_in_text import figures
+from search.answers.checking.figure_parsing import figures
+from search.answers.checking.figures import Figure, same
 from search.answers.checking.splitting import completed, split
-from search.answers.checking.units import Figure, same
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
 from tests.support.claims import GERMAN, MANUAL, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of

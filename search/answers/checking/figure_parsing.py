@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
-from search.answers.checking.units import SYMBOLS, UNIT_WORDS, Date, Figure, one_of
+from search.answers.checking.figures import SYMBOLS, UNIT_WORDS, Date, Figure, one_of
 
 _UNIT = re.compile(
     rf"[ \u00a0\u202f]?-?(?:(?:more|full|whole|volle|weitere|additional|further) )?(?:"

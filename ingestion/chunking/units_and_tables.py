@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ingestion.chunking.options import ChunkingOptions, TextLimits, short_name
-from ingestion.chunking.pieces import (
+from ingestion.chunking.text_splitting import (
     Break,
     Piece,
     Span,

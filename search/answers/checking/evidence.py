@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from search.answers.checking.figures_in_text import figures
+from search.answers.checking.figure_parsing import figures
+from search.answers.checking.figures import Figure, same, units_in
 from search.answers.checking.names import (
     Identifier,
     Name,
@@ -20,7 +21,6 @@ from search.answers.checking.names import (
     same_name,
 )
 from search.answers.checking.splitting import MARKER, Span, split
-from search.answers.checking.units import Figure, same, units_in
 from search.answers.domain import Passage
 from search.answers.words import alike, content, words
 
