@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from benchmarks.texts import Windows, passages
 from ingestion import spaces
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -200,7 +200,7 @@ def _load_batch(
         ]
         _copy(rows)
         for version in documents.values():
-            term_weights.read_terms(version.pk, title=version.title)
+            bm25_weights.read_terms(version.pk, title=version.title)
         _embed(rows, space, np.concatenate([_vectors(n, len(texts[n]), centres) for n in numbers]))
 
 
@@ -236,7 +236,7 @@ def _documents(collection: Collection, texts: dict[int, list[str]]) -> dict[int,
         for number, document in zip(texts, documents, strict=True)
     )
     for document, version in zip(documents, versions, strict=True):
-        term_weights.read_title(document.pk, document.title, "en")
+        bm25_weights.read_title(document.pk, document.title, "en")
         document.current = document.latest = version
     Document.objects.bulk_update(documents, ["current", "latest"])
     return dict(zip(texts, versions, strict=True))
@@ -310,7 +310,7 @@ def _set_average(collection: Collection) -> None:
 
 
 def _count(collection: Collection) -> None:
-    """Count the terms and chunks of the collection, as `term_weights.fold` would add them up."""
+    """Count the terms and chunks of the collection, as `bm25_weights.fold` would add them up."""
     with transaction.atomic(), connection.cursor() as cursor:
         TermFrequency.objects.filter(collection=collection).delete()
         for statement in (_COUNT_TERMS, _COUNT_CHUNKS):

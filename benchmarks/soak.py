@@ -111,14 +111,14 @@ def _kill_while(actors: list[subprocess.Popen[bytes]], chance: random.Random) ->
 
 def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
     from common.jobs import sweep
-    from ingestion.lexical import term_weights
+    from ingestion.lexical import bm25_weights
     from ingestion.models import DocumentVersion, Import
 
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(actor.poll() is None for actor in actors):
         sweep(DocumentVersion)
         sweep(Import)
-        term_weights.fold()
+        bm25_weights.fold()
         time.sleep(SWEEP_SECONDS)
 
 

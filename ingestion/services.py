@@ -39,12 +39,12 @@ from ingestion.documents.deletion import (
 )
 from ingestion.documents.hand_edits import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
-from ingestion.documents.readers import Readers, restrict
+from ingestion.documents.restricted_readers import Readers, restrict
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
 from ingestion.files import storage
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.models.documents import DocumentQuerySet, open_to
@@ -252,7 +252,7 @@ def describe(
         document.save(update_fields=[*fields, "updated"])
         file_name = latest.file_name if latest else ""
         named_as = with_file_name(document.title, file_name)
-        term_weights.read_title(document.pk, named_as, document.language)
+        bm25_weights.read_title(document.pk, named_as, document.language)
         names = " and ".join(name for name in ("title", "language") if name in fields)
         log(acting_user, document, CHANGE, f"Changed {names}")
         if latest is not None:

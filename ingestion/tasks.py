@@ -14,7 +14,7 @@ from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import note_under_way
 from ingestion.intake.importing import forget_files, runner
 from ingestion.intake.watched_folder_scan import scan
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder
 from ingestion.spaces import backfill
 from ingestion.webhooks import sending
@@ -66,7 +66,7 @@ def look_at_folders() -> int:
 
 @shared_task
 def fold_statistics() -> bool:
-    return term_weights.fold()
+    return bm25_weights.fold()
 
 
 @shared_task

@@ -24,7 +24,7 @@ from common.accounts.models import User
 from common.accounts.rights_and_factors import lacks_factor
 from common.admin import mixins
 from ingestion import collections
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.models import Collection, Document
 
 

@@ -27,11 +27,11 @@ from common.admin.mixins import OwnPages, actor
 from ingestion import services
 from ingestion.admin.fields import MetadataFormField
 from ingestion.documents.bulk_changes import MOST_MOVED
-from ingestion.documents.readers import Arranged, Readers, UnknownReader
+from ingestion.documents.restricted_readers import Arranged, Readers, UnknownReader
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
-from ingestion.models.library import Viewer
+from ingestion.models.collections_and_access import Viewer
 
 SHOWN = 10  # of the reasons why documents were left alone
 

@@ -51,7 +51,7 @@ from ingestion.admin.status import status_of
 from ingestion.admin.upload_pages import upload_page, web_import_page
 from ingestion.admin.versions import VersionPages
 from ingestion.documents.currency import FIELDS, declare
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.documents import MISSING
 

@@ -33,7 +33,7 @@ from ingestion.api.serializers import (
 )
 from ingestion.currency import kept
 from ingestion.documents.currency import FIELDS, check_superseded, declare
-from ingestion.documents.readers import Arranged, Readers
+from ingestion.documents.restricted_readers import Arranged, Readers
 from ingestion.files.storage import download
 from ingestion.idempotency import HEADER, once
 from ingestion.models import Concept, Document, DocumentVersion, State

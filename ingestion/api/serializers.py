@@ -18,7 +18,7 @@ from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
 from ingestion.currency import CurrencyState
 from ingestion.documents import completeness, currency
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code

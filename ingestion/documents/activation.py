@@ -19,7 +19,7 @@ from ingestion.documents import hand_edit_transfer, picture_cache
 from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage
-from ingestion.lexical import concepts, term_weights
+from ingestion.lexical import bm25_weights, concepts
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.protocol import with_file_name
@@ -148,7 +148,7 @@ def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None 
                 return False
             before = document.current
             if before is not None:
-                term_weights.count_out(before.pk)
+                bm25_weights.count_out(before.pk)
                 before.chunks.all().delete()
                 events.tell_of_index(before.pk)
                 DocumentVersion.objects.filter(pk=before.pk).update(state=State.SUPERSEDED)
@@ -173,7 +173,7 @@ def show(document: Document) -> None:
         return
     chunks = Chunk.objects.filter(version=document.current_id)
     chunks.filter(Q(edit=None) | Q(edit__disabled=False)).update(searchable=True)
-    term_weights.count_in(document.current_id)
+    bm25_weights.count_in(document.current_id)
     events.tell_of_index(document.current_id)
 
 
@@ -181,7 +181,7 @@ def hide(document: Document) -> None:
     """Remove a document's chunks from search and its term statistics, likewise."""
     if document.current_id is None:
         return
-    term_weights.count_out(document.current_id)
+    bm25_weights.count_out(document.current_id)
     visible = Chunk.objects.filter(version=document.current_id, searchable=True)
     visible.update(searchable=False)
     events.tell_of_index(document.current_id)
@@ -216,4 +216,4 @@ def _show_as(document: Document, version: DocumentVersion) -> None:
     document.language = version.language
     document.save(update_fields=["current", "title", "language", "updated"])
     title = with_file_name(version.title, version.file_name)
-    term_weights.read_title(document.pk, title, version.language)
+    bm25_weights.read_title(document.pk, title, version.language)

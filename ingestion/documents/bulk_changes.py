@@ -18,7 +18,7 @@ from common.accounts.models import User
 from ingestion.documents import versions
 from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.documents.purging import family_of
-from ingestion.documents.readers import (
+from ingestion.documents.restricted_readers import (
     Arranged,
     Readers,
     changed_meanwhile,

@@ -27,7 +27,7 @@ from ingestion.documents.hand_edit_transfer import anchor, parsed_text, patterns
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
 from ingestion.events import log
-from ingestion.lexical import concepts, term_weights
+from ingestion.lexical import bm25_weights, concepts
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -124,14 +124,14 @@ def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> Chun
     with transaction.atomic():
         document = versions.locked(chunk.document_id)
         current = _held(document, chunk, seen or chunk.content_hash)
-        term_weights.count_out(current.version_id, chunk_id=current.pk)
+        bm25_weights.count_out(current.version_id, chunk_id=current.pk)
         edit = _stored(current, text, wish, acting_user)
         if embedded is not None:
             _replace_text(current, text, embedded)
         if edit is not None:
             _anchor(edit, current)
         Chunk.objects.filter(pk=current.pk).update(searchable=not wish.disabled, edit=edit)
-        term_weights.count_in(current.version_id, chunk_id=current.pk)
+        bm25_weights.count_in(current.version_id, chunk_id=current.pk)
         events.tell_of_index(current.version_id)
         # By statistics: nobody waits for a model here, with the document locked.
         concepts.store(document, concepts.of(current.version_id, ask=False))
@@ -174,7 +174,7 @@ def _replace_text(current: Chunk, text: str, embedded: Embedded) -> None:
         )
     rewrite(current, text, version, spaces.embedder(space).tokenizer, patterns())
     title = with_file_name(version.title, version.file_name)
-    term_weights.read_terms(version.pk, title=title, chunk_id=current.pk)
+    bm25_weights.read_terms(version.pk, title=title, chunk_id=current.pk)
     ChunkEmbedding.objects.filter(chunk=current).delete()
     store(space, [current.pk], vectors)
     for space_id in leave_to_backfill(Q(pk=current.pk)):

@@ -38,7 +38,7 @@ from ingestion.errors import (
 )
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
-from ingestion.lexical import concepts, term_weights
+from ingestion.lexical import bm25_weights, concepts
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.signatures import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
@@ -148,7 +148,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
     )
     begun = _store_chunks(lease, parsed)
     carried = hand_edit_transfer.carry(lease, spaces.embedder().tokenizer)
-    term_weights.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
+    bm25_weights.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
     versions.copy_vectors(lease)
     if not (count := version.chunks.count()):  # nothing would be embedded
         raise NoText(gettext("No passage could be made of this file's text."))

@@ -31,7 +31,7 @@ from ingestion import events
 from ingestion.documents import activation, currency
 from ingestion.documents.activation import remove_unused
 from ingestion.events import forget, log
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge
 from ingestion.models.versions import UNFINISHED
 
@@ -76,7 +76,7 @@ def purge(
                 if member.deleted_at is None and member.collection.deleted_at is None:
                     events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
                 if member.current_id is not None:
-                    term_weights.count_out(member.current_id)
+                    bm25_weights.count_out(member.current_id)
                     events.tell_of_index(member.current_id)
                 files |= set(member.versions.values_list("file", "sha256"))
                 currency.leave_chain(member)
@@ -134,7 +134,7 @@ def purge_bin() -> tuple[int, int]:
             documents += gone
             collections += is_done and collection_id is not None
     if documents or collections:
-        term_weights.fold()
+        bm25_weights.fold()
     return documents, collections
 
 
@@ -147,7 +147,7 @@ def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
     if not outcome[1]:
         enqueue(Purge, purge_id)
         return False
-    term_weights.fold()
+    bm25_weights.fold()
     return True
 
 

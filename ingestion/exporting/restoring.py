@@ -27,7 +27,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion import exporting as layout
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.documents.versions import add_version
 from ingestion.events import tell_of_currency
 from ingestion.exporting import attached, currency, moment, read_lines, read_manifest
@@ -35,7 +35,7 @@ from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
 from ingestion.intake.importing.archives import copy_counted, open_archive
 from ingestion.intake.importing.protocol import ImportRefused
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.metadata import check_metadata
 from ingestion.models import (
     ChunkEdit,
@@ -267,7 +267,7 @@ def _create(
     )
     document.clean_fields(exclude=["title_terms", "content_hash"])
     document.save()
-    term_weights.read_title(
+    bm25_weights.read_title(
         document.pk, with_file_name(document.title, stored.file_name), document.language
     )
     version = add_version(document, stored, lane=Lane.BULK)

@@ -20,12 +20,12 @@ from common.accounts import tokens
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion import exporting as layout
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError
 from ingestion.exporting import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
+from ingestion.models.collections_and_access import Viewer
 from ingestion.models.documents import DocumentQuerySet
-from ingestion.models.library import Viewer
 from ingestion.spaces import active_space
 
 BLOCK_BYTES = 1024 * 1024

@@ -30,7 +30,7 @@ from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.files import storage
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Document, Lane, Mirrored, SourceKind, SyncItem, SyncSource, WatchedFile
 from ingestion.parsing.protocol import title_from_file_name, with_file_name
 from ingestion.services import Receipt, delete, describe, receive, restore
@@ -169,7 +169,7 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
     logger.info("Document %s: moved from %s to %s", row.pk, row.source, source)
     row.source = source
     row.save(update_fields=["source", "title", "updated"])
-    term_weights.read_title(row.pk, with_file_name(row.title, file_name), row.language)
+    bm25_weights.read_title(row.pk, with_file_name(row.title, file_name), row.language)
     return True
 
 

@@ -12,7 +12,7 @@ from django.db import ProgrammingError
 
 from common import UserError
 from ingestion.documents.progress import Watch, follow, progress_view, worker_answers
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.lexical.languages import primary_code
 
 _MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and column
@@ -74,7 +74,7 @@ class WaitingCommand(PlainCommand):
                     "this command again."
                 ) from None
         if works_here:
-            term_weights.fold()
+            bm25_weights.fold()
         failures = watch.failures()
         for failure in failures:
             self.stderr.write(f"Failed: {failure.source or failure.file_name}: {failure.error}")

@@ -17,11 +17,11 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
+from ingestion.models.collections_and_access import Collection, Viewer, narrower
 from ingestion.models.documents import Document
-from ingestion.models.library import Collection, Viewer, narrower
 from ingestion.models.versions import ChunkEdit, DocumentVersion
 
-# pgvector's largest sparse vector; a term's index in it is a hash (see `lexical.term_weights`).
+# pgvector's largest sparse vector; a term's index in it is a hash (see `lexical.bm25_weights`).
 TERM_DIMENSIONS = 1_000_000_000
 
 

@@ -17,7 +17,12 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job, JobState
-from ingestion.models.library import Collection, Viewer, named_audiences, validate_metadata
+from ingestion.models.collections_and_access import (
+    Collection,
+    Viewer,
+    named_audiences,
+    validate_metadata,
+)
 
 
 class SourceKind(models.TextChoices):

@@ -1,7 +1,7 @@
 """Document frequencies for BM25 with their recount, and concepts, by collection.
 
 Writers only insert: when a version becomes searchable or stops being so, its counts go into the
-Change tables, so that workers never wait for one another. `term_weights.fold` moves them into the
+Change tables, so that workers never wait for one another. `bm25_weights.fold` moves them into the
 totals; readers sum both. A fault of that, or of a restored database, would stay unnoticed and shift
 every keyword score a little: `differences` finds it, `recount` mends it.
 """
@@ -17,8 +17,8 @@ from django.db.models import Count, Min, Sum
 from django.utils.translation import gettext_lazy as _
 
 from common import database
+from ingestion.models.collections_and_access import Collection, Viewer
 from ingestion.models.documents import Document
-from ingestion.models.library import Collection, Viewer
 from ingestion.models.versions import DocumentVersion
 
 

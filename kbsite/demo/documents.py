@@ -20,7 +20,7 @@ from tqdm import tqdm
 from ingestion import services
 from ingestion.documents.progress import Watch, follow, progress_view
 from ingestion.errors import IngestionError
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Document, State, Visibility
 
 SAMPLES_FOLDER = Path(__file__).parent / "samples"
@@ -197,7 +197,7 @@ def wait(uploads: Uploads, check: Callable[[], None], say: Callable[[str], None]
         )
         uploads.problems += [f"{one.source}: {one.error}" for one in watch.failures()]
         # Beat does this every half minute; the example searches should not wait for it.
-        term_weights.fold()
+        bm25_weights.fold()
     else:
         documents = Document.objects.kept()
         chunks = documents.aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0

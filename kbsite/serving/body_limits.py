@@ -51,8 +51,7 @@ def rank_of(view: View | None, method: str) -> Rank:
         return Rank.UPLOAD
     if (stated := _stated(view, "rank")) is not None:
         return Rank(stated)
-    is_api = hasattr(view, "cls")
-    return Rank.CHANGE if is_api and method not in _SAFE else Rank.SEARCH
+    return Rank.CHANGE if hasattr(view, "cls") and method not in _SAFE else Rank.SEARCH
 
 
 def is_search(view: View | None) -> bool:
@@ -76,8 +75,7 @@ def _stated(view: View | None, name: str) -> Any:
 def _parsers(view: View | None) -> Sequence[Any]:
     """The parsers of a view of the API."""
     owned = getattr(getattr(view, "cls", None), "parser_classes", ())
-    parsers: Sequence[Any] = getattr(view, "initkwargs", {}).get("parser_classes", owned)
-    return parsers
+    return list(getattr(view, "initkwargs", {}).get("parser_classes", owned))
 
 
 async def is_known(scope: dict[str, Any]) -> bool:
@@ -194,9 +192,7 @@ async def _most(scope: Scope, length: int | None) -> int:
     if length is not None and length <= small:
         return small
     large = most_bytes(view_of(scope["path"]))
-    if large is None or not await is_known(scope):
-        return small
-    return large
+    return large if large is not None and await is_known(scope) else small
 
 
 async def _refuse(scope: Scope, most: int, receive: Receive, send: Send) -> None:

@@ -27,7 +27,7 @@ from ingestion.documents.progress import (
     worker_answers,
 )
 from ingestion.errors import IngestionError
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.management import PlainCommand
 from ingestion.models import Collection
 from search.engine import similarity_background
@@ -102,7 +102,7 @@ def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: 
             _advance_in_processes(versions, processes, watch, show)
         # Also the versions that a dead process left.
         follow(watch, show, work=works_here)
-    term_weights.fold()
+    bm25_weights.fold()
     similarity_background.refresh()
     if failures := watch.failures():
         raise EvaluationError(

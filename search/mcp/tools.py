@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from common.accounts import tokens
 from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
+from ingestion.models.collections_and_access import Viewer
 from ingestion.models.documents import open_to
-from ingestion.models.library import Viewer
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search

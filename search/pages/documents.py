@@ -22,11 +22,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from ingestion.documents import completeness, currency, picture_cache
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
-from ingestion.models.library import language_name
+from ingestion.models.collections_and_access import language_name
 from ingestion.parsing.page_pictures import is_deck
 from ingestion.parsing.passage_rectangles import SCALE
 from search.analytics.interactions import Said, record_interaction

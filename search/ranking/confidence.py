@@ -22,7 +22,7 @@ from search.ranking.fusion import KEYWORD, VECTOR
 
 FIRST_PAGE = 10
 # The most that BM25 gives for one term is (k1 + 1) * its weight, with the k1 of
-# `ingestion.lexical.term_weights`.
+# `ingestion.lexical.bm25_weights`.
 BM25_BOUND = 2.2
 # No judged question is an identifier, quoted or pinned. That one such answer in twenty is wrong is
 # a guess.

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
 from common.database import named
-from ingestion.lexical.term_weights import K1
+from ingestion.lexical.bm25_weights import K1
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Signal
 from search.signals.query_terms import bm25

@@ -23,7 +23,7 @@ from common.database import released
 from common.jobs import RELEASED, sweep
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -220,7 +220,7 @@ def assert_nothing_lost_or_doubled(*, documents: int | None = None) -> None:
     Every document is ready or failed with a reason, no chunk is orphaned or doubled, each has its
     vector, BM25's statistics equal a recount, files are whole, and search answers.
     """
-    wait_for(term_weights.fold)
+    wait_for(bm25_weights.fold)
     kept = Document.objects.kept().select_related("latest").defer("latest__text")
     assert documents is None or kept.count() == documents
     assert finished()

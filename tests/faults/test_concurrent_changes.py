@@ -19,7 +19,7 @@ from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.documents.hand_edit_transfer import parsed_text
 from ingestion.errors import StateConflict
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, CorpusStatistics, Document, DocumentVersion, State
 from tests.faults.halted_workers import SWAP, hold, waiting_for_locks
@@ -228,7 +228,7 @@ def test_weights_computed_again_give_way_to_who_holds_a_passage_and_needs_anothe
     with ThreadPoolExecutor(2) as pool:
         saved = pool.submit(released, save_both)
         holding.wait()
-        worked = pool.submit(released, term_weights.fold)
+        worked = pool.submit(released, bm25_weights.fold)
         wait_for(lambda: waiting_for_locks() == 1)
         go.set()
         saved.result()

@@ -23,7 +23,7 @@ from common.circuit_breaker import REDIS
 from common.jobs import INTERACTIVE, enqueue, sweep, waiting
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Document, DocumentVersion, State
 from kbsite.embedded import EmbeddedServers
 from tests.faults.harness import (
@@ -113,7 +113,7 @@ def one_of_anything(collection: Collection, item: int, chance: random.Random) ->
         remove: Callable[..., int] = chance.choice([services.delete, services.purge])
         remove(held, acting_user=None)
     else:
-        term_weights.fold()
+        bm25_weights.fold()
 
 
 def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:

@@ -12,7 +12,7 @@ from ingestion import services
 from ingestion.documents import archive_members as parts_module
 from ingestion.documents import processing_steps
 from ingestion.domain import Part
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind, State
 from tests.samples import builders
 from tests.samples.outlook import Attachment, Letter, make_msg
@@ -31,7 +31,7 @@ def work() -> None:
     """Every version that waits, and those that these make, brought to their end."""
     while waiting := DocumentVersion.objects.filter(state=State.QUEUED).order_by("pk").first():
         assert processing_steps.advance(waiting.pk)
-    term_weights.fold()
+    bm25_weights.fold()
 
 
 def members(whole: Document) -> dict[str, Document]:

@@ -24,7 +24,7 @@ from ingestion import services
 from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Document, DocumentVersion, State, TermFrequency
 from search.models import Pin
 from search.tuning.models import GoldenQuery, Judgement
@@ -39,7 +39,7 @@ MARKED = f"# On {MARKER}\n\nThe {MARKER} is found in dry caves only. Its code is
 
 
 def frequencies() -> dict[str, int]:
-    term_weights.fold()
+    bm25_weights.fold()
     return dict(TermFrequency.objects.values_list("lexeme", "chunks"))
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_left_of_a_purged_document(
     chunk = Chunk.objects.get()
     wish = services.Wish(f"{chunk.text} So says {MARKER}.", note=MARKER, questions=(f"a {MARKER}",))
     services.edit_chunk(chunk, wish, acting_user=administrator)
-    term_weights.fold()
+    bm25_weights.fold()
     query = GoldenQuery.objects.create(text="dry caves")
     document.refresh_from_db()
     Judgement.objects.create(
@@ -235,7 +235,7 @@ def test_nothing_is_left_of_a_purged_document(
                 services.purge_bin()
         else:
             services.purge([document], acting_user=administrator)
-            term_weights.fold()
+            bm25_weights.fold()
     assert places_of(MARKER) == set()
     judgement = Judgement.objects.get()
     assert (judgement.reference, judgement.document) == (document.public_id, None)

@@ -9,7 +9,7 @@ from django.db.models import Sum
 from common.accounts.models import User
 from ingestion import services
 from ingestion.errors import InvalidMetadata
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.metadata import edited
 from ingestion.models import (
     Chunk,
@@ -22,7 +22,7 @@ from ingestion.models import (
     WatchedFile,
     WatchedFolder,
 )
-from ingestion.models.library import validate_icon
+from ingestion.models.collections_and_access import validate_icon
 from search import pipeline
 from search.retrieval import Filters
 from tests.support.factories import make_collection, make_document, upload
@@ -39,7 +39,7 @@ def found(collection: Collection, viewer: User | None = None) -> list[str]:
 
 def counts(collection: Collection) -> tuple[int, int, int]:
     """The collection's chunks and their length, and how many hold the word pump."""
-    term_weights.fold()
+    bm25_weights.fold()
     rows = CorpusStatistics.objects.filter(collection=collection)
     sums = rows.aggregate(chunks=Sum("chunks"), length=Sum("total_length"))
     pumps = TermFrequency.objects.filter(collection=collection, lexeme="pump")

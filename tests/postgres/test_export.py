@@ -17,7 +17,7 @@ from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake.importing.protocol import ImportRefused
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED
 from search.models import Pin
@@ -43,7 +43,7 @@ def process() -> None:
     ):
         for pk in pks:
             processing_steps.advance(pk)
-    term_weights.fold()
+    bm25_weights.fold()
 
 
 def fill(user: User) -> Collection:

@@ -13,7 +13,7 @@ from common.jobs import LeaseLost, claim
 from ingestion import services, spaces
 from ingestion.documents import processing_steps
 from ingestion.errors import EmbeddingUnavailable, RefusedEdit, StateConflict
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -79,7 +79,7 @@ def texts(question: str) -> list[str]:
 
 
 def statistics() -> tuple[dict[str, int], list[tuple[int, int]]]:
-    term_weights.fold()
+    bm25_weights.fold()
     frequencies = dict(TermFrequency.objects.values_list("lexeme", "chunks"))
     return frequencies, list(CorpusStatistics.objects.values_list("chunks", "total_length"))
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from pytest import approx
 
-from ingestion.lexical import languages, term_weights
+from ingestion.lexical import bm25_weights, languages
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk
 from search.pipeline import search
@@ -45,12 +45,12 @@ def joined(text: str) -> list[str]:
 def as_before(pk: int) -> None:
     """Make the chunk like one read before there were joined readings: of the compound alone."""
     version = Chunk.objects.get(pk=pk).version_id
-    term_weights.count_out(version, chunk_id=pk)
+    bm25_weights.count_out(version, chunk_id=pk)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text) WHERE id = %s", [pk]
         )
-    term_weights.count_in(version, chunk_id=pk)
+    bm25_weights.count_in(version, chunk_id=pk)
 
 
 class TestCompounds:

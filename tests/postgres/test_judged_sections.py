@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ingestion.documents import processing_steps
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection
 from kbsite.demo import documents, examples
 from search.tuning.evaluation.collections import EvaluationError
@@ -89,7 +89,7 @@ def process(versions: Sequence[int], **_: object) -> None:
     """Process uploads within the test's transaction, which no other process sees."""
     for version in versions:
         processing_steps.advance(version)
-    term_weights.fold()
+    bm25_weights.fold()
 
 
 def sections(found: SectionCorpus, query: str) -> dict[str, set[str]]:

@@ -24,7 +24,7 @@ from knox.models import AuthToken
 from common.accounts import tokens
 from ingestion import services
 from ingestion.documents.currency import currencies
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import writing
 from ingestion.models import Chunk, Collection, Document
 from ingestion.webhooks import sending

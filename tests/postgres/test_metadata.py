@@ -16,7 +16,7 @@ from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake import importing
 from ingestion.intake.importing import runner
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search
 from tests.samples.builders import make_zip
@@ -82,7 +82,7 @@ class TestServices:
         part = Document.objects.get(parent=receipt.document)
         assert part.latest_id is not None
         processing_steps.advance(part.latest_id)
-        term_weights.fold()
+        bm25_weights.fold()
         assert "In" in titles("pump meta.client:ACME")
 
 

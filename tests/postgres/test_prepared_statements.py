@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.accounts.models import User
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
 from search.pipeline import search
@@ -148,7 +148,7 @@ class TestTheDatabase:
                 cursor.execute("SHOW hnsw.ef_search")
                 return str(cursor.fetchone()[0])
 
-        term_weights.fold()
+        bm25_weights.fold()
         assert ef_search() == "400"
         monkeypatch.setattr(vector, "LARGE", 1)
         assert ef_search() == "800"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, retrieve
@@ -42,7 +42,7 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
             for _ in range(CHUNKS)
         ]
         shelve(shelf, "simple", texts)
-        term_weights.fold()
+        bm25_weights.fold()
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE ingestion_chunk")
         yield shelf

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from common.accounts.models import User
 from ingestion.identifiers import DEFAULT_PATTERNS
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
@@ -76,7 +76,7 @@ def space(django_db_setup: None, django_db_blocker: Any, engine: Any) -> Iterato
                 collection.groups.add(Group.objects.get_or_create(name="insiders")[0])
             for number in range(12):
                 shelve(collection, space, random.Random(f"{audience} {number}"), number)
-        term_weights.fold()
+        bm25_weights.fold()
         with pytest.MonkeyPatch.context() as patch:
             use(patch, engine)
             build()
@@ -111,9 +111,9 @@ def shelve(collection: Any, space: EmbeddingSpace, chance: random.Random, number
         )
         for place in range(5)
     )
-    term_weights.read_terms(version.pk, title=title)
-    term_weights.read_title(document.pk, title, language)
-    term_weights.count_in(version.pk)
+    bm25_weights.read_terms(version.pk, title=title)
+    bm25_weights.read_title(document.pk, title, language)
+    bm25_weights.count_in(version.pk)
     numbers = np.random.default_rng(chance.getrandbits(32))
     ChunkEmbedding.objects.bulk_create(
         ChunkEmbedding(chunk=chunk, space=space, vector=unit(numbers)) for chunk in chunks[1:]

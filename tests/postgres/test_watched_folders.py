@@ -10,7 +10,7 @@ import pytest
 
 from common.accounts.models import User
 from ingestion.documents import processing_steps
-from ingestion.documents.readers import Readers, restrict
+from ingestion.documents.restricted_readers import Readers, restrict
 from ingestion.intake import watched_folders
 from ingestion.intake.watched_folder_scan import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder

@@ -14,7 +14,7 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import activation, processing_steps
 from ingestion.domain import ParsedDocument
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 
 
@@ -75,7 +75,7 @@ def make_document(collection: Collection, content: str | bytes, **given: str) ->
     """
     receipt = upload(collection, content, **given)  # type: ignore[arg-type]
     processing_steps.advance(receipt.version.pk)
-    term_weights.fold()
+    bm25_weights.fold()
     return Document.objects.select_related("current", "latest", "collection").get(
         pk=receipt.document.pk
     )

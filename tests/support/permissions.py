@@ -14,7 +14,7 @@ from django.contrib.auth.models import AnonymousUser, Group
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.models import Collection, Document, Visibility
 from tests.support.factories import make_collection, make_document
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from ingestion.lexical import languages, term_weights
+from ingestion.lexical import bm25_weights, languages
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
@@ -46,8 +46,8 @@ def shelve(
         )
         for i, text in enumerate(texts)
     )
-    term_weights.read_terms(version.pk, title=title)
-    term_weights.count_in(version.pk)
+    bm25_weights.read_terms(version.pk, title=title)
+    bm25_weights.count_in(version.pk)
     return list(version.chunks.order_by("ordinal").values_list("pk", flat=True))
 
 

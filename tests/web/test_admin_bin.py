@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps, purging
 from ingestion.errors import StateConflict
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, Purge, Visibility
 from search.pipeline import search
 from tests.faults.harness import assert_statistics_equal_a_recount
@@ -331,7 +331,7 @@ def archive(monkeypatch: pytest.MonkeyPatch) -> Collection:
 
 
 def assert_counted() -> None:
-    term_weights.fold()
+    bm25_weights.fold()
     assert_statistics_equal_a_recount()
 
 

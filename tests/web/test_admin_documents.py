@@ -14,7 +14,7 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
 from tests.support.admin_client import form_data, said, signed_in, staff
@@ -147,7 +147,7 @@ class TestActions:
         desk.post(page(document, "delete"), {"post": "yes"})
         assert not Document.objects.kept().exists()
         assert not Chunk.objects.filter(searchable=True).exists()
-        term_weights.fold()
+        bm25_weights.fold()
         assert not search("soon gone", viewer=None).results
         entries = LogEntry.objects.filter(object_repr="Gone", user=administrator)
         assert [entry.change_message for entry in entries] == ["Put in the bin"]
@@ -180,7 +180,7 @@ class TestTitleAndLanguage:
         assert document.latest_id != document.current_id
         assert not [r.title for r in search("palaver", viewer=None).results if not r.text]
         processing_steps.advance(document.latest_id)  # type: ignore[arg-type]
-        term_weights.fold()
+        bm25_weights.fold()
         assert [r.title for r in search("palaver", viewer=None).results] == ["Palaver"]
 
     def test_a_version_under_way_does_not_bring_the_old_title_back(

@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Chunk, Collection, Document
 from search import pipeline

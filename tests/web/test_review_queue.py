@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.documents.currency import declare
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
 from search.readers import reviews

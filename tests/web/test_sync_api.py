@@ -17,7 +17,7 @@ from common.accounts.models import User
 from common.database import released
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import StateConflict
 from ingestion.intake import mirroring
 from ingestion.intake.watched_folder_scan import scan

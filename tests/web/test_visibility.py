@@ -23,7 +23,7 @@ from knox.models import AuthToken
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents.readers import Readers
+from ingestion.documents.restricted_readers import Readers
 from ingestion.models import Collection, Document, State, Visibility
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

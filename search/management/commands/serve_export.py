@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Visibility
 from search.exporting.server import ARCHIVE, PROFILE, restore_profile
 
@@ -63,7 +63,7 @@ class Command(BaseCommand):
     def _build(self, data: Path) -> None:
         """Restore documents and profile. An interrupted build goes on at the next start."""
         call_command("import_collection", str(data / ARCHIVE))
-        term_weights.fold()
+        bm25_weights.fold()
         # There are no users: what nobody may read could not be searched.
         Collection.objects.update(visibility=Visibility.PUBLIC)
         restore_profile(data / PROFILE)

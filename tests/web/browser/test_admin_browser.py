@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -38,7 +38,7 @@ def process_all() -> None:
     """What a worker would do now."""
     for version in DocumentVersion.objects.filter(state=State.QUEUED):
         processing_steps.advance(version.pk)
-    term_weights.fold()
+    bm25_weights.fold()
 
 
 def figures(page: Page, query_class: str = "general") -> list[Decimal]:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from common.accounts.models import User
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from kbsite.demo import documents, examples
 from kbsite.demo.site import ADMINISTRATOR
 from search.engine import configuration
@@ -59,7 +59,7 @@ def admin(transactional_db: None, clean_cache: None, monkeypatch: pytest.MonkeyP
     for file in documents.samples():
         if not file.file_name.endswith(".pdf"):  # no step is about them
             make_document(samples, file.content, file_name=file.file_name, source=file.source)
-    term_weights.fold()
+    bm25_weights.fold()
     examples.load_golden_queries(print)
     return User.objects.create_superuser(ADMINISTRATOR, password=PASSWORD)
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs, golden_set
@@ -62,7 +62,7 @@ def expert(transactional_db: None, clean_cache: None) -> User:
         title: make_document(shelf, f"# {title}\n\n{text}\n", file_name=f"{title.lower()}.md")
         for title, text in TEXTS.items()
     }
-    term_weights.fold()
+    bm25_weights.fold()
     judging.judge(CONTESTED, [], documents["Workshop"], 3, acting_user=user)
     judging.judge("when are roses cut", [], documents["Garden"], 3, acting_user=user)
     judging.judge("hoses of the fire brigade", [], documents["Fire brigade"], 2, acting_user=user)

@@ -13,7 +13,7 @@ from django.db import connection
 from pytest import approx
 
 from ingestion import services
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
 from search.domain import (
     GENERATORS,
@@ -123,10 +123,10 @@ class TestBM25:
         document = make_document(collection, "short", file_name="a.txt")
         chunk = document.chunks.get()
         Chunk.objects.filter(pk=chunk.pk).update(text=" ".join(words))
-        term_weights.read_terms(chunk.version_id, title="long")
+        bm25_weights.read_terms(chunk.version_id, title="long")
         chunk.refresh_from_db()
         weights = chunk.terms.values()
-        assert len(weights) == term_weights.MOST_TERMS
+        assert len(weights) == bm25_weights.MOST_TERMS
         assert max(weights) > 2 * min(weights)
         assert chunk.lexemes.count(":") > 2500
 
@@ -154,7 +154,7 @@ def titled(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[int, 
             )
             if document.collection_id == kept.pk:
                 titles[document.pk] = set(words)
-        term_weights.fold()
+        bm25_weights.fold()
         yield titles
 
 
@@ -210,14 +210,14 @@ class TestFrequencies:
         second = make_document(collection, "alpha gamma", file_name="b.txt", source="b")
         make_document(collection, "alpha delta", file_name="a.txt", source="a")
         services.delete([second], acting_user=None)
-        term_weights.fold()
+        bm25_weights.fold()
         assert frequencies() == recounted()
         assert frequencies()["alpha"] == 1
         assert TermChange.objects.count() == 0
 
     def test_are_right_before_and_after_the_fold(self, corpus: dict[str, Chunk]) -> None:
         before = raw_scores("alpha", Signal.KEYWORD)
-        assert term_weights.fold() is True
+        assert bm25_weights.fold() is True
         assert raw_scores("alpha", Signal.KEYWORD) == approx(before)
 
     def test_chunks_are_weighed_again_when_the_average_has_drifted(self) -> None:
@@ -230,7 +230,7 @@ class TestFrequencies:
         short.refresh_from_db()
         statistics = CorpusStatistics.objects.get(collection=collection)
         average = statistics.total_length / statistics.chunks
-        assert statistics.weighed_length == approx(average, rel=term_weights.MAX_DRIFT)
+        assert statistics.weighed_length == approx(average, rel=bm25_weights.MAX_DRIFT)
         norm = 1.2 * (0.25 + 0.75 * short.length / statistics.weighed_length)
         assert short.terms.values() == approx([2.2 / (1 + norm)] * 3, rel=1e-4)
         assert short.terms.values() != first
@@ -256,16 +256,16 @@ def test_a_fold_takes_the_space_of_a_burst_back(monkeypatch: pytest.MonkeyPatch)
             cursor.execute("SELECT pg_relation_size('term_change_lexeme')")
             return int(cursor.fetchone()[0])
 
-    monkeypatch.setattr(term_weights, "MOST_INDEX_BYTES", 100_000)
+    monkeypatch.setattr(bm25_weights, "MOST_INDEX_BYTES", 100_000)
     collection = make_collection()
     TermChange.objects.bulk_create(
         TermChange(collection=collection, lexeme=f"burst{number}", chunks=1)
         for number in range(5_000)
     )
-    assert term_weights.fold()
+    assert bm25_weights.fold()
     assert size() > 100_000
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ingestion_termchange")
-    assert term_weights.fold()
+    assert bm25_weights.fold()
     assert size() < 100_000
     assert TermFrequency.objects.filter(lexeme__startswith="burst").count() == 5_000

@@ -27,7 +27,7 @@ from ingestion.documents.deletion import keep_out_of_bin
 from ingestion.documents.purging import family_of
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.events import log
-from ingestion.lexical import term_weights
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED
 from ingestion.parsing.protocol import with_file_name
@@ -234,4 +234,4 @@ def _read_again(document: Document) -> None:
     rows = DocumentVersion.objects.defer("text").filter(document=document)
     version = rows.filter(document__current=F("pk")).first()
     if version is not None:
-        term_weights.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
+        bm25_weights.read_terms(version.pk, title=with_file_name(version.title, version.file_name))

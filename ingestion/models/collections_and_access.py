@@ -129,10 +129,9 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """The collections whose audience includes `viewer`, in the bin or not."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.filter(visibility=Visibility.PUBLIC)
-        if viewer.collections_limit is not None:
-            within = self.filter(pk__in=viewer.collections_limit)
-            return within._open_to_user(viewer)
-        return self._open_to_user(viewer)
+        limit = viewer.collections_limit
+        within = self if limit is None else self.filter(pk__in=limit)
+        return within._open_to_user(viewer)
 
     def _open_to_user(self, viewer: User) -> CollectionQuerySet:
         if viewer.is_superuser:
