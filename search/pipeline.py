@@ -17,7 +17,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from common.observing import metrics
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.engine import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Purpose, Request
 from search.engine.configuration import Configuration, current
 from search.engine.find import breadths_of, find, scope_of

@@ -31,7 +31,7 @@ from ingestion.documents.restricted_readers import Arranged, Readers, UnknownRea
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 
 SHOWN = 10  # of the reasons why documents were left alone
 

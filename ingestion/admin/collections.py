@@ -33,7 +33,7 @@ from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.collections_and_access import ICONS, language_name
+from ingestion.models.collection_access import ICONS, language_name
 from ingestion.models.documents import open_to
 from ingestion.models.versions import UNFINISHED
 

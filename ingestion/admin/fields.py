@@ -28,7 +28,7 @@ from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import TAGS, as_lines, from_lines, tags_of
 from ingestion.models import Collection, SourceKind, State
-from ingestion.models.collections_and_access import language_name, validate_metadata_key
+from ingestion.models.collection_access import language_name, validate_metadata_key
 from ingestion.models.documents import INCOMPLETE
 from ingestion.models.versions import UNFINISHED
 

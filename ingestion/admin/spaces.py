@@ -20,7 +20,7 @@ from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS
 from ingestion.models import EmbeddingSpace
-from ingestion.models.collections_and_access import language_name
+from ingestion.models.collection_access import language_name
 from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
 from ingestion.spaces.report import Report, better_models, overview, report_on, reports_on

@@ -17,7 +17,7 @@ from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
-from ingestion.models.collections_and_access import language_name
+from ingestion.models.collection_access import language_name
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise

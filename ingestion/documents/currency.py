@@ -27,7 +27,7 @@ from ingestion.documents.versions import locked
 from ingestion.errors import InvalidCurrency
 from ingestion.events import log, tell_of_currency
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 
 FIELDS = ("valid_from", "valid_until", "review_by", "owner")
 # A guess: longer than any chain of editions, and the end of a circle that a race might have made.

@@ -1,7 +1,7 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
 from ingestion.models.chunks_and_embeddings import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
-from ingestion.models.collections_and_access import Collection, Visibility
+from ingestion.models.collection_access import Collection, Visibility
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem
 from ingestion.models.mirrors import Mirrored, SyncItem, SyncSource, WatchedFile, WatchedFolder

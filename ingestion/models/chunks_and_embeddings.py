@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
-from ingestion.models.collections_and_access import Collection, Viewer, narrower
+from ingestion.models.collection_access import Collection, Viewer, narrower
 from ingestion.models.documents import Document
 from ingestion.models.versions import ChunkEdit, DocumentVersion
 

@@ -17,12 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job, JobState
-from ingestion.models.collections_and_access import (
-    Collection,
-    Viewer,
-    named_audiences,
-    validate_metadata,
-)
+from ingestion.models.collection_access import Collection, Viewer, audiences_of, validate_metadata
 
 
 class SourceKind(models.TextChoices):
@@ -60,7 +55,7 @@ def open_to(viewer: Viewer, document: str = "") -> Q:
         return unrestricted
     if viewer.is_superuser:
         return Q()
-    return unrestricted | Q(**{f"{document}audience__in": named_audiences(viewer)})
+    return unrestricted | Q(**{f"{document}audience__in": audiences_of(viewer)})
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):

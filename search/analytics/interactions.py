@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.analytics.models import NO_TEAM, Interaction, SearchEvent
 from search.analytics.visitors import is_recorded, visitor_of
 from search.errors import InteractionRefused, UnknownSearch

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.analytics import gaps
 from search.analytics.models import Interaction, SearchEvent
 from search.models import Hide

@@ -12,7 +12,7 @@ from itertools import chain, islice, zip_longest
 from ingestion.chunking.sections import paths
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.answers.domain import Answered, Passage, State
 from search.answers.request import AnswerRequest
 from search.answers.words import content, follows_up

@@ -18,7 +18,7 @@ from django.utils import timezone
 from common.accounts.models import User
 from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.answers.as_json import sentence_data, sentence_from, step_data, supported_share
 from search.answers.budgets import MOST_NAME
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage

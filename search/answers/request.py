@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
 from search.pipeline import Choices

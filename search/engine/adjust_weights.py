@@ -13,7 +13,7 @@ from typing import Protocol
 
 from django.utils.translation import gettext
 
-from ingestion.models.collections_and_access import language_name
+from ingestion.models.collection_access import language_name
 from search.domain import SIGNALS, QueryClass, Signal
 from search.engine.configuration import Configuration
 from search.engine.settle_class_and_weights import Settled

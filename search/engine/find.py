@@ -24,7 +24,7 @@ from ingestion.documents.currency import currencies
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages import language_odds
 from ingestion.models import Document, EmbeddingSpace
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
 from search.engine.read import Question
 from search.engine.settle_class_and_weights import Settled

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ingestion.embedding.protocol import encodable
 from ingestion.models import Chunk
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import Candidates, Profile, Stage, Weights
 from search.engine import Choices, Request
 from search.engine.batch_ranking import Ranking, ranking_of

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.models import Collection, Visibility
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import Profile, Query, Trial
 from search.engine import Request
 from search.engine.batch_ranking import Ranking

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import Metadata, texts
 from ingestion.models import Concept, Document
-from ingestion.models.collections_and_access import Viewer, language_name
+from ingestion.models.collection_access import Viewer, language_name
 from ingestion.models.documents import DATED
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.models.collections_and_access import language_name
+from ingestion.models.collection_access import language_name
 from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
 from search.query.language import OtherLanguage
 from search.query.rule_classifier import FALLBACK_RULE

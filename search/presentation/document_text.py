@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 from ingestion.chunking.sections import Neighbour, Section, lead, repeated, section_of
 from ingestion.lexical.languages import joined_sql, spaced
 from ingestion.models import Chunk, Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.presentation.blocks_and_excerpts import (
     NamedSection,
     Part,

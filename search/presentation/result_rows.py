@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from common.database import named
 from ingestion.lexical.languages import spaced
 from ingestion.models import Chunk
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to

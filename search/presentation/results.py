@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.currency import Currency
 from ingestion.documents import completeness, currency
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import Group, Hit, TermStatistic
 from search.presentation.blocks_and_excerpts import (
     Layout,

@@ -23,7 +23,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion.metadata import clean
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.analytics.models import SearchEvent
 from search.errors import SearchError
 from search.query import MAX_QUERY_CHARS

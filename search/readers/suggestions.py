@@ -15,7 +15,7 @@ from rest_framework.throttling import UserRateThrottle
 
 from common.accounts.models import User
 from common.api.access import UserThrottle
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.engine.configuration import current
 from search.query.parse import clean_text
 from search.query.synonyms_and_pins import hidden_from

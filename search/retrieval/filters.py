@@ -18,7 +18,7 @@ from common.database import named
 from ingestion.documents.currency import not_current
 from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.chunks_and_embeddings import EqualsAny, SubqueryOnce
-from ingestion.models.collections_and_access import Viewer, narrower
+from ingestion.models.collection_access import Viewer, narrower
 from ingestion.models.documents import DocumentQuerySet
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.documents import progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
-from ingestion.models.collections_and_access import ICONS
+from ingestion.models.collection_access import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import CLASS_LABELS, measure_label, rule_text, tier_reason

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import (
     ABSENT,
     GENERATORS,

@@ -16,7 +16,7 @@ from common.database import in_thread, together
 from ingestion.domain import BlockPlace, SectionPlace
 from ingestion.lexical.languages import detect_language
 from ingestion.models import Chunk, Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search import pipeline
 from search.answers.context import Selection, select
 from search.answers.context_pieces import Piece

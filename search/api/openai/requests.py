@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Collection
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.answers.answering import MOST_EARLIER
 from search.answers.domain import Mode
 from search.api.openai import AnsweringView, BadRequest, CompatibleView, NoSuchModel, fields_of

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import CSRFCheck
 
 from common.accounts.models import User
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.analytics.visitors import ROBOT, is_recorded, visitor_of
 from search.answers import recording, threads
 from search.answers.budgets import budget_key

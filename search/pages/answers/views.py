@@ -23,7 +23,7 @@ from common import UserError
 from common.accounts.tokens import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.analytics.visitors import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks

@@ -21,7 +21,7 @@ from django.db.models import F
 
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
-from ingestion.models.collections_and_access import JUDGED
+from ingestion.models.collection_access import JUDGED
 from search.engine.batch_ranking import Ranking
 from search.errors import SearchError
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.models import Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.errors import JudgementError
 from search.query.synonyms_and_pins import query_key
 from search.tuning.golden.judging import check_query, ensure_query, set_must_be_first, sorted_slugs

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.errors import JudgementError
 from search.query import MAX_QUERY_CHARS
 from search.query.synonyms_and_pins import fold_query, query_key

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from django.utils.translation import gettext
 
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash

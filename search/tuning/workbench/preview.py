@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from django.core.cache import cache
 
 from ingestion.models import Collection
-from ingestion.models.collections_and_access import Viewer
+from ingestion.models.collection_access import Viewer
 from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import Purpose, Request, configuration
 from search.engine.batch_ranking import Ranking, ranking_of

@@ -152,7 +152,7 @@ _NAMED = (
 )
 
 
-def named_audiences(viewer: User) -> RawSQL:
+def audiences_of(viewer: User) -> RawSQL:
     """The ids of the narrower audiences that name `viewer` or one of their groups."""
     return RawSQL(f"({_NAMED})", (viewer.pk, viewer.pk))  # noqa: S611  # ours
 
