@@ -61,8 +61,11 @@ _REMAINDER = 4  # letters in which two forms of a word may differ at their ends
 
 def words(text: str) -> Iterator[str]:
     """The words of a text in lower case; pairs of letters for scripts without spaces."""
-    for match in _WORD.finditer(text.lower()):
-        word = match.group()
+    text = text.lower()
+    if not _UNSPACED.search(text):  # once: words are read of all sentences of a context
+        yield from _WORD.findall(text)
+        return
+    for word in _WORD.findall(text):
         if not _UNSPACED.search(word):
             yield word
             continue

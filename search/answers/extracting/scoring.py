@@ -8,8 +8,9 @@ benchmarks/notes/answers.md has the formula, docs/answers.md what it was fitted 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,6 @@ class Offer:
     parts: Sequence[TextPart]
     at: int
     section: Passage
-    words: frozenset[str]
     said: float
     said_around: float
     said_in_passage: float
@@ -137,20 +137,20 @@ def offers_of(question: QuestionWords, context: Context) -> list[Offer]:
 
 
 def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
-    names = set(words(" ".join((passage.title, *passage.heading_path))))
-    in_passage = question.share(names | set(words(passage.text)))
+    names = question.said(" ".join((passage.title, *passage.heading_path)))
+    in_passage = question.share(names | question.said(passage.text))
     parts = parts_of(passage)
-    before: set[str] = set()
+    before: frozenset[str] = frozenset()
     want = question.wanted
     section, around, number, is_defined = passage, names, -1, False
     for at, part in enumerate(parts):
         if part.section != number:
             section, number, is_defined = passage.named_at(part.start), part.section, False
-            around = set(words(" ".join((section.title, *section.heading_path))))
-            before = set()
+            around = question.said(" ".join((section.title, *section.heading_path)))
+            before = frozenset()
         text = passage.text[part.start : part.end]
-        own = set(words(text))
-        if own and stands_alone(passage, part):
+        own = question.said(text)
+        if any(map(str.isalnum, text)) and stands_alone(passage, part):
             defines = not is_defined and bool(want.defined and want.defined.match(text))
             is_defined = is_defined or defines
             near = [each.kind for each in parts[at : at + 2] if each.section == number]
@@ -160,7 +160,6 @@ def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
                 parts,
                 at,
                 section,
-                frozenset(own),
                 question.share(own),
                 question.share(own | before | around),
                 in_passage,
@@ -196,28 +195,26 @@ def question_weights(question: str, terms: Sequence[TermStatistic]) -> dict[str,
     return {word: 1.0 for word in words(question) if word not in STOP}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class QuestionWords:
-    """The lexemes of a question with their weights; remembers which of them a word says."""
+    """The lexemes of a question with their weights."""
 
     weights: Mapping[str, float]
     wanted: Wanted = Wanted()
-    _said: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def share(self, said_words: Iterable[str]) -> float:
-        """The share, in [0, 1], of the weights that these words say; 0 without weights."""
+    def share(self, said: Set[str]) -> float:
+        """The share, in [0, 1], of the weights that these lexemes have; 0 without weights."""
         total = sum(self.weights.values())
-        said: set[str] = set()
-        for word in said_words:
-            said |= self._lexemes(word)
         return sum(w for each, w in self.weights.items() if each in said) / total if total else 0.0
 
-    def _lexemes(self, word: str) -> frozenset[str]:
-        lexemes = self._said.get(word)
-        if lexemes is None:
-            lexemes = frozenset(each for each in self.weights if says(word, each))
-            self._said[word] = lexemes
-        return lexemes
+    def said(self, text: str) -> frozenset[str]:
+        """The lexemes that the words of a text say."""
+        near = [word for word in words(text) if word.startswith(self._roots)]
+        return frozenset(each for each in self.weights if any(says(word, each) for word in near))
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(map(root, self.weights))
 
 
 def says(word: str, lexeme: str) -> bool:
@@ -227,5 +224,9 @@ def says(word: str, lexeme: str) -> bool:
     is_other = len(lexeme) < SHORTEST_STEM or abs(len(word) - len(lexeme)) > SUFFIX
     if is_other or NUMBERED.search(f"{word} {lexeme}"):
         return False
-    root = lexeme[:-1] if len(lexeme) > SHORTEST_STEM and lexeme[-1] in "iy" else lexeme
-    return word.startswith(root)
+    return word.startswith(root(lexeme))
+
+
+def root(lexeme: str) -> str:
+    """What all words that say a lexeme begin with."""
+    return lexeme[:-1] if len(lexeme) > SHORTEST_STEM and lexeme[-1] in "iy" else lexeme
