@@ -119,7 +119,7 @@ def _sample(
         row_type,
     )
     from search.ranking import Batch, prepare, rank
-    from search.ranking.batch import KeywordEvidence
+    from search.ranking.batch import MeaningEvidence
     from search.ranking.confidence import FIRST_PAGE, Evidence
 
     profile = presets.DEFAULT.profile
@@ -143,7 +143,7 @@ def _sample(
     )  # fmt: skip
     prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
     weights = profile.weights[QueryClass.GENERAL]
-    moved = weights.keyword * KeywordEvidence.of(prepared).for_meaning * profile.short_lean
+    moved = weights.keyword * MeaningEvidence.of(prepared).for_meaning * profile.short_lean
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     ranked = rank(Batch.of([prepared]), [leant], [QueryClass.GENERAL], profile)
     columns = ranked.columns(0).tolist()
