@@ -245,13 +245,13 @@ class _Section:
         return self.finished(places)
 
     def with_code(self, places: tuple[int, ...], at: int) -> tuple[int, ...]:
-        """The places and, if they have none, the next code of the section, else the last before
-        them, with what announces it, unless that is too long.
+        """The places and, if they have none, the code of the section that is nearest to part `at`
+        (at one distance the next), with what announces it, unless that is too long.
         """
         codes = [p for p in range(self.first, self.last + 1) if self.parts[p].kind is Kind.CODE]
         if not codes or not set(codes).isdisjoint(places):
             return places
-        nearest = min(codes, key=lambda place: (place < at, abs(place - at)))
+        nearest = min(codes, key=lambda place: (abs(place - at), place < at))
         whole = tuple(sorted({*places, *self.core(nearest)}))
         return whole if self.length(whole) <= WHOLE else places
 

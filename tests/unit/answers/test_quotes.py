@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
-from search.answers.domain import Answered, Context, Mode
+from search.answers.domain import Answered, Context, Mode, Passage
 from search.answers.extracting.pieces import TextPart, hangs, piece_around, stands_alone
 from search.answers.extracting.quotes import extract, short_answer
 from search.answers.extracting.scoring import QuestionWords, question_weights
@@ -237,24 +237,24 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def cut(*blocks: str) -> tuple[Passage, list[TextPart]]:
+    """A passage of blocks; code begins with a prompt."""
+    held, parts = passage(1, "\n\n".join(blocks)), []
+    for at, block in enumerate(blocks):
+        start, kind = held.text.index(block), Kind.CODE if block[0] == ">" else Kind.PROSE
+        parts.append(TextPart(start, start + len(block), kind, at, 0))
+    return held, parts
+
+
 def test_no_code_is_added_without_the_sentence_that_introduces_it() -> None:
-    blocks = (f"Begin {'so ' * 195}:", ">>> begin(now)\n1", "The end is near.")
-    held = passage(1, "\n\n".join(blocks))
-    starts = [held.text.index(block) for block in blocks]
-    kinds = (Kind.PROSE, Kind.CODE, Kind.PROSE)
-    parts = [
-        TextPart(start, start + len(block), kind, at, 0)
-        for at, (start, block, kind) in enumerate(zip(starts, blocks, kinds, strict=True))
-    ]
-    assert piece_around(held, parts, 2) == (2,)
+    assert piece_around(*cut(f"Begin {'so ' * 195}:", "> begin", "The end is near."), 2) == (2,)
 
 
-def test_who_wants_steps_is_shown_the_code_of_the_section() -> None:
-    code = "load = weigh(\n    beam=1,\n)"
-    assert code not in shown("In how many ways is a weight measured?")
-    text = shown("How do I measure a weight in two ways?")
-    assert code in text
-    assert len(text) < 1600
+def test_who_wants_steps_is_shown_the_nearest_code_of_the_section() -> None:
+    assert "load = weigh(" not in shown("In how many ways is a weight measured?")
+    assert "load = weigh(" in shown("How do I measure a weight in two ways?")
+    blocks = ("Save this:", "> begin" * 99, "The end is near.", "All. " * 199, "> end")
+    assert piece_around(*cut(*blocks), 2, steps=True) == (0, 1, 2)
 
 
 def test_of_steps_the_first_of_nearly_as_good_sentences_is_marked() -> None:
