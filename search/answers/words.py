@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from search.domain import Query
@@ -59,12 +59,13 @@ _SHORTEST_STEM = 4
 _REMAINDER = 4  # letters in which two forms of a word may differ at their ends
 
 
-def words(text: str) -> Iterator[str]:
+def words(text: str) -> Iterable[str]:
     """The words of a text in lower case; pairs of letters for scripts without spaces."""
     text = text.lower()
-    if not _UNSPACED.search(text):  # once: words are read of all sentences of a context
-        yield from _WORD.findall(text)
-        return
+    return _words_or_pairs(text) if _UNSPACED.search(text) else _WORD.findall(text)
+
+
+def _words_or_pairs(text: str) -> Iterator[str]:
     for word in _WORD.findall(text):
         if not _UNSPACED.search(word):
             yield word

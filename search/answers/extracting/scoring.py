@@ -8,9 +8,9 @@ benchmarks/notes/answers.md has the formula, docs/answers.md what it was fitted 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -209,8 +209,12 @@ class QuestionWords:
 
     def said(self, text: str) -> frozenset[str]:
         """The lexemes that the words of a text say."""
-        near = [word for word in words(text) if word.startswith(self._roots)]
-        return frozenset(each for each in self.weights if any(says(word, each) for word in near))
+        near = {word for word in words(text) if word.startswith(self._roots)}
+        return frozenset().union(*map(self._lexemes, near))
+
+    @cached_property
+    def _lexemes(self) -> Callable[[str], frozenset[str]]:
+        return cache(lambda word: frozenset(each for each in self.weights if says(word, each)))
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
