@@ -17,7 +17,7 @@ _TYPES = {
     "notebook": (filetypes.IPYNB,),
     "epub": (filetypes.EPUB,),
     "markup:HTML": (filetypes.HTML,),
-    "markup:MARKDOWN": (filetypes.MARKDOWN,),
+    "markdown:MARKDOWN": (filetypes.MARKDOWN,),
     "rst": (filetypes.RST,),
     "markup:ASCIIDOC": (filetypes.ASCIIDOC,),
     "markup:ORG": (filetypes.ORG,),

@@ -13,9 +13,9 @@ from typing import Any
 from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import DamagedFile
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.markdown import MarkdownReader
 from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
-    MarkdownReader,
     Tree,
     is_too_deep,
     plain_text,

@@ -1,4 +1,4 @@
-"""Markdown -> the nodes that pandoc makes of it, with as little of pandoc as possible.
+"""Markdown -> Blocks, with front matter in YAML or TOML, and with as little of pandoc as possible.
 
 markdown-it-py reads CommonMark as pandoc does, nine times as fast. Paragraphs with markup beyond it
 (math, emoji, strikeout, odd addresses) go to pandoc, all in one run, and so does a whole file with
@@ -8,7 +8,11 @@ tables, definitions, notes, alerts, tasks, metadata or addresses at another plac
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -16,7 +20,100 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion.parsing.formats.pandoc_tree import Node
+from ingestion import currency
+from ingestion.domain import Block
+from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.markup import (
+    TOO_DEEP_WARNING,
+    PandocUnreadable,
+    Tree,
+    extraction,
+    is_too_deep,
+    plain_text,
+    read_tree,
+)
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
+from ingestion.parsing.protocol import Extraction, ParseLimits, Source, StatedMetadata
+
+READER = "gfm+definition_lists+yaml_metadata_block"
+MOST_HTML_TABLES = 100
+"""Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
+READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
+
+
+class MarkdownParser:
+    """CommonMark with tables, footnotes, alerts; HTML tables as well."""
+
+    name = "pandoc-markdown"
+
+    def extract(self, source: Source) -> Extraction:
+        text, metadata = _without_toml(decode(source.path.read_bytes()))
+        if is_too_deep(text):
+            return plain_text(text, TOO_DEEP_WARNING)
+        result = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
+        return replace(result, metadata=metadata) if metadata else result
+
+
+class MarkdownReader(TreeReader):
+    """Reads HTML tables, which pandoc leaves as raw HTML in Markdown, by a second run."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        super().__init__()
+        self._limits = limits
+        self._tables = 0
+
+    def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
+        markup, raw = content
+        if markup == "html" and "<table" in raw.lower() and self._tables < MOST_HTML_TABLES:
+            self._tables += 1
+            yield from self.blocks(read_tree(raw, "html", self._limits).blocks, depth)
+        else:
+            yield from super()._block_rawblock(content, depth)
+
+
+def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
+    """The text after its TOML front matter, and the metadata in it; None if there is none."""
+    front = _TOML.match(text)
+    try:
+        fields = tomllib.loads(front[1]) if front else {}
+    except (ValueError, RecursionError):
+        fields = {}
+    if front is None or not fields:
+        return text, None
+    authors = fields.get("author", fields.get("authors", ""))
+    metadata = StatedMetadata(
+        title=str(fields.get("title", "")),
+        author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
+        language=str(fields.get("language", fields.get("lang", ""))),
+        created=_moment(fields.get("date", "")),
+        modified=_moment(fields.get("lastmod", "")),
+        stated=currency.kept(fields),
+    )
+    return text[front.end() :], metadata
+
+
+def _moment(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _tree(text: str, limits: ParseLimits) -> Tree:
+    with suppress(BeyondCommonMark):
+        return Tree({}, nodes_of(text, lambda odd: pandoc_tree(odd, limits).blocks))
+    return pandoc_tree(text, limits)
+
+
+def pandoc_tree(text: str, limits: ParseLimits) -> Tree:
+    """The syntax tree of Markdown by pandoc alone."""
+    try:
+        return read_tree(text, READER, limits)
+    except PandocUnreadable:
+        # Dashed lines around something other than YAML: the text itself is fine.
+        return read_tree(text, READER_WITHOUT_METADATA, limits)
+
+
+MARKDOWN = MarkdownParser()
+
 
 # A larger file has time for pandoc, whose reader has seen more of what people try.
 MOST_CHARS = 300_000

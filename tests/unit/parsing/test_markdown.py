@@ -9,8 +9,12 @@ import pytest
 
 from ingestion.domain import Block
 from ingestion.parsing.child.child import clean_block
-from ingestion.parsing.formats.commonmark import BeyondCommonMark, nodes_of
-from ingestion.parsing.formats.markup import MarkdownReader, pandoc_tree
+from ingestion.parsing.formats.markdown import (
+    BeyondCommonMark,
+    MarkdownReader,
+    nodes_of,
+    pandoc_tree,
+)
 from ingestion.parsing.formats.pandoc_tree import Node
 from ingestion.parsing.protocol import ParseLimits
 
