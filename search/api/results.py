@@ -15,7 +15,7 @@ from rest_framework import serializers
 from ingestion.api.serializers import CurrencyField, MetadataField
 from ingestion.documents.currency import as_data
 from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal, Trial
-from search.presentation.blocks_and_excerpts import NamedSection
+from search.presentation.passage_blocks import NamedSection
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import SIGNALS, ProfileNameSerializer
 

@@ -14,7 +14,7 @@ from ingestion.chunking.sections import Neighbour, Section, lead, repeated, sect
 from ingestion.lexical.languages import joined_sql, spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.collection_access import Viewer
-from search.presentation.blocks_and_excerpts import (
+from search.presentation.passage_blocks import (
     NamedSection,
     Part,
     named_sections,

@@ -15,13 +15,12 @@ from ingestion.documents import completeness, currency
 from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 from search.domain import Group, Hit, TermStatistic
-from search.presentation.blocks_and_excerpts import (
+from search.presentation.excerpts import excerpt, with_class
+from search.presentation.passage_blocks import (
     Layout,
     NamedSection,
     Part,
-    excerpt,
     matched_section,
-    with_class,
     within,
 )
 from search.presentation.result_rows import Rows, read_rows

@@ -28,15 +28,8 @@ from search.domain import (
     Signal,
     recency,
 )
-from search.ranking.fusion import (
-    BEYOND,
-    KEYWORD,
-    NORMALISERS,
-    VECTOR,
-    identifiers_lead,
-    reciprocal_ranks,
-    tiers_of,
-)
+from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
+from search.ranking.pins_and_tiers import BEYOND, identifiers_lead, tiers_of
 
 _SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 

@@ -1,36 +1,26 @@
-"""Q4-Q6: raw scores -> strengths in [0, 1] -> one score, and the tier that precedes it (ADR 2)."""
+"""Q4-Q5: raw scores -> strengths in [0, 1] -> one score."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from search.domain import (
-    ABSENT,
     OPTIONAL,
     SIGNALS,
     Booleans,
-    Candidate,
     Combination,
     Contribution,
     Floats,
     Fusion,
-    IdentifierMatch,
-    Integers,
     Leaf,
     Node,
     Normaliser,
     Operation,
     Profile,
-    Query,
-    QueryIdentifier,
     Signal,
-    Tier,
 )
 
 RECIPROCAL_RANK_K = 60  # Cormack, Clarke & Buettcher 2009, as for RRF; ranks from 1
@@ -168,75 +158,3 @@ def reciprocal_ranks(scores: Floats, signal: Signal, k: int) -> Floats:
 def shown_signals(ran: Collection[Signal], weighted: Collection[Signal]) -> Sequence[Signal]:
     """The signals shown in a score: optional ones only if they ran or have a weight."""
     return [s for s in SIGNALS if s not in OPTIONAL or s in ran or s in weighted]
-
-
-# As `ingestion.identifiers.Place`, in which the heading of the passage's own section is -1.
-PLACES = ("title", "heading", "text")
-# A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from PLAIN.
-# SECOND: matched by only one of meaning and keywords, if `both_first`; BEYOND: no candidate.
-PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
-
-# The boost for containing a code that the query only mentions. 1.03 to 1.3 perform equally well on
-# SciFact (ADR 2).
-HOLDER_FACTOR = 1.1
-# Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
-_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--")
-
-
-def identifiers_lead(query: Query) -> bool:
-    """Whether candidates with an identifier of the query come before every score.
-
-    True if the query asks for it, or it is distinctive (four digits in a row, or symbols).
-    Otherwise it is one word of many (IL-10, D40), and counts as a boost.
-    """
-    is_lookup = query.is_identifier or query.asks_for_identifiers
-    return is_lookup or any(_is_distinctive(identifier) for identifier in query.identifiers)
-
-
-def _is_distinctive(identifier: QueryIdentifier) -> bool:
-    return not identifier.loose and _DISTINCTIVE.search(identifier.text) is not None
-
-
-def holding(score: Node, match: IdentifierMatch) -> Node:
-    """The score of a chunk that contains an identifier which does not lead."""
-    leaf = Leaf(f"names {match.form}", HOLDER_FACTOR)
-    return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
-
-
-def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
-    """The tier of each candidate without pins: full forms before partial ones, then by place."""
-    tiers = np.full(len(rows), PLAIN, np.int64)
-    holders = np.flatnonzero(rows["form"] != ABSENT)
-    if leads and len(holders):
-        strengths, places = rows["strength"][holders], rows["held_at"][holders]
-        orders = list(zip((-strengths).tolist(), places.tolist(), strict=True))
-        ranks = {order: place for place, order in enumerate(sorted(set(orders)))}
-        tiers[holders] = [ranks[order] for order in orders]
-    return tiers
-
-
-def with_pins(tiers: Integers, pins: Integers, documents: Integers, order: Integers) -> Integers:
-    """One query's tiers with the best chunk of each pinned document first, in the pins' order."""
-    tiers = tiers.copy()
-    seen: set[int] = set()
-    for column in order[pins[order] != ABSENT].tolist():
-        if documents[column] not in seen:
-            seen.add(documents[column])
-            tiers[column] = pins[column] - PLAIN
-    return tiers
-
-
-def tier(number: int, candidate: Candidate) -> Tier:
-    """The candidate's tier with its reason, from the tier's number."""
-    match = candidate.identifier
-    if number < 0:
-        place = float(candidate.pin or 0)
-        return Tier(order=(-1.0, place), reason="it is pinned to this question")
-    if number < PLAIN and match is not None:
-        whole = "names" if match.strength >= 1 else "names a part of"
-        order = (0.0, -match.strength, float(match.place))
-        if match.place < 0 and match.strength >= 1:
-            return Tier(order=order, reason=f"it defines {match.form}")
-        where = "heading" if match.place < 0 else PLACES[min(match.place, len(PLACES) - 1)]
-        return Tier(order=order, reason=f"its {where} {whole} {match.form}")
-    return Tier(order=(1.0, 1.0)) if number == SECOND else Tier()

@@ -2,7 +2,7 @@
 
 The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
 candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,
-boost or knob are side by side in one module: fusion (with tiers), boosts, reranking.
+boost or knob are side by side in one module: fusion, tiers, boosts, reranking.
 """
 
 from __future__ import annotations
@@ -31,19 +31,14 @@ from search.domain import (
 from search.ranking.batch import Batch
 from search.ranking.fusion import (
     FOREIGN_NOTE,
-    HOLDER_FACTOR,
-    PLAIN,
-    SECOND,
     VECTOR,
     combination,
     combined,
     found_by_both,
-    holding,
     meaning_alone,
     shown_signals,
-    tier,
-    with_pins,
 )
+from search.ranking.pins_and_tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
 from search.ranking.text_boosts import WISHED, boosted, with_boosts
 

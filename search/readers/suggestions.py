@@ -1,27 +1,37 @@
 """Suggestions while typing: a reader's own searches, titles, headings and identifiers.
 
-Of what searches of the reader may find, by the same scope.
+Of what searches of the reader may find, by the same scope. The typed words are words of a title or
+of one heading, the last one the beginning of a word; an identifier begins with the typed text.
+Indexes answer all three: `document_title_words`, `chunk_section_words` (both of
+`steelyard_words`), `identifier_once_per_chunk`. Everything comes from the scope's chunks before
+anything is cut off: a chunk outside changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
+from typing import Any
 
-from django.db.models import TextChoices
+from django.db import connection
+from django.db.models import BooleanField, TextChoices
+from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 from rest_framework.throttling import UserRateThrottle
 
 from common.accounts.models import User
 from common.api.access import UserThrottle
+from common.database import named
+from ingestion.identifiers import Pattern, find_identifiers, index_forms
 from ingestion.models.collection_access import Viewer
 from search.engine.configuration import current
 from search.query.parse import clean_text
 from search.query.synonyms_and_pins import hidden_from
 from search.readers.history_and_saved import history_of, keeps_history
 from search.retrieval import Filters, Scope
-from search.retrieval.prefix_matches import MOST_CHARS, MOST_READ, matches, matches_in, typed_words
 
 MOST = 8  # rows below the box: what a phone shows above its keyboard. A guess.
 
@@ -97,3 +107,143 @@ def _searches(user: User, typed: str) -> list[str]:
     rows = history_of(user).filter(question__icontains=words[-1])
     questions = rows.values_list("question", flat=True)[:MOST_READ]
     return [each for each in questions if len(each) <= MOST_CHARS and matches(each, words)]
+
+
+# Of a beginning that more texts have, so many are read, whichever come first: the next letter tells
+# the others apart. Guesses, as the numbers below.
+MOST_READ = 400
+MOST_FORMS = 6
+MOST_WORDS = 8
+LEAST_CHARS, MOST_CHARS = 2, 200
+
+_WORD = re.compile(r"[^\W_]+")
+_RUN = re.compile(r"[^\W\d_]+|\d+")
+
+_IN_SECTIONS = """
+steelyard_words(NULL, jsonb_path_query_array(ingestion_chunk.sections, '$[*][2]')::text)
+    @@ %s::tsquery
+"""
+# Materialised without a limit, which would let the planner read the whole table for the first rows;
+# yet Postgres makes no more of these rows than are read. Laterals are one look into an index for
+# each row, where EXISTS could become a join with all chunks.
+_STATEMENT = """
+WITH RECURSIVE titled AS MATERIALIZED (
+    SELECT title, current_id FROM ingestion_document
+    WHERE steelyard_words(NULL, title) @@ %(words)s::tsquery
+),
+sectioned(sections) AS MATERIALIZED ({sections}),
+form(beginning, form, chunk_id) AS (
+    SELECT beginning, first.* FROM unnest(%(beginnings)s::text[]) beginning,
+    LATERAL ({first_form}) first
+    UNION ALL
+    SELECT beginning, next.* FROM form, LATERAL ({next_form}) next
+)
+(SELECT 'title', title, NULL FROM titled, LATERAL ({current}) one LIMIT {most})
+UNION ALL
+(SELECT 'heading', jsonb_path_query_array(sections, '$[*][2]')::text, NULL
+ FROM sectioned LIMIT {most})
+UNION ALL
+SELECT 'identifier',
+       concat_ws(E'\\n', d.title, array_to_string(c.heading_path, E'\\n'), c.text), form
+FROM (SELECT form, chunk_id FROM form LIMIT {most_forms}) form
+JOIN ingestion_chunk c ON c.id = chunk_id JOIN ingestion_document d ON d.id = c.document_id
+"""
+# The first form after another with a chunk of the scope: each form is found by one look into the
+# index, however many chunks have it.
+_FORM = """
+SELECT i.form, i.chunk_id FROM ingestion_identifier i, LATERAL ({chunk}) one
+WHERE i.form {after} AND i.form < beginning || chr(1114111)
+ORDER BY i.form, i.chunk_id LIMIT 1
+"""
+
+
+@dataclass(slots=True)
+class Matches:
+    """The texts that match, each once, the best first: those that begin with what was typed."""
+
+    titles: list[str] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
+    identifiers: list[str] = field(default_factory=list)
+
+
+def typed_words(typed: str) -> list[str]:
+    """The words of what was typed, in lower case, as `steelyard_words` splits a text."""
+    return _WORD.findall(typed.lower())
+
+
+def matches(text: str, words: Sequence[str]) -> bool:
+    """Whether all words are in the text, the last one as the beginning of a word."""
+    own = typed_words(text)
+    return {*words[:-1]} <= {*own} and any(word.startswith(words[-1]) for word in own)
+
+
+def best_first(texts: Iterable[str], typed: str) -> list[str]:
+    """Texts of at most MOST_CHARS, each once: first those that begin so, then the shortest."""
+    start = typed.casefold()
+    once = {text.casefold(): text for text in texts if len(text) <= MOST_CHARS}
+    once.pop(start, None)
+    return sorted(
+        once.values(), key=lambda text: (not text.casefold().startswith(start), len(text), text)
+    )
+
+
+def matches_in(scope: Scope, typed: str, patterns: Sequence[Pattern]) -> Matches:
+    """What of the scope matches the typed text, in one query; nothing for a text too short."""
+    words = typed_words(typed)
+    if not LEAST_CHARS <= len(typed) <= MOST_CHARS or not 0 < len(words) <= MOST_WORDS:
+        return Matches()
+    with connection.cursor() as cursor:
+        cursor.execute(*_statement(scope, typed, words))
+        rows = cursor.fetchall()
+    headings = (name for kind, names, _ in rows if kind == "heading" for name in json.loads(names))
+    mentions = (
+        mention.text
+        for _, text, form in rows
+        if form
+        for mention in find_identifiers(text, patterns)
+        if any(form == each.form for each in index_forms(mention))
+    )
+    return Matches(
+        best_first((title for kind, title, _ in rows if kind == "title"), typed),
+        best_first((name for name in headings if matches(name, words)), typed),
+        best_first(mentions, typed),
+    )
+
+
+def _statement(scope: Scope, typed: str, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    query = " & ".join(f"'{word}'" for word in words) + ":*"
+    chunks = scope.chunks.order_by()
+    conditions = {
+        "sections": chunks.filter(_is(_IN_SECTIONS, query)).values("sections"),
+        "current": chunks.filter(_is("version_id = titled.current_id")).values("pk")[:1],
+        "chunk": chunks.filter(_is("ingestion_chunk.id = i.chunk_id")).values("pk")[:1],
+    }
+    parts: dict[str, str] = {}
+    params: dict[str, Any] = {"words": query, "beginnings": _beginnings(typed)}
+    for name, rows in conditions.items():
+        parts[name], own = named(rows, f"{name}_")
+        params |= own
+    chunk = parts.pop("chunk")
+    statement = _STATEMENT.format(
+        **parts,
+        first_form=_FORM.format(after=">= beginning", chunk=chunk),
+        next_form=_FORM.format(after="> form.form", chunk=chunk),
+        most=MOST_READ,
+        most_forms=MOST_FORMS,
+    )
+    return statement, params
+
+
+def _is(condition: str, *params: str) -> RawSQL:
+    return RawSQL(condition, params, output_field=BooleanField())
+
+
+def _beginnings(typed: str) -> list[str]:
+    """The beginnings of canonical forms that were typed: of INC-2031-7 also `inc2031-7`."""
+    plain = "".join(typed.casefold().split())
+    runs = _RUN.findall(plain)
+    joined = "".join(
+        run if not number or run.isdigit() != runs[number - 1].isdigit() else f"-{run}"
+        for number, run in enumerate(runs)
+    )
+    return sorted({plain, joined} - {""})

@@ -33,7 +33,7 @@ from search.domain import (
     row_type,
 )
 from search.domain.candidates import HALF
-from search.retrieval.pins_and_boosts import forms_of
+from search.retrieval.pin_and_boost_sql import forms_of
 
 # Fixed columns of a candidate over the table `scored`, with their types; none may be NULL: that
 # has another length. `form` is counted from 1 in the parameter `forms`, 0 without one.

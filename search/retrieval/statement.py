@@ -13,10 +13,9 @@ from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
 from search.retrieval.columns import Sent, read, sent
-from search.retrieval.external import JOIN, External
 from search.retrieval.filters import Scope
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
-from search.retrieval.pins_and_boosts import (
+from search.retrieval.pin_and_boost_sql import (
     IDENTIFIER_MATCH,
     IDENTIFIER_TABLES,
     PLACE,
@@ -30,7 +29,7 @@ from search.retrieval.pins_and_boosts import (
 )
 from search.retrieval.prepared import Shapes, Statement, run, send
 from search.signals import query_terms, registry
-from search.signals.registry import Inputs, SignalPart, SignalSQL
+from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL
 from search.signals.vector import index_settings
 
 
@@ -250,7 +249,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
     findings = query_terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
     if plan.external is not None:
-        tables, joins = [*tables, plan.external.tables()], [*joins, JOIN]
+        tables, joins = [*tables, plan.external.tables()], [*joins, ENGINE_JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=plan.phrased,

@@ -8,7 +8,7 @@ import pytest
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks
 from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind, ChunkDraft
-from search.presentation.blocks_and_excerpts import NamedSection, matched_section, parts_in
+from search.presentation.passage_blocks import NamedSection, matched_section, parts_in
 from search.presentation.snippets import MARK_END, MARK_START
 from tests.unit.test_chunking import Words
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from ingestion.domain import BlockKind
 from search.domain import Candidate, Candidates, Group, Hit, Query, Signal
 from search.domain.candidates import SIGNALS, row_type
-from search.presentation.blocks_and_excerpts import CODE_LINES, excerpt, parts_of
+from search.presentation.excerpts import CODE_LINES, excerpt
+from search.presentation.passage_blocks import parts_of
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, mark_names, snippet
 from search.presentation.why_here import reason

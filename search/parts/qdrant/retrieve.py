@@ -28,12 +28,11 @@ from search.domain import Candidates, Profile, Query, Signal
 from search.parts.qdrant import engines
 from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name, sparse
 from search.retrieval import statement
-from search.retrieval.external import External
 from search.retrieval.filters import Scope
 from search.retrieval.prepared import Shapes, Statement, run, send
 from search.retrieval.statement import RetrievalOptions
 from search.signals import query_terms, registry, vector
-from search.signals.registry import Inputs, SignalPart
+from search.signals.registry import External, Inputs, SignalPart
 
 logger = logging.getLogger(__name__)
 

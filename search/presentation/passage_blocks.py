@@ -1,33 +1,29 @@
-"""A passage's text as parts: headings, prose, lists, code and tables; and the excerpt of a result.
-
-A snippet (`snippets`) is one run of text, as the API returns it. In an excerpt code keeps its lines
-and a table its header, where they hold words of the query that the prose does not.
-"""
+"""A passage's text as parts: headings, prose, lists, code and tables; and its named sections."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import unescape
 from itertools import chain, pairwise
-from textwrap import dedent
 from types import MappingProxyType
 from typing import Any
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from ingestion.lexical.languages import name_parts
-from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
+from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 # Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
+Words = frozenset[str]
 
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
+_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]+)[.)] ")
 
 
@@ -160,9 +156,17 @@ def _scores(sections: Sequence[NamedSection], marked: str, stems: Sequence[str])
         )
         return
     cuts = [(each.start, min(each.end, each.start + len(each.heading))) for each in sections]
-    pieces = [_words(piece, whole=True) for piece in _divided(marked, [*chain.from_iterable(cuts)])]
+    pieces = [
+        marked_words(piece, whole=True) for piece in _divided(marked, [*chain.from_iterable(cuts)])
+    ]
     for name, text in zip(pieces[::2], pieces[1::2], strict=True):
         yield _count(name | text, stems) + _count(name, stems)
+
+
+def marked_words(marked: str, *, whole: bool = False) -> Words:
+    """The marked words, names of code as their parts; with `whole` the names, too."""
+    texts = _MARKED.findall(marked)
+    return frozenset(part for text in texts for part in name_parts(text, whole=whole))
 
 
 def _count(words: Collection[str], stems: Sequence[str]) -> int:
@@ -269,126 +273,3 @@ def _cells(text: str) -> tuple[tuple[SafeString, ...], ...]:
 
 def _squeezed(text: str) -> str:
     return " ".join(text.split())
-
-
-# Guesses, bounded by the page: ten results in 2,400 pixels, a line of 100 characters.
-PROSE_CHARS = 240
-LEAD_CHARS = 110  # of the prose above code or a table
-CODE_LINES = 4
-LINE_CHARS = 110
-TABLE_ROWS = 2  # below the header
-TABLE_COLUMNS = 4
-CELL_CHARS = 60
-
-_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
-_BREAK = "\n\n"
-_PROSE = frozenset({"text", "item", "numbered"})
-Words = frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """A part cut to what an excerpt shows, with the words marked in it."""
-
-    part: Part
-    words: Words
-
-
-def excerpt(marked: str, path: Sequence[str], kind: str, layout: Layout = ()) -> tuple[Part, ...]:
-    """The parts of a passage to show: prose, then at most one piece of code or of a table.
-
-    `marked` has its matches between MARK_START and MARK_END, `path` are its headings, `kind` its
-    predominant kind of block, `layout` its blocks; without it they are guessed. The headings are
-    left out: they stand above.
-    """
-    parts = [part for part in parts_of(marked, path, kind, layout) if part.kind != "heading"]
-    prose = _BREAK.join(_marked_text(part.html) for part in parts if part.kind in _PROSE)
-    if not parts:
-        return (Part("text", snippet(marked, PROSE_CHARS)),)
-    lead = snippet(prose, PROSE_CHARS)
-    cuts = [cut for part in parts if (cut := _cut(part)) is not None]
-    best = max(cuts, key=lambda cut: len(cut.words), default=None)
-    if best is None or (prose and not best.words - _words(_marked_text(lead))):
-        return (Part("text", lead),)
-    if not prose:
-        return (best.part,)
-    return Part("text", snippet(prose, LEAD_CHARS)), best.part
-
-
-def with_class(parts: Iterable[Part], mark: str) -> tuple[Part, ...]:
-    """The parts with `mark` in place of each opening <mark>."""
-
-    def changed(html: SafeString | str) -> SafeString:
-        return mark_safe(html.replace("<mark>", mark))  # noqa: S308  # escaped before
-
-    return tuple(
-        replace(
-            part,
-            html=changed(part.html),
-            rows=tuple(tuple(changed(cell) for cell in row) for row in part.rows),
-        )
-        for part in parts
-    )
-
-
-def _cut(part: Part) -> _Cut | None:
-    if part.kind == "code":
-        return _code(_marked_text(part.html))
-    return _table(part) if part.kind == "table" else None
-
-
-def _code(marked: str) -> _Cut:
-    """The CODE_LINES lines with the most distinct words, the first of equals."""
-    lines = [line for line in _balanced(marked.strip("\n").split("\n")) if line.strip()]
-    starts = range(max(1, len(lines) - CODE_LINES + 1))
-    first = max(starts, key=lambda start: len(_words_of(lines[start : start + CODE_LINES])))
-    window = lines[first : first + CODE_LINES]
-    cut = dedent("\n".join(map(_cut_line, window)))
-    return _Cut(Part("code", highlight(cut)), _words_of(window))
-
-
-def _cut_line(line: str) -> str:
-    """A line of code, cut unless its marks lie further on."""
-    plain = _MARKED.sub(r"\1", line)
-    if len(plain) <= LINE_CHARS:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    return indent + _marked_text(snippet(line, LINE_CHARS))
-
-
-def _table(part: Part) -> _Cut:
-    """The header, and the TABLE_ROWS rows with the most distinct words in their order."""
-    header, *rows = [[_marked_text(cell) for cell in row] for row in part.rows]
-    order = sorted(range(len(rows)), key=lambda place: -len(_words_of(rows[place])))
-    rows_out = [header, *(rows[place] for place in sorted(order[:TABLE_ROWS]))]
-    width = range(len(header))
-    telling = sorted(width, key=lambda column: not _words_of(row[column] for row in rows_out))
-    columns = sorted(telling[:TABLE_COLUMNS])
-    cells = tuple(tuple(snippet(row[column], CELL_CHARS) for column in columns) for row in rows_out)
-    return _Cut(Part("table", rows=cells), _words_of(cell for row in rows_out for cell in row))
-
-
-def _balanced(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, a mark that spans several of them closed and opened again at each end."""
-    is_open = False
-    for line in lines:
-        opened = MARK_START + line if is_open else line
-        is_open = opened.count(MARK_START) > opened.count(MARK_END)
-        yield opened + MARK_END if is_open else opened
-
-
-def _marked_text(html: SafeString | str) -> str:
-    """The marked text that `highlight` or `snippet` made this HTML of."""
-    text = html.replace("<mark>", MARK_START).replace("</mark>", MARK_END)
-    missing = text.count(MARK_START) - text.count(MARK_END)
-    text = MARK_START * -missing + text + MARK_END * missing
-    return unescape(text)
-
-
-def _words(marked: str, *, whole: bool = False) -> Words:
-    texts = _MARKED.findall(marked)
-    return frozenset(part for text in texts for part in name_parts(text, whole=whole))
-
-
-def _words_of(texts: Iterable[str]) -> Words:
-    return frozenset[str]().union(*map(_words, texts))
