@@ -11,7 +11,7 @@ import logging
 from celery import shared_task
 
 from common import jobs
-from search.analytics import failed_searches, visitors
+from search.analytics import failed_search_detection, visitors_and_anonymising
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
@@ -83,12 +83,12 @@ def measure_backgrounds() -> int:
 
 @shared_task
 def gather_gaps() -> int:
-    return failed_searches.gather() + feedback.gather()
+    return failed_search_detection.gather() + feedback.gather()
 
 
 @shared_task
 def forget_searchers() -> int:
-    return visitors.forget()
+    return visitors_and_anonymising.forget()
 
 
 @shared_task

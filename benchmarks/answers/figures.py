@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingestion.lexical.signatures import UNSPACED
+from ingestion.lexical.near_duplicates import UNSPACED
 from search.answers.domain import Context
 
 NORMAL = 1.96  # standard deviations that hold 95% of a normal distribution

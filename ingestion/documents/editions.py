@@ -17,7 +17,7 @@ from common.accounts.models import User
 from ingestion.currency import DATES, day_of
 from ingestion.documents.currency import declare
 from ingestion.errors import InvalidCurrency
-from ingestion.lexical.signatures import MAX_DISTANCE
+from ingestion.lexical.near_duplicates import MAX_DISTANCE
 from ingestion.models import Document, DocumentVersion, Lane
 from ingestion.models.documents import DocumentQuerySet
 

@@ -18,7 +18,7 @@ from ingestion.documents.hand_edit_matching import Anchor, ChunkPlace, Fit, fits
 from ingestion.domain import SectionPlace
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.identifiers import Pattern, placed_forms
-from ingestion.lexical.signatures import signature
+from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, ChunkEdit, DocumentVersion, Identifier, IdentifierPattern
 
 

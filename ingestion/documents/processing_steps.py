@@ -40,7 +40,7 @@ from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.lexical import bm25_weights, concepts
 from ingestion.lexical.languages import detect_language, primary_code, text_config
-from ingestion.lexical.signatures import signature
+from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory

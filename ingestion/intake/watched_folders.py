@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -16,40 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
+from ingestion.intake.folder_and_ignored_files import Seen, shown, walk, wanted
 from ingestion.intake.mirroring import confirm
-from ingestion.intake.server_folders import Seen, shown, walk
 from ingestion.models import WatchedFolder
-
-
-def wanted(path: str, include: str, exclude: str) -> bool:
-    """True for a path that is included (without patterns: all are) and not excluded."""
-    return (not include.strip() or matches(path, include)) and not matches(path, exclude)
-
-
-def matches(path: str, patterns: str) -> bool:
-    """True if a line of `patterns` matches, ignoring case.
-
-    Without a "/" a pattern applies to the name, at any depth; with one, to the whole path. A "/" at
-    its end includes all below that folder. `*` and `?` do not match "/", `**` does.
-    """
-    return any(rule.fullmatch(path) for rule in _rules(patterns))
-
-
-@lru_cache(maxsize=256)
-def _rules(patterns: str) -> tuple[re.Pattern[str], ...]:
-    lines = (line.strip() for line in patterns.splitlines())
-    return tuple(_rule(line) for line in lines if line)
-
-
-def _rule(line: str) -> re.Pattern[str]:
-    anywhere = "/" not in line.rstrip("/")
-    below = line.endswith("/")
-    pieces = re.split(r"(\*\*/?|\*|\?)", line.strip("/"))
-    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(wild.get(piece, re.escape(piece)) for piece in pieces)
-    head = "(?:.*/)?" if anywhere else ""
-    tail = "/.*" if below else ""
-    return re.compile(head + body + tail, re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are
 
 from kbsite.settings.admin import *
 from kbsite.settings.environment import *
-from kbsite.settings.library import *
+from kbsite.settings.library_and_search import *
 from kbsite.settings.servers import *
 from kbsite.settings.sign_in_and_api import *
 from kbsite.settings.site import *

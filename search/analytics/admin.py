@@ -25,8 +25,8 @@ from unfold.views import ChangeList
 from common.accounts.models import User
 from common.admin.mixins import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
 from ingestion.models import Document
-from search.analytics import gaps
-from search.analytics.gaps import COSTS, GapSummary
+from search.analytics import gap_queue
+from search.analytics.gap_queue import COSTS, GapSummary
 from search.analytics.models import Gap, GapStep, Interaction, SearchEvent, Sign
 from search.errors import GapError, SearchError
 
@@ -166,7 +166,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             raise PermissionDenied
         state = request.GET.get("state", "")
         state = state if state in STATES else Gap.State.OPEN
-        summaries = gaps.summaries(request.user, state=state, limit=SHOWN)
+        summaries = gap_queue.summaries(request.user, state=state, limit=SHOWN)
         context = {
             "cl": None,
             "gaps": summaries,
@@ -189,7 +189,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "summary": summary,
             "gap": summary.gap,
             "counts": [(sign.label, count) for sign, count in summary.counts.items()],
-            "wordings": gaps.wordings(summary.gap, request.user),
+            "wordings": gap_queue.wordings(summary.gap, request.user),
             "may_change": may_change,
             "remedies": list(_remedies(request)) if may_change else [],
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
@@ -224,17 +224,17 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         note = form.cleaned_data["note"]
         remedy = next((each for each in _remedies(request) if each[0].kind == action), None)
         if remedy is not None:
-            step = gaps.begin(gap, action, acting_user=user)
+            step = gap_queue.begin(gap, action, acting_user=user)
             return f"{remedy[1]}?{urlencode({remedy[0].field: step.query})}"
         if action == Kind.DOCUMENT:
-            gaps.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)
+            gap_queue.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)
         elif action == Kind.CLOSED:
-            gaps.close(gap, acting_user=user, note=note)
+            gap_queue.close(gap, acting_user=user, note=note)
         elif action == Kind.DISMISSED:
-            gaps.dismiss(gap, acting_user=user, reason=note)
+            gap_queue.dismiss(gap, acting_user=user, reason=note)
             return reverse("admin:analytics_gap_changelist")
         elif action == Kind.REOPENED:
-            gaps.reopen(gap, acting_user=user)
+            gap_queue.reopen(gap, acting_user=user)
         else:
             raise GapError(gettext("Unknown action, or you do not have permission for it."))
         return ""
@@ -243,7 +243,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         """The gap's summary for the reader. Raises Http404 for hidden and missing gaps alike."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        summaries = gaps.summaries(request.user, pk=pk) if pk else []
+        summaries = gap_queue.summaries(request.user, pk=pk) if pk else []
         if not summaries:
             raise Http404
         return summaries[0]
@@ -266,12 +266,12 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
     now: GapStep | None = None
     problem = ""
     try:
-        query, collections = gaps.question(gap, request.user)
-        result = gaps.snapshot(query, viewer=request.user, collections=collections)
+        query, collections = gap_queue.question(gap, request.user)
+        result = gap_queue.snapshot(query, viewer=request.user, collections=collections)
         now = GapStep(after=asdict(result), query=query)
     except SearchError as error:
         problem = str(error)
-    readable = gaps.readable_results([*steps, *([now] if now else [])], request.user)
+    readable = gap_queue.readable_results([*steps, *([now] if now else [])], request.user)
     return {
         "now": _readable(now.after, readable) if now else None,
         "now_query": now.query if now else "",

@@ -19,9 +19,9 @@ from django.utils import timezone
 from common import database, observing
 from common.accounts.models import User
 from ingestion.models import Collection, Visibility
-from search.analytics.failed_searches import Failure, file_failures
+from search.analytics.failed_search_detection import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
-from search.analytics.visitors import is_recorded, visitor_of
+from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from common.admin.charts import bars, line
 from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
-from search.analytics import gaps
+from search.analytics import gap_queue
 from search.analytics.models import Interaction, SearchEvent
 from search.models import Hide
 
@@ -172,7 +172,10 @@ def searching(length: int = DAYS) -> dict[str, Any]:
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:
     """The number of open gaps, and the costliest of them; four queries."""
-    return {"count": gaps.open_count(viewer), "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN)}
+    return {
+        "count": gap_queue.open_count(viewer),
+        "costliest": gap_queue.summaries(viewer, limit=GAPS_SHOWN),
+    }
 
 
 # Of examples: searches looked at, the newest first, and questions shown: guesses.

@@ -14,7 +14,7 @@ from ingestion.chunking.sections import lead, paths, repeated
 from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
-from ingestion.lexical import signatures
+from ingestion.lexical import near_duplicates
 from search.answers.domain import Passage
 
 # A passage's number and page, the names of its fields, and the number before each of its lines, as
@@ -108,7 +108,10 @@ class Piece:
     def _is_near_duplicate(self, other: Piece) -> bool:
         if self.signature is None or other.signature is None:
             return False
-        return signatures.distance(self.signature, other.signature) <= signatures.MAX_DISTANCE
+        return (
+            near_duplicates.distance(self.signature, other.signature)
+            <= near_duplicates.MAX_DISTANCE
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from common.accounts.models import User
 from ingestion.models.collection_access import Viewer
-from search.analytics.failed_searches import drained
+from search.analytics.failed_search_detection import drained
 from search.analytics.models import SearchEvent
 from search.analytics.recording import file_complaints
 from search.answers.domain import State

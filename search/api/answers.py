@@ -26,7 +26,7 @@ from common.api.access import (
 )
 from common.api.requests import Rank, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.analytics.visitors import is_recorded, visitor_of
+from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
 from search.answers.as_json import add_rectangles, answer_data
 from search.answers.budgets import budget_key

@@ -27,7 +27,7 @@ from search import pipeline
 from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.recording import new_search_id, record_search
-from search.analytics.visitors import recorded_visitor
+from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy

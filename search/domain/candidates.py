@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.currency import Currency, CurrencyState
-from ingestion.lexical import signatures
+from ingestion.lexical import near_duplicates
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch
 from search.domain.signals import SIGNALS, Signal, Stage
@@ -157,7 +157,7 @@ class Candidates:
         # Unsigned, because numpy counts the bits of a negative number's magnitude.
         bits = np.ascontiguousarray(self.rows["signature"][signed]).view(np.uint64)
         # All pairs at once: hash tables of bit bands, as in Manku 2007, are slower in Python.
-        alike = np.bitwise_count(bits[:, None] ^ bits[None, :]) <= signatures.MAX_DISTANCE
+        alike = np.bitwise_count(bits[:, None] ^ bits[None, :]) <= near_duplicates.MAX_DISTANCE
         if np.count_nonzero(alike) == len(signed):
             return {}
         np.fill_diagonal(alike, val=False)

@@ -28,7 +28,7 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import examples_for
-from search.analytics.visitors import recorded_visitor
+from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
 from search.errors import NoActiveProfile, NothingAsked, SearchError

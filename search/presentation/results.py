@@ -16,13 +16,7 @@ from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 from search.domain import Group, Hit, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
-from search.presentation.passage_blocks import (
-    Layout,
-    NamedSection,
-    Part,
-    matched_section,
-    within,
-)
+from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
 from search.presentation.result_rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 

@@ -16,13 +16,13 @@ from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.visitors import recorded_visitor
+from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle, outcomes
-from search.parts.experiments.interleaving import A, B
+from search.parts.experiments.interleaving_and_statistics import A, B
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications

@@ -12,7 +12,7 @@ from common.accounts.models import User
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility
-from search.analytics import failed_searches, gaps
+from search.analytics import failed_search_detection, gap_queue
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 from search.errors import GapError
 from search.models import Pin
@@ -59,14 +59,14 @@ class TestSigns:
         for kind in said:
             say(event, kind)
 
-        assert failed_searches.gather() == 1
+        assert failed_search_detection.gather() == 1
         assert signs_by_query().get(VPN, []) == expected
 
     def test_whoever_read_for_long_has_found_something(self) -> None:
         event = make_event(VPN, unsure=True)
         say(event, "click")
         say(event, "dwell", seconds=45)
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert not Gap.objects.exists()
 
@@ -83,31 +83,31 @@ class TestSigns:
     def test_asked_again_in_other_words(self, later: str, minutes: float, kind: str) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event(later, at=minutes_ago(60 - minutes)), "click")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert signs_by_query() == {VPN: [kind]}
 
     def test_of_another_visitor_it_says_nothing(self) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event("vpn client does not connect", visitor="bob", at=minutes_ago(59)), "click")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert signs_by_query() == {VPN: ["no_click"]}
 
     def test_a_visitor_gets_the_time_to_click(self) -> None:
         make_event(VPN, at=minutes_ago(5))
-        assert failed_searches.gather() == 0
-        assert failed_searches.gather(now=timezone.now() + timedelta(minutes=11)) == 1
+        assert failed_search_detection.gather() == 0
+        assert failed_search_detection.gather(now=timezone.now() + timedelta(minutes=11)) == 1
 
     def test_what_is_said_late_is_looked_at_again(self) -> None:
         event = make_event(VPN)
         say(event, "click")
-        failed_searches.gather()
+        failed_search_detection.gather()
         assert not Gap.objects.exists()
 
         say(event, "down")
         SearchEvent.objects.update(gathered=False)  # as recording a thumb does
-        failed_searches.gather()
+        failed_search_detection.gather()
         assert signs_by_query() == {VPN: ["down"]}
 
 
@@ -115,7 +115,7 @@ class TestGrouping:
     def test_one_meaning_is_one_gap(self) -> None:
         for query in (*HOLIDAYS, VPN, "How many  HOLIDAYS do i get"):
             make_event(query, total=0)
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         together = GapWording.objects.get(query=HOLIDAYS[0]).gap
         assert [w.query for w in together.wordings.all()] == list(HOLIDAYS)
@@ -123,28 +123,28 @@ class TestGrouping:
 
     def test_later_questions_join_the_gap_that_is_open(self) -> None:
         make_event(HOLIDAYS[0], total=0)
-        failed_searches.gather()
+        failed_search_detection.gather()
         make_event(HOLIDAYS[1], total=0, visitor="bob")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert Gap.objects.get().wordings.count() == 2
 
     def test_a_closed_gap_takes_no_new_wording(self, administrator: User) -> None:
         make_event(HOLIDAYS[0], total=0)
-        failed_searches.gather()
-        gaps.close(Gap.objects.get(), acting_user=administrator)
+        failed_search_detection.gather()
+        gap_queue.close(Gap.objects.get(), acting_user=administrator)
         make_event(HOLIDAYS[1], total=0)
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert Gap.objects.count() == 2
 
     def test_twice_is_as_once(self) -> None:
         for query in (*HOLIDAYS, VPN):
             make_event(query, total=0)
-        failed_searches.gather()
+        failed_search_detection.gather()
         held = list(GapSign.objects.values_list("wording__query", "kind", "visitor"))
         SearchEvent.objects.update(gathered=False)
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         assert list(GapSign.objects.values_list("wording__query", "kind", "visitor")) == held
 
@@ -155,10 +155,10 @@ class TestGrouping:
             raise EmbeddingUnavailable("The model is away.")
 
         monkeypatch.setattr(spaces, "query_embedder", away)
-        assert failed_searches.gather() == 0
+        assert failed_search_detection.gather() == 0
         assert not SearchEvent.objects.get().gathered
         monkeypatch.undo()
-        assert failed_searches.gather() == 1
+        assert failed_search_detection.gather() == 1
 
 
 class TestQueue:
@@ -166,9 +166,9 @@ class TestQueue:
         for visitor in ("ann", "ann", "bob"):
             make_event(VPN, total=0, visitor=visitor)
         make_event(VPN, visitor="cleo")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
-        (found,) = gaps.summaries(administrator)
+        (found,) = gap_queue.summaries(administrator)
         assert (found.query, found.visitors, found.wordings) == (VPN, 3, 1)
         assert found.counts == {"zero": 2, "no_click": 1}
         assert found.cost == pytest.approx(2 * 1.0 + 1 * 0.2)
@@ -186,30 +186,30 @@ class TestWhoMaySee:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("where the treasure lies", unsure=True, sources=[cabin.pk])
         make_event("open the cabin", total=0, collections=["cabin"])
-        failed_searches.gather()
+        failed_search_detection.gather()
 
-        assert gaps.summaries(colleague) == []
-        assert gaps.open_count(colleague) == 0
-        assert {gap.query for gap in gaps.summaries(member)} == {
+        assert gap_queue.summaries(colleague) == []
+        assert gap_queue.open_count(colleague) == 0
+        assert {gap.query for gap in gap_queue.summaries(member)} == {
             "where the treasure lies", "open the cabin",
         }  # fmt: skip
-        assert gaps.open_count(administrator) == 2
+        assert gap_queue.open_count(administrator) == 2
 
     def test_what_others_asked_in_the_open_counts_alone(self, colleague: User) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event(HOLIDAYS[0], total=0)
         make_event(HOLIDAYS[1], unsure=True, sources=[cabin.pk], visitor="bob")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
-        (seen,) = gaps.summaries(colleague)
+        (seen,) = gap_queue.summaries(colleague)
         assert (seen.query, seen.visitors, seen.wordings) == (HOLIDAYS[0], 1, 1)
-        assert [w.query for w in gaps.wordings(seen.gap, colleague)] == [HOLIDAYS[0]]
+        assert [w.query for w in gap_queue.wordings(seen.gap, colleague)] == [HOLIDAYS[0]]
 
 
 @pytest.fixture
 def gap(db: None) -> Gap:
     make_event("where is the zephyr manual", total=0, results=[])
-    failed_searches.gather()
+    failed_search_detection.gather()
     return Gap.objects.get()
 
 
@@ -220,10 +220,10 @@ class TestClosing:
         )
         shelf = make_collection("Garden")
         make_document(shelf, "# Manual work\n\nWhere the zephyr blows.\n", file_name="wind.md")
-        gaps.begin(gap, "pin", acting_user=administrator)
+        gap_queue.begin(gap, "pin", acting_user=administrator)
         Pin.objects.create(query="where is the zephyr manual", document=manual)
 
-        step = gaps.close(gap, acting_user=administrator, note="Pinned.")
+        step = gap_queue.close(gap, acting_user=administrator, note="Pinned.")
 
         assert step.before is not None
         assert step.after is not None
@@ -233,19 +233,19 @@ class TestClosing:
         assert (gap.state, gap.closed_at is None) == ("closed", False)
 
     def test_from_nothing_to_something(self, gap: Gap, administrator: User) -> None:
-        gaps.begin(gap, "document", acting_user=administrator, note="Write it.")
+        gap_queue.begin(gap, "document", acting_user=administrator, note="Write it.")
         make_document(make_collection("New"), "The zephyr manual is here.", file_name="z.md")
-        step = gaps.close(gap, acting_user=administrator)
+        step = gap_queue.close(gap, acting_user=administrator)
 
         assert step.before is not None
         assert step.after is not None
         assert (step.before["total"], step.after["total"]) == (0, 1)
 
     def test_it_comes_back_with_its_history(self, gap: Gap, administrator: User) -> None:
-        gaps.close(gap, acting_user=administrator)
+        gap_queue.close(gap, acting_user=administrator)
         Gap.objects.update(closed_at=minutes_ago(90))
         make_event("Where is the ZEPHYR manual", total=0, visitor="bob")
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         gap.refresh_from_db()
         assert (gap.state, gap.closed_at) == ("open", None)
@@ -260,36 +260,36 @@ class TestClosing:
     def test_it_stays_closed(
         self, gap: Gap, administrator: User, closed_minutes_ago: int, fields: dict[str, Any]
     ) -> None:
-        gaps.close(gap, acting_user=administrator)
+        gap_queue.close(gap, acting_user=administrator)
         Gap.objects.update(closed_at=minutes_ago(closed_minutes_ago))
         make_event("where is the zephyr manual", visitor="bob", **fields)
-        failed_searches.gather()
+        failed_search_detection.gather()
 
         gap.refresh_from_db()
         assert gap.state == "closed"
 
     def test_a_dismissed_one_stays_dismissed(self, gap: Gap, administrator: User) -> None:
         with pytest.raises(GapError, match="reason"):
-            gaps.dismiss(gap, acting_user=administrator, reason=" ")
-        gaps.dismiss(gap, acting_user=administrator, reason="Not about us.")
+            gap_queue.dismiss(gap, acting_user=administrator, reason=" ")
+        gap_queue.dismiss(gap, acting_user=administrator, reason="Not about us.")
         make_event("where is the zephyr manual", total=0, visitor="bob", at=timezone.now())
-        failed_searches.gather(now=timezone.now() + timedelta(hours=1))
+        failed_search_detection.gather(now=timezone.now() + timedelta(hours=1))
 
         gap.refresh_from_db()
         assert gap.state == "dismissed"
         with pytest.raises(GapError, match="already dismissed"):
-            gaps.close(gap, acting_user=administrator)
-        gaps.reopen(gap, acting_user=administrator)
+            gap_queue.close(gap, acting_user=administrator)
+        gap_queue.reopen(gap, acting_user=administrator)
         with pytest.raises(GapError, match="already open"):
-            gaps.reopen(gap, acting_user=administrator)
+            gap_queue.reopen(gap, acting_user=administrator)
 
     def test_results_are_shown_to_who_may_see_them(
         self, gap: Gap, administrator: User, reader: User
     ) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_document(cabin, "The zephyr manual lies in the cabin.", file_name="cabin.md")
-        step = gaps.close(gap, acting_user=administrator)
+        step = gap_queue.close(gap, acting_user=administrator)
 
         assert step.after is not None
-        assert list(gaps.readable_results([step], administrator)) == step.after["results"]
-        assert gaps.readable_results([step], reader) == {}
+        assert list(gap_queue.readable_results([step], administrator)) == step.after["results"]
+        assert gap_queue.readable_results([step], reader) == {}

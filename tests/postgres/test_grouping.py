@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.accounts.models import User
-from ingestion.lexical.signatures import signature
+from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, Document
 from search.pipeline import SearchResponse, search
 from search.presentation.results import results_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ingestion.lexical.signatures import signature
+from ingestion.lexical.near_duplicates import signature
 from search.answers.context import select
 from search.answers.context_pieces import Piece
 from search.answers.domain import AnswerParameters, Context, Passage

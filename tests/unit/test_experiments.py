@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.parts.experiments.interleaving import (
+from search.parts.experiments.interleaving_and_statistics import (
     A,
     B,
     ExperimentVerdict,

@@ -23,7 +23,7 @@ from search.domain import (
 from search.engine.batch_ranking import Ranking
 from search.engine.settle_class_and_weights import Settled
 from search.parts.experiments import mixed
-from search.parts.experiments.interleaving import of_interleaving, team_draft
+from search.parts.experiments.interleaving_and_statistics import of_interleaving, team_draft
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

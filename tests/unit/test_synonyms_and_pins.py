@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.analytics.failed_searches import nearest_group, shares_words, unit
+from search.analytics.failed_search_detection import nearest_group, shares_words, unit
 from search.query.synonyms_and_pins import (
     MAX_KEY,
     SynonymGroup,

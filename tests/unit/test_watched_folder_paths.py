@@ -9,8 +9,8 @@ import pytest
 
 from ingestion.documents import progress
 from ingestion.documents.progress import progress_view
-from ingestion.intake.server_folders import Seen
-from ingestion.intake.watched_folders import KnownFile, compare, wanted
+from ingestion.intake.folder_and_ignored_files import Seen, wanted
+from ingestion.intake.watched_folders import KnownFile, compare
 
 
 @pytest.mark.parametrize(

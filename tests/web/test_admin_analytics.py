@@ -11,7 +11,7 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
-from search.analytics import failed_searches
+from search.analytics.failed_search_detection import SETTLE, gather
 from search.analytics.models import Gap, SearchEvent
 from search.models import Pin, SearchProfile
 from search.tuning.models import EvaluationRun, QualityRun
@@ -45,7 +45,7 @@ def clerk(*codenames: str) -> Client:
 
 def gap_of(query: str, **fields: Any) -> Gap:
     make_event(query, **{"total": 0, "results": [], **fields})
-    failed_searches.gather()
+    gather()
     return Gap.objects.get(wordings__query=query)
 
 
@@ -96,7 +96,7 @@ class TestFrontPage:
         desk.get("/admin/")
         for number in range(searches):
             make_event(f"question {number}", total=0)
-        failed_searches.gather()
+        gather()
         with django_assert_num_queries(QUERIES_OF_FRONT_PAGE):
             desk.get("/admin/")
 
@@ -262,7 +262,7 @@ def test_searches_of_insiders_leave_no_trace(
         pirate.get("/api/v1/search/", parameters)
     pirate.get("/", {"q": "Goldtruhe collection:kapitaenskajuete xyzzy -Goldtruhe"})
     SearchEvent.objects.update(unsure=True)
-    failed_searches.gather(now=SearchEvent.objects.latest("at").at + failed_searches.SETTLE)
+    gather(now=SearchEvent.objects.latest("at").at + SETTLE)
     assert Gap.objects.count() >= len(PROBES) - 2
 
     boss = Client()

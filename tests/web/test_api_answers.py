@@ -14,7 +14,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
-from search.analytics.gaps import summaries
+from search.analytics.gap_queue import summaries
 from search.analytics.models import GapSign, Sign
 from search.answers import feedback
 from search.answers.models import Answer, AnswerFeedback, AnswerSource, Thread

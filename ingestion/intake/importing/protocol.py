@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError
-from ingestion.intake.server_folders import Seen, open_below, shown, walk
+from ingestion.intake.folder_and_ignored_files import Seen, open_below, shown, walk
 from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")

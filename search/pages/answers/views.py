@@ -24,7 +24,7 @@ from common.accounts.tokens import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
 from ingestion.models.collection_access import Viewer
-from search.analytics.visitors import visitor_of
+from search.analytics.visitors_and_anonymising import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.as_json import NAMES, event_data

@@ -23,7 +23,7 @@ from search.engine import configuration as configurations
 from search.engine.batch_ranking import Ranking
 from search.engine.configuration import Configuration
 from search.engine.read import Mix, Plan, register_planner
-from search.parts.experiments.interleaving import takes_part, team_draft
+from search.parts.experiments.interleaving_and_statistics import takes_part, team_draft
 from search.parts.experiments.outcomes import finish_running
 from search.query.synonyms_and_pins import fold_query
 from search.tuning.models import Experiment

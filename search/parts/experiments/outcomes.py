@@ -17,7 +17,7 @@ from common.accounts.models import User
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
-from search.parts.experiments.interleaving import (
+from search.parts.experiments.interleaving_and_statistics import (
     A,
     B,
     Conclusion,

@@ -26,7 +26,7 @@ from django.views.decorators.http import require_GET
 
 from common.admin import mixins
 from ingestion.models.collection_access import Viewer
-from search.analytics.gaps import summaries
+from search.analytics.gap_queue import summaries
 from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.engine import configuration

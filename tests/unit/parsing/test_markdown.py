@@ -9,12 +9,7 @@ import pytest
 
 from ingestion.domain import Block
 from ingestion.parsing.child.child import clean_block
-from ingestion.parsing.formats.markdown import (
-    BeyondCommonMark,
-    MarkdownReader,
-    nodes_of,
-    pandoc_tree,
-)
+from ingestion.parsing.formats import markdown
 from ingestion.parsing.formats.pandoc_tree import Node
 from ingestion.parsing.protocol import ParseLimits
 
@@ -34,12 +29,12 @@ CASES = (
 
 
 def blocks(nodes: list[Node]) -> list[Block]:
-    read = MarkdownReader(LIMITS).blocks(nodes)
+    read = markdown.MarkdownReader(LIMITS).blocks(nodes)
     return [clean for block in read if (clean := clean_block(block))]
 
 
 def by_pandoc(text: str) -> list[Node]:
-    return pandoc_tree(text, LIMITS).blocks
+    return markdown.pandoc_tree(text, LIMITS).blocks
 
 
 def files() -> Iterator[Path]:
@@ -51,7 +46,7 @@ def files() -> Iterator[Path]:
 
 @pytest.mark.parametrize("text", CASES)
 def test_every_kind_of_markup(text: str) -> None:
-    assert blocks(nodes_of(text, by_pandoc)) == blocks(by_pandoc(text))
+    assert blocks(markdown.nodes_of(text, by_pandoc)) == blocks(by_pandoc(text))
 
 
 def test_files_that_people_wrote() -> None:
@@ -59,8 +54,8 @@ def test_files_that_people_wrote() -> None:
     for path in files():
         text = path.read_text()
         try:
-            nodes = nodes_of(text, by_pandoc)
-        except BeyondCommonMark:
+            nodes = markdown.nodes_of(text, by_pandoc)
+        except markdown.BeyondCommonMark:
             continue
         read += 1
         assert blocks(nodes) == blocks(by_pandoc(text)), path
@@ -74,9 +69,9 @@ def test_pandoc_gets_the_odd_paragraphs_alone() -> None:
         asked.append(text)
         return by_pandoc(text)
 
-    nodes_of("# Plain\n\nText of *words* and\n\n    a $listing$\n", ask)
+    markdown.nodes_of("# Plain\n\nText of *words* and\n\n    a $listing$\n", ask)
     assert not asked
-    nodes_of("Plain.\n\n- Odd: $x$\n\nPlain.\n\n# :tada: odd\n", ask)
+    markdown.nodes_of("Plain.\n\n- Odd: $x$\n\nPlain.\n\n# :tada: odd\n", ask)
     assert asked == ["Odd Odd: $x$\n\nOdd :tada: odd"]
 
 
@@ -96,5 +91,5 @@ def test_pandoc_gets_the_odd_paragraphs_alone() -> None:
     ],
 )
 def test_a_file_with_more_than_commonmark_is_pandocs(text: str) -> None:
-    with pytest.raises(BeyondCommonMark):
-        nodes_of(text, by_pandoc)
+    with pytest.raises(markdown.BeyondCommonMark):
+        markdown.nodes_of(text, by_pandoc)

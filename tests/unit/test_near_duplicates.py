@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.lexical.signatures import MAX_DISTANCE, MIN_FEATURES, distance, signature
+from ingestion.lexical.near_duplicates import MAX_DISTANCE, MIN_FEATURES, distance, signature
 
 HANDOVER = """The handover of a shift begins a quarter of an hour before its end. Whoever leaves
 walks the line with whoever comes, names each machine that was stopped, and says what was done

@@ -1,11 +1,16 @@
-"""Lists and opens the files below a folder of the server, without following links out of it."""
+"""The files below a folder of the server, opened without following links out; ignored files.
+
+Hidden files are skipped; patterns of a watched folder leave out others.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -96,3 +101,34 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[See
     except OSError as error:
         # Its files may still exist: their state is unknown.
         yield Unseen(path, _unreadable(error))
+
+
+def wanted(path: str, include: str, exclude: str) -> bool:
+    """True for a path that is included (without patterns: all are) and not excluded."""
+    return (not include.strip() or matches(path, include)) and not matches(path, exclude)
+
+
+def matches(path: str, patterns: str) -> bool:
+    """True if a line of `patterns` matches, ignoring case.
+
+    Without a "/" a pattern applies to the name, at any depth; with one, to the whole path. A "/" at
+    its end includes all below that folder. `*` and `?` do not match "/", `**` does.
+    """
+    return any(rule.fullmatch(path) for rule in _rules(patterns))
+
+
+@lru_cache(maxsize=256)
+def _rules(patterns: str) -> tuple[re.Pattern[str], ...]:
+    lines = (line.strip() for line in patterns.splitlines())
+    return tuple(_rule(line) for line in lines if line)
+
+
+def _rule(line: str) -> re.Pattern[str]:
+    anywhere = "/" not in line.rstrip("/")
+    below = line.endswith("/")
+    pieces = re.split(r"(\*\*/?|\*|\?)", line.strip("/"))
+    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    body = "".join(wild.get(piece, re.escape(piece)) for piece in pieces)
+    head = "(?:.*/)?" if anywhere else ""
+    tail = "/.*" if below else ""
+    return re.compile(head + body + tail, re.IGNORECASE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Group failed searches into gaps by the meaning of their questions."""
+"""What a failed search is (`signs_of`); failed ones grouped into gaps by their meaning."""
 
 from __future__ import annotations
 
