@@ -39,12 +39,12 @@ from ingestion.errors import (
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.lexical import bm25_weights, concepts
-from ingestion.lexical.languages import detect_language, primary_code, text_config
+from ingestion.lexical.languages_and_word_parts import detect_language, primary_code, text_config
 from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
-from ingestion.parsing.protocol import ParseLimits, with_file_name
+from ingestion.parsing.protocol_and_limits import ParseLimits, with_file_name
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES

@@ -18,7 +18,7 @@ from psycopg.errors import LockNotAvailable
 
 from common import database
 from ingestion import events
-from ingestion.lexical.languages import (
+from ingestion.lexical.languages_and_word_parts import (
     names_sql,
     quoted_sql,
     spaced,

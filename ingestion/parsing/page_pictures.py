@@ -19,7 +19,7 @@ from ingestion.errors import DamagedFile, PageNotDrawn
 from ingestion.files import filetypes
 from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame, saved_for_ocr
 from ingestion.parsing.passage_rectangles import SCALE, Word, is_apart, normal, words_in
-from ingestion.parsing.protocol import Ocr, Source
+from ingestion.parsing.protocol_and_limits import Ocr, Source
 
 PICTURE_FILE, WORDS_FILE, DECK_FILE = "picture.webp", "words.json", "deck.pdf"
 WIDTH = 1200

@@ -19,7 +19,7 @@ from common.observing import metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError, EmbeddingRejected
-from ingestion.lexical.languages import language_odds
+from ingestion.lexical.languages_and_word_parts import language_odds
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.metering import (
     KEY_OF_THE_SETTINGS,

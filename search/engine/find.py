@@ -22,7 +22,7 @@ from ingestion import spaces
 from ingestion.currency import Currency
 from ingestion.documents.currency import currencies
 from ingestion.errors import EmbeddingError
-from ingestion.lexical.languages import language_odds
+from ingestion.lexical.languages_and_word_parts import language_odds
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.collection_access import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal

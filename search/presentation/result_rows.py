@@ -15,7 +15,7 @@ from django.db.models import BooleanField, F, IntegerField
 from django.db.models.expressions import RawSQL
 
 from common.database import named
-from ingestion.lexical.languages import spaced
+from ingestion.lexical.languages_and_word_parts import spaced
 from ingestion.models import Chunk
 from ingestion.models.collection_access import Viewer
 from search.domain import TermStatistic

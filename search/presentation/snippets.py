@@ -13,8 +13,8 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical import languages
-from ingestion.lexical.languages import name_parts, units
+from ingestion.lexical import languages_and_word_parts as word_parts
+from ingestion.lexical.languages_and_word_parts import name_parts, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -292,9 +292,9 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = languages.tidied_sql("ingestion_chunk.text")
-    compounds = languages.joined_sql(languages.hyphenated_sql(text))
-    names = languages.names_sql(text)
+    text = word_parts.tidied_sql("ingestion_chunk.text")
+    compounds = word_parts.joined_sql(word_parts.hyphenated_sql(text))
+    names = word_parts.names_sql(text)
     sql = _MARKED_TEXT.format(text=text, question=question, compounds=compounds, names=names)
     values = (*params, _OPTIONS, *params * 2)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from ingestion.lexical.languages import (
+from ingestion.lexical.languages_and_word_parts import (
     DEFAULT_CONFIG,
     TEXT_CONFIGS,
     language_odds,

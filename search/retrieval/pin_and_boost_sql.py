@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import BooleanField, F, FloatField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from ingestion.lexical.languages import units
+from ingestion.lexical.languages_and_word_parts import units
 from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Boost, Pinned, Profile, Query
 from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, sought

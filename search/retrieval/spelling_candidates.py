@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection
 
 from common.database import named
-from ingestion.lexical.languages import humps_sql, quoted_sql
+from ingestion.lexical.languages_and_word_parts import humps_sql, quoted_sql
 from ingestion.models.collection_access import Viewer
 from search.domain import TermStatistic
 from search.query.spelling_correction import Neighbour

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.languages import joined_sql, names_sql, quoted_sql, spaced
+from ingestion.lexical.languages_and_word_parts import joined_sql, names_sql, quoted_sql, spaced
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from pytest import approx
 
-from ingestion.lexical import bm25_weights, languages
-from ingestion.lexical.languages import spaced
+from ingestion.lexical import bm25_weights
+from ingestion.lexical.languages_and_word_parts import joined_sql, spaced
 from ingestion.models import Chunk
 from search.pipeline import search
 from search.presentation.document_text import marked_text
@@ -36,9 +36,7 @@ def idf(chunks: int, frequency: int) -> float:
 
 def joined(text: str) -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT joined FROM {languages.joined_sql('%s')} parted ORDER BY nth", [spaced(text)]
-        )
+        cursor.execute(f"SELECT joined FROM {joined_sql('%s')} parted ORDER BY nth", [spaced(text)])
         return [row[0] for row in cursor.fetchall()]
 
 

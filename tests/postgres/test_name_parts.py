@@ -13,7 +13,7 @@ from pytest import approx
 
 from ingestion import services
 from ingestion.chunking.options import LAYOUT
-from ingestion.lexical.languages import name_parts, spaced
+from ingestion.lexical.languages_and_word_parts import name_parts, spaced
 from ingestion.models import Chunk, DocumentVersion
 from search.domain import Signal, TitleScorer
 from search.pipeline import Choices, search

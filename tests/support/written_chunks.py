@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 
-from ingestion.lexical import bm25_weights, languages
-from ingestion.lexical.languages import spaced
+from ingestion.lexical import bm25_weights
+from ingestion.lexical.languages_and_word_parts import spaced, with_readings_sql
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
@@ -78,7 +78,7 @@ def idfs(text: str, **fields: Any) -> dict[str, float]:
 
 def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
     """The lexemes of a text as indexed, with their positions."""
-    vector = languages.with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
+    vector = with_readings_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
         return dict(cursor.fetchall())

@@ -29,7 +29,7 @@ from ingestion.intake.importing.protocol import (
     opened,
 )
 from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
-from ingestion.lexical.languages import primary_code
+from ingestion.lexical.languages_and_word_parts import primary_code
 from ingestion.metadata import as_key, check_metadata, read_value
 from ingestion.models import Document, Import, ImportItem
 

@@ -24,7 +24,7 @@ from ingestion.files import filetypes
 from ingestion.parsing import page_pictures
 from ingestion.parsing.child.isolation import Confinement, cut_off
 from ingestion.parsing.formats import markup, parser_for
-from ingestion.parsing.protocol import Extraction, Ocr, ParseLimits, ScannedPages, Source
+from ingestion.parsing.protocol_and_limits import Extraction, Ocr, ParseLimits, ScannedPages, Source
 
 # A soft hyphen within a word would keep searches from matching the word.
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")

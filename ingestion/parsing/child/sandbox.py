@@ -31,7 +31,7 @@ from ingestion.parsing.child.scratch import (
 from ingestion.parsing.formats.inner_files import PARTS_FOLDER, safe_path, unique_path
 from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
 from ingestion.parsing.passage_rectangles import Word
-from ingestion.parsing.protocol import MIB, Ocr, ParseLimits
+from ingestion.parsing.protocol_and_limits import MIB, Ocr, ParseLimits
 
 logger = logging.getLogger(__name__)
 

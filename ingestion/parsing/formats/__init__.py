@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from ingestion.files import filetypes
-from ingestion.parsing.protocol import Parser
+from ingestion.parsing.protocol_and_limits import Parser
 
 # The types that each module reads; after a colon the name of one of its parsers.
 _TYPES = {

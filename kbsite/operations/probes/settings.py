@@ -21,7 +21,7 @@ from ingestion.embedding import fastembed
 from ingestion.embedding.minilm import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
-from ingestion.parsing.protocol import installed
+from ingestion.parsing.protocol_and_limits import installed
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from ingestion.spaces.metering import origin
 from kbsite.operations.logs import FORMATS

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
-from ingestion.lexical.languages import detect_language, primary_code
+from ingestion.lexical.languages_and_word_parts import detect_language, primary_code
 from search.answers.checking.evidence import CitedPassage, Claim, Line, claim_of, lacking, source_of
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers

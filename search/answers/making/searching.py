@@ -14,7 +14,7 @@ from django.db.models import Count, Q
 
 from common.database import in_thread, together
 from ingestion.domain import BlockPlace, SectionPlace
-from ingestion.lexical.languages import detect_language
+from ingestion.lexical.languages_and_word_parts import detect_language
 from ingestion.models import Chunk, Document
 from ingestion.models.collection_access import Viewer
 from search import pipeline

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.database import in_thread
-from ingestion.lexical.languages import detect_language
+from ingestion.lexical.languages_and_word_parts import detect_language
 from search.answers.domain import (
     Answered,
     AnswerParameters,

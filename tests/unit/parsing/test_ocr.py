@@ -13,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.domain import Gap, Unit, Why
 from ingestion.errors import NoText
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.protocol import SWITCHED_OFF, Ocr, ParseLimits, installed
+from ingestion.parsing.protocol_and_limits import SWITCHED_OFF, Ocr, ParseLimits, installed
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks
