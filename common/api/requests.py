@@ -38,7 +38,7 @@ class Rank(IntEnum):
 
 
 def states(**attributes: Any) -> Callable[[View], View]:
-    """Decorate a view with what it states of itself: `kbsite.serving.body_limits` reads it."""
+    """Decorate a view with what it states; `kbsite.serving.ranks_and_body_limits` reads it."""
 
     def decorated(view: View) -> View:
         view.__dict__.update(attributes)

@@ -21,7 +21,7 @@ from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages_and_word_parts import language_odds
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces.metering import (
+from ingestion.spaces.allowed_servers_and_metering import (
     KEY_OF_THE_SETTINGS,
     MeteredEmbedder,
     require_address,

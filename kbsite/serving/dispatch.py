@@ -27,9 +27,9 @@ from django.urls import set_script_prefix
 
 from common.api.requests import Rank
 from kbsite.operations import endpoints, instrumentation
-from kbsite.serving import body_limits, refusals
+from kbsite.serving import ranks_and_body_limits, refusals
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
-from kbsite.serving.body_limits import BodyLimits
+from kbsite.serving.ranks_and_body_limits import BodyLimits
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -149,20 +149,20 @@ class Pages(ASGIHandler):
         path = scope["path"]
         if self._admission is None or path.startswith(settings.STATIC_URL):
             return None
-        view = body_limits.view_of(path)
-        rank = body_limits.rank_of(view, scope["method"])
+        view = ranks_and_body_limits.view_of(path)
+        rank = ranks_and_body_limits.rank_of(view, scope["method"])
         try:
             # A search that draws pages says nothing about the time of others.
             draws = b"rectangles=" in scope.get("query_string", b"")
-            is_measured = body_limits.is_search(view) and not draws
+            is_measured = ranks_and_body_limits.is_search(view) and not draws
             return await self._admission.enter(rank, is_measured=is_measured)
         except Busy:
-            if rank is Rank.STAFF or not body_limits.has_session(scope):
+            if rank is Rank.STAFF or not ranks_and_body_limits.has_session(scope):
                 raise
             # Whose session it is costs a query: only as many as the reserved places let in at once.
             place, is_staff = await self._admission.enter(Rank.STAFF), False
             try:
-                is_staff = await body_limits.is_staff(scope)
+                is_staff = await ranks_and_body_limits.is_staff(scope)
             finally:
                 if not is_staff:
                     place.leave()

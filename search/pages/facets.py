@@ -18,7 +18,7 @@ from ingestion.models.collection_access import Viewer, language_name
 from ingestion.models.documents import DATED
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
-from search.retrieval.columns import most_held
+from search.retrieval.columns_and_metadata_filters import most_held
 from search.retrieval.filters import searchable
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name

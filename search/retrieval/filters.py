@@ -22,7 +22,7 @@ from ingestion.models.collection_access import Viewer, narrower
 from ingestion.models.documents import DocumentQuerySet
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
-from search.retrieval.columns import fits, fitting
+from search.retrieval.columns_and_metadata_filters import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 
 Row = TypeVar("Row", bound=Model)

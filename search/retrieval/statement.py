@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
-from search.retrieval.columns import Sent, read, sent
+from search.retrieval.columns_and_metadata_filters import Sent, read, sent
 from search.retrieval.filters import Scope
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
 from search.retrieval.pin_and_boost_sql import (

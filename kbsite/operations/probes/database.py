@@ -18,8 +18,8 @@ from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.models.statistics import differences
+from ingestion.spaces.allowed_servers_and_metering import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
-from ingestion.spaces.metering import why_refused
 from ingestion.spaces.report import overview
 from kbsite.operations import endpoints
 from kbsite.operations.probes import findings

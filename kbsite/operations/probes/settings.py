@@ -22,8 +22,8 @@ from ingestion.embedding.minilm import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.protocol_and_limits import installed
+from ingestion.spaces.allowed_servers_and_metering import origin
 from ingestion.spaces.configuring import config_of_settings, embedder_config
-from ingestion.spaces.metering import origin
 from kbsite.operations.logs import FORMATS
 from search import retrieval
 from search.query import MAX_QUERY_CHARS

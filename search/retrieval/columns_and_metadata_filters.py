@@ -2,6 +2,8 @@
 
 A row for each candidate would become a tuple of Python objects, one by one; the binary form of
 equal records lies side by side, as numpy reads it. `sent` writes the SQL, `read` the columns.
+
+Then the conditions of metadata filters, and the counts of the values of each key.
 """
 
 from __future__ import annotations
