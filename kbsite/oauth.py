@@ -37,7 +37,7 @@ from common import UserError
 from common.accounts import app_grants, rights_and_factors, tokens
 from common.accounts.models import ALL_SCOPES, Scope
 from common.api.access import seconds_to_wait
-from common.api.requests import actor
+from common.api.requests_and_errors import actor
 from ingestion.models import Collection
 from kbsite import oauth_clients
 from kbsite.settings.environment import signing_key

@@ -31,12 +31,12 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from common.accounts import guard, sign_on
+from common.accounts import claims_and_groups, guard
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
-from common.api.requests import Rank, body
-from kbsite.serving.refusals import refusal
+from common.api.requests_and_errors import Rank, body
+from kbsite.serving.overload_and_outages import refusal
 
 logger = logging.getLogger(__name__)
 
@@ -73,14 +73,15 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             case "open":
                 return True
             case "mapped":
-                return bool(sign_on.group_names(sign_on.claims_of(sociallogin.account)))
+                claims = claims_and_groups.claims_of(sociallogin.account)
+                return bool(claims_and_groups.group_names(claims))
             case _:
                 return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         self._refuse_without_groups(request, sociallogin)
         if sociallogin.account.pk:
-            sign_on.confirmed(sociallogin)
+            claims_and_groups.confirmed(sociallogin)
         elif sociallogin.is_existing:
             pass  # found by its address: connected, and confirmed then
         elif sociallogin.state.get("process") != "connect":
@@ -88,8 +89,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Refuse in words: without the groups collections would be missing, and nobody knew why."""
-        if missing := sign_on.left_out(sign_on.claims_of(sociallogin.account)):
-            logger.warning(sign_on.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
+        if missing := claims_and_groups.left_out(claims_and_groups.claims_of(sociallogin.account)):
+            logger.warning(claims_and_groups.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
             page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
             page.status_code = 403
             raise ImmediateHttpResponse(page)
@@ -112,7 +113,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> Any:
         user = super().save_user(request, sociallogin, form)
-        sign_on.confirmed(sociallogin)
+        claims_and_groups.confirmed(sociallogin)
         return user
 
     def list_apps(self, request: Any, provider: Any = None, client_id: Any = None) -> Any:
@@ -127,10 +128,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Secrets of one-time codes are enciphered in the database."""
 
     def encrypt(self, text: str) -> str:
-        return sign_on.encipher(text)
+        return claims_and_groups.encipher(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return sign_on.decipher(encrypted_text)
+        return claims_and_groups.decipher(encrypted_text)
 
     def build_totp_svg(self, url: str) -> str:
         """The QR code as part of a page: without the declaration of an XML file."""

@@ -30,7 +30,7 @@ from common.admin.mixins import (
     own_page,
 )
 from common.admin.progress import LiveCells
-from common.api.requests import states
+from common.api.requests_and_errors import states
 from ingestion import services
 from ingestion.admin import status
 from ingestion.admin.bin import GoesToBin, deleted_documents

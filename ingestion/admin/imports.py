@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.mixins import AuditedByServices, VisibleOnly, actor, moment_column, own_page
 from common.admin.progress import StatusPages, live, state_label
-from common.api.requests import states
+from common.api.requests_and_errors import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.documents import completeness
 from ingestion.errors import IngestionError

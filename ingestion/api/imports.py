@@ -12,7 +12,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.requests import Conflict, actor, location, read_body
+from common.api.requests_and_errors import Conflict, actor, location, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField

@@ -26,6 +26,7 @@ class ParseLimits:
     pass.
     """
 
+    # The site's own number is its setting PARSE_WALL_SECONDS, also for `cpu_seconds`.
     wall_seconds: float = 60
     cpu_seconds: int = 60
     memory_bytes: int = 2048 * MIB

@@ -1,1 +1,1 @@
-"""The ASGI layer: admission control, body limits, refusals, and responses during an outage."""
+"""The ASGI layer: admission control, body limits, and responses during overload and outages."""

@@ -25,9 +25,9 @@ from django.db import connections
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from common.api.requests import Rank
+from common.api.requests_and_errors import Rank
 from kbsite.operations import endpoints, instrumentation
-from kbsite.serving import ranks_and_body_limits, refusals
+from kbsite.serving import overload_and_outages, ranks_and_body_limits
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
 from kbsite.serving.ranks_and_body_limits import BodyLimits
 
@@ -107,7 +107,7 @@ class Site:
         try:
             place = await self._admission.enter(Rank.AGENT)
         except Busy as busy:
-            await refusals.send_busy(scope, busy.retry_after, send)
+            await overload_and_outages.send_busy(scope, busy.retry_after, send)
             return
         try:
             await self._agents(scope, receive, send)
@@ -137,7 +137,7 @@ class Pages(ASGIHandler):
             try:
                 place = await self._enter(scope)
             except Busy as busy:
-                await refusals.send_busy(scope, busy.retry_after, send)
+                await overload_and_outages.send_busy(scope, busy.retry_after, send)
                 return
             await self._answer(scope, body, place, receive, send)
 

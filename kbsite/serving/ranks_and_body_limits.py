@@ -25,8 +25,8 @@ from django.utils.module_loading import import_string
 from rest_framework.exceptions import APIException
 
 from common.api.access import TokenAuthentication, token_of
-from common.api.requests import FORM_BYTES, Rank
-from kbsite.serving import refusals
+from common.api.requests_and_errors import FORM_BYTES, Rank
+from kbsite.serving import overload_and_outages
 
 View = Callable[..., Any]
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -196,8 +196,8 @@ async def _most(scope: Scope, length: int | None) -> int:
 
 
 async def _refuse(scope: Scope, most: int, receive: Receive, send: Send) -> None:
-    response = refusals.too_large(scope["path"], most)
-    await refusals.send_response(response, scope["method"], send)
+    response = overload_and_outages.too_large(scope["path"], most)
+    await overload_and_outages.send_response(response, scope["method"], send)
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER):
             while (await receive()).get("more_body"):

@@ -30,26 +30,21 @@ from common.accounts import tokens
 from common.database import in_thread
 from search.answers import recording
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
+from search.answers.follow_ups_and_what_to_ask_next import read_earlier_questions
 from search.answers.generating import Model, Payer, model_for, server
 from search.answers.generating.server import configured
 from search.answers.making import modes
 from search.answers.making.unfinished_answer import Work
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
-from search.answers.words import MOST_WORDS, content_words, follows_up, joined, rarest
 from search.domain import QueryClass
-from search.engine import Choices, configuration
-from search.engine.configuration import Configuration
-from search.engine.read import read_query
+from search.engine import Choices
 from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
 from search.query.parse import clean_text
-from search.retrieval.spelling_candidates import passages_with
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-# The earlier questions of a thread that a follow-up may refer to. A guess.
-MOST_EARLIER = 4
 # The answers of a thread, which its pages and exports show whole. A guess.
 MOST_ANSWERS = 100
 # Web threads that may wait for whole answers of a model; the others keep serving pages.
@@ -193,7 +188,7 @@ def _start(request: AnswerRequest) -> Work:
         work.model = _model(request, parameters, now.id)
     except BudgetExceeded as error:
         work.failure = error
-    _read_earlier_questions(work)
+    read_earlier_questions(work)
     return work
 
 
@@ -204,55 +199,6 @@ def _model(request: AnswerRequest, parameters: AnswerParameters, answer_id: str)
         request.viewer if request.viewer is not None and request.viewer.is_authenticated else None
     )
     return model_for(parameters, Payer(user, request.budget_key, answer_id))
-
-
-def _read_earlier_questions(work: Work) -> None:
-    """Read the earlier questions, and the rule's standalone question.
-
-    Never the answers: the text of a document that the asker may no longer read must not come back
-    through them. Raises QueryTooLong and what else is wrong with the question as typed.
-    """
-    request = work.request
-    if request.thread is None and not request.earlier and not request.searched_for:
-        return  # the search reads the question
-    configured = configuration.current()
-    query = read_query(request.question, configured)
-    if request.searched_for:
-        return
-    earlier = request.earlier[-MOST_EARLIER:]
-    if request.thread is not None:
-        rows = Answer.objects.filter(thread=request.thread).order_by("-at", "-pk")
-        earlier = tuple(reversed(rows.values_list("searched_for", flat=True)[:MOST_EARLIER]))
-    most = settings.SEARCH_QUERY_CHARS
-    work.earlier = tuple(text[:most] for each in earlier if (text := clean_text(each)))
-    if work.earlier and follows_up(query):
-        work.rule_question = _joined(request, work.earlier[-1], configured)
-
-
-def _joined(request: AnswerRequest, previous: str, configured: Configuration) -> str:
-    """The question with the subject of the previous one: its words that its answer says too or that
-    are rare, and the heading of that answer. Empty if it cannot be read.
-    """
-    try:
-        before = read_query(previous, configured)
-    except SearchError:
-        return ""
-    words, (heading, said) = content_words(before.text), _last_answer(request)
-    subject = rarest(words, passages_with(words, request.viewer), said)
-    subject += content_words(heading)[:MOST_WORDS]
-    return joined(request.question, before, subject, most=settings.SEARCH_QUERY_CHARS)
-
-
-def _last_answer(request: AnswerRequest) -> tuple[str, str]:
-    """The heading of what the thread's last answer cites first, and its text; both empty where the
-    asker may no longer read all of its sources.
-    """
-    rows = recording.with_sources(request.viewer).filter(thread=request.thread)
-    row = rows.order_by("-at", "-pk").first() if request.thread is not None else None
-    cited = [each for each in row.sources.all() if each.cited] if row is not None else []
-    if row is None or row.is_withheld or not cited:
-        return "", ""
-    return [cited[0].title, *cited[0].heading_path][-1], row.text
 
 
 def warm_up() -> None:

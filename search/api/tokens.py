@@ -25,7 +25,7 @@ from rest_framework.viewsets import ViewSet
 from common.accounts import rights_and_factors, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
-from common.api.requests import Rank, actor, read_body
+from common.api.requests_and_errors import Rank, actor, read_body
 from common.api.serializers import ChoiceField, Strict
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 
 from common.accounts import tokens
 from common.api.access import OPEN
-from common.api.requests import Rank, actor, read_body, read_query
+from common.api.requests_and_errors import Rank, actor, read_body, read_query
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document

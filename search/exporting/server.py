@@ -16,7 +16,7 @@ from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext as _
 
-from common.api.requests import body
+from common.api.requests_and_errors import body
 from ingestion.exporting.writing import export, kept
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile

@@ -1,6 +1,6 @@
 """Search for agents: an MCP server over HTTP, and the gate to it.
 
-    request -> Gate (host, origin, token, rate) -> Caller -> tool -> tools.search(..., caller)
+    request -> Gate (host, origin, token, rate) -> Caller -> tool -> tool_results.search(.., caller)
 
 Each call runs as its caller, and every tool only reads. docs/agents.md describes it for users.
 
@@ -36,8 +36,8 @@ from common.accounts import app_grants, tokens
 from common.accounts.models import Scope as TokenScope
 from common.accounts.models import User
 from common.api.access import HOW_TO_SEND, TokenAuthentication, seconds_to_wait
-from search.mcp.server import build
-from search.mcp.tools import Caller
+from search.mcp.tool_results import Caller
+from search.mcp.tools import build
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Any]]

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.accounts import app_grants, rights_and_factors, tokens
 from common.accounts.models import Scope, User
-from common.api.requests import actor
+from common.api.requests_and_errors import actor
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Collection, Document

@@ -23,7 +23,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.accounts.models import User
-from common.api.requests import actor
+from common.api.requests_and_errors import actor
 from ingestion.models import Document
 from search.pages.facets import facets_for
 from search.pages.forms import FILTER_FIELDS, SearchForm

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.accounts import tokens
 from common.api.access import seconds_to_wait
-from common.api.requests import states
+from common.api.requests_and_errors import states
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search

@@ -34,7 +34,7 @@ from search.analytics.models import SearchEvent
 from search.answers import recording
 from search.answers.models import Answer, AnswerSource, records
 from search.engine.configuration import current
-from search.mcp import tools
+from search.mcp import tool_results
 from search.pages.facets import facets_for
 from search.presentation import result_rows
 from search.readers import history_and_saved, reviews, search_news
@@ -179,13 +179,13 @@ class Shown:
         assert {*told} <= {shelf.slug for shelf in self.graph.shelves}
 
     def agents(self) -> set[str]:
-        caller = tools.Caller(self.viewer, "http://kb.example/")
-        listed = tools.list_collections(caller)
+        caller = tool_results.Caller(self.viewer, "http://kb.example/")
+        listed = tool_results.list_collections(caller)
         self.counts({item.slug: item.documents for item in listed.collections})
         shown = set()
         for word, row in self.graph.documents.items():
-            with suppress(tools.NotFound):
-                assert word in tools.fetch(str(row.public_id), caller).text
+            with suppress(tool_results.NotFound):
+                assert word in tool_results.fetch(str(row.public_id), caller).text
                 shown.add(word)
         return shown
 

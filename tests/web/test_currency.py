@@ -27,8 +27,8 @@ from search.answers.domain import AnswerParameters
 from search.answers.generating.messages import passages_block
 from search.answers.request import AnswerRequest
 from search.engine import configuration
-from search.mcp.tools import Caller, answered, fetch
-from search.mcp.tools import search as agents_search
+from search.mcp.tool_results import Caller, answered, fetch
+from search.mcp.tool_results import search as agents_search
 from tests.support.admin_client import form_data
 from tests.support.database import statements
 from tests.support.factories import make_collection, make_document

@@ -19,8 +19,8 @@ from common.accounts.models import User
 from ingestion.models import Chunk, Document, Visibility
 from search.analytics.models import SearchEvent
 from search.mcp import Gate
-from search.mcp.server import build
-from search.mcp.tools import Caller
+from search.mcp.tool_results import Caller
+from search.mcp.tools import build
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 

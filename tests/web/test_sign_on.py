@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from common.accounts import sign_on
+from common.accounts import claims_and_groups
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from kbsite.tasks import forget_sessions
@@ -193,7 +193,7 @@ class TestWhoGetsAnAccount:
 
 class TestClaims:
     def names(self, **person: Any) -> set[str]:
-        return sign_on.group_names(person)
+        return claims_and_groups.group_names(person)
 
     def test_values_map_to_groups(self, settings: Any) -> None:
         settings.SSO_GROUPS = {
@@ -232,7 +232,7 @@ class TestRefresh:
         return User.objects.get()
 
     def later(self, **passed: int) -> int:
-        return sign_on.refresh_all(now=timezone.now() + timedelta(**passed))
+        return claims_and_groups.refresh_all(now=timezone.now() + timedelta(**passed))
 
     def test_asks_again_and_follows(
         self, ann: User, provider: OidcProvider, vault: Collection

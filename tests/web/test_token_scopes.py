@@ -502,7 +502,7 @@ class TestSearches:
         assert as_user(reader).get(f"{V1}/search/?q=rope").status_code == 200
 
     def test_agents_are_counted(self, reader: User, limit: Any) -> None:
-        from search.mcp.tools import Caller, search
+        from search.mcp.tool_results import Caller, search
 
         limit(searches=1)
         search("rope", Caller(reader, "http://testserver/"))

@@ -20,8 +20,8 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Collection
 from ingestion.models.collection_access import Viewer
-from search.answers.answering import MOST_EARLIER
 from search.answers.domain import Mode
+from search.answers.follow_ups_and_what_to_ask_next import MOST_EARLIER
 from search.api.openai import AnsweringView, BadRequest, CompatibleView, NoSuchModel, fields_of
 from search.engine import configuration
 

@@ -29,7 +29,7 @@ from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
-from search.answers.follow_ups import follow_ups
+from search.answers.follow_ups_and_what_to_ask_next import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream

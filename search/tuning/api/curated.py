@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django_filters import filters
 from rest_framework import serializers
 
-from common.api.requests import actor
+from common.api.requests_and_errors import actor
 from common.api.serializers import ChoiceField, CleanSerializer
 from common.api.viewsets import ChoicesFilter, EditableViewSet, FilterSet, Row
 from ingestion.api.serializers import CollectionField

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, read_body, read_query
+from common.api.requests_and_errors import actor, read_body, read_query
 from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
 from common.api.viewsets import ApiViewSet, ChoicesFilter, EditableViewSet, FilterSet
 from ingestion.api.documents import UploadParser

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, read_body, read_query
+from common.api.requests_and_errors import actor, read_body, read_query
 from common.api.serializers import Parameters
 from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass

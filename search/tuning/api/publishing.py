@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, body, read_body
+from common.api.requests_and_errors import actor, body, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
 from search.presentation import by_measure

@@ -1,6 +1,7 @@
-"""What views share: parameters, body, user, ranks; and the format of API errors.
+"""What views share: parameters, body, user, ranks; and what a client is told of an error.
 
-An error has a code for programs, a sentence for people, and details.
+An error has a code for programs, a sentence for people, and details; see `body_of`, for too many
+requests, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""People who sign in with a provider: their claims and groups (SSO_GROUPS), and asking it again.
+"""The claims of sign-on providers (OpenID Connect, SAML), the groups that they give (SSO_GROUPS),
+and asking the provider again. The sign-in itself is in `kbsite/sign_in.py`.
 
 Whoever leaves a group at the provider loses its collections at the next log-in or refresh, and
 after SSO_HOURS without either: also in sessions and for API tokens, which ask for groups anew.

@@ -1,0 +1,261 @@
+"""Follow-ups: how a question gets its subject from the one before it; and what to ask next.
+
+`read_earlier_questions` makes a follow-up question stand alone by a rule. Where there is a model,
+that does (`making.searching`), and the rule remains for when it fails.
+
+`follow_ups` are sections beside an answer that a search finds at that moment: one query for those
+around what was cited first, and at most TRIED searches, which no metric counts. Nothing is stored:
+what can be found changes with the library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice, zip_longest
+
+from django.conf import settings
+
+from ingestion.chunking.sections import paths
+from ingestion.domain import SectionPlace
+from ingestion.models import Chunk
+from ingestion.models.collection_access import Viewer
+from search.answers import recording
+from search.answers.domain import Answered, Passage, State
+from search.answers.making.unfinished_answer import Work
+from search.answers.models import Answer
+from search.answers.request import AnswerRequest
+from search.answers.words import STOP, alike, content, stem
+from search.domain import Query
+from search.engine import Purpose, configuration
+from search.engine.read import read_query
+from search.errors import SearchError
+from search.pipeline import search
+from search.query.parse import clean_text
+from search.retrieval.spelling_candidates import passages_with
+
+# The earlier questions of a thread that a follow-up may refer to. A guess.
+MOST_EARLIER = 4
+# The most words that a follow-up takes along. A guess: more would outweigh its own.
+MOST_WORDS = 3
+# A shorter question says too little to stand alone: "How long?", "Since when?".
+FEWEST_WORDS = 2
+# So many content words make a question of its own, although it opens with "and".
+MOST_WORDS_ELLIPTIC = 3
+
+_TOKEN = re.compile(r"[^\W_](?:[^\W_]|[-'’.](?=[^\W_]))*")
+# Pronouns that point back wherever they stand.
+_POINTING = frozenset(
+    """
+    it its itself they them their theirs he him his she her hers latter former
+    es ihn ihm ihr ihre ihren ihrer ihrem er dessen deren davon damit dafür dazu darin darauf
+    dieser dieses diesem diesen diese
+    celui celle ceux celles lui leur leurs elle elles
+    ello ellos ellas suyo questo questa questi queste esso essa essi
+    """.split()  # noqa: SIM905 - a list of forty quoted words reads worse
+)
+# Words that point back in a short question; in a long one they are conjunctions and articles.
+_PERHAPS = frozenset(
+    """
+    this that these those one ones same other others another both either neither
+    sie das dies beide beides andere anderen
+    ça cela il ils ce cet cette autre autres
+    eso esto estos esas otro otra ciò altro altra
+    """.split()  # noqa: SIM905
+)
+_OPENING = re.compile(
+    r"\s*(?:and|but|or|so|also|then|what about|how about|what if|why not|"
+    r"und|aber|oder|auch|was ist mit|wie ist es mit|wie sieht es mit|warum nicht|"
+    r"et|mais|ou|qu'en est-il|y|pero|e|ma|en|maar)\b",
+    re.IGNORECASE,
+)
+
+
+def read_earlier_questions(work: Work) -> None:
+    """Read the earlier questions, and the rule's standalone question.
+
+    Never the answers: the text of a document that the asker may no longer read must not come back
+    through them. Raises QueryTooLong and what else is wrong with the question as typed.
+    """
+    request = work.request
+    if request.thread is None and not request.earlier and not request.searched_for:
+        return  # the search reads the question
+    configured = configuration.current()
+    query = read_query(request.question, configured)
+    if request.searched_for:
+        return
+    earlier = request.earlier[-MOST_EARLIER:]
+    if request.thread is not None:
+        rows = Answer.objects.filter(thread=request.thread).order_by("-at", "-pk")
+        earlier = tuple(reversed(rows.values_list("searched_for", flat=True)[:MOST_EARLIER]))
+    most = settings.SEARCH_QUERY_CHARS
+    work.earlier = tuple(text[:most] for each in earlier if (text := clean_text(each)))
+    if work.earlier and follows_up(query):
+        with suppress(SearchError):  # of the one before, if it cannot be read
+            before = read_query(work.earlier[-1], configured)
+            work.rule_question = _with_subject(request, before)
+
+
+def _with_subject(request: AnswerRequest, before: Query) -> str:
+    """The question with the subject of the one before: its words that its answer says too or that
+    are rare, and the heading of that answer.
+    """
+    words, (heading, said) = content_words(before.text), _last_answer(request)
+    subject = rarest(words, passages_with(words, request.viewer), said)
+    subject += content_words(heading)[:MOST_WORDS]
+    return joined(request.question, before, subject, most=settings.SEARCH_QUERY_CHARS)
+
+
+def _last_answer(request: AnswerRequest) -> tuple[str, str]:
+    """The heading of what the thread's last answer cites first, and its text; both empty where the
+    asker may no longer read all of its sources.
+    """
+    rows = recording.with_sources(request.viewer).filter(thread=request.thread)
+    row = rows.order_by("-at", "-pk").first() if request.thread is not None else None
+    cited = [each for each in row.sources.all() if each.cited] if row is not None else []
+    if row is None or row.is_withheld or not cited:
+        return "", ""
+    return [cited[0].title, *cited[0].heading_path][-1], row.text
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a question that carry content, each once, in its order."""
+    kept = {_folded(each): each for each in _TOKEN.findall(text) if _has_content(_folded(each))}
+    return tuple(kept.values())
+
+
+def follows_up(query: Query) -> bool:
+    """Whether a question in a conversation cannot be understood without the one before.
+
+    It is if it names no identifier and points back by a pronoun, opens as a continuation ("and",
+    "what about") with few words of its own, or has hardly any content word.
+    """
+    if query.identifiers:
+        return False
+    text = query.original or query.text
+    words = {_folded(match.group()) for match in _TOKEN.finditer(text)}
+    own = len(content_words(text))
+    if words & _POINTING or own < FEWEST_WORDS:
+        return True
+    opens = bool(words & _PERHAPS) or _OPENING.match(text) is not None
+    return opens and own <= MOST_WORDS_ELLIPTIC
+
+
+def rarest(asked: Sequence[str], chunks: Mapping[str, int], said: str = "") -> tuple[str, ...]:
+    """Of the words of a question those that its answer `said`, then those in the fewest passages.
+
+    At most MOST_WORDS, in their order: an answer repeats the subject, and seldom the rest.
+    `chunks`: in how many passages each occurs; words in none are left out.
+    """
+    stems = set(content(said))
+    known = [word for word in asked if chunks.get(word, 0) > 0]
+    is_said = {word: any(alike(stem(_folded(word)), each) for each in stems) for word in known}
+    chosen = sorted(known, key=lambda word: (not is_said[word], chunks[word]))[:MOST_WORDS]
+    return tuple(word for word in asked if word in chosen)
+
+
+def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) -> str:
+    """The question with the previous one's identifiers and rare words, in `most` characters."""
+    present = {_folded(match.group()) for match in _TOKEN.finditer(question)}
+    text = " ".join(question.split())
+    for word in (*(each.text for each in previous.identifiers), *rare):
+        own = stem(_folded(word))
+        is_missing = not any(alike(own, stem(each)) for each in present)
+        if is_missing and len(text) + 1 + len(word) <= most:
+            present |= {_folded(word), *(_folded(match.group()) for match in _TOKEN.finditer(word))}
+            text = f"{text} {word}"
+    return text
+
+
+def _has_content(word: str) -> bool:
+    is_empty = word in STOP or word in _POINTING or word in _PERHAPS
+    return not is_empty and (len(word) > 1 or not word.isascii() or word.isdigit())
+
+
+def _folded(word: str) -> str:
+    return word.casefold().replace("’", "'")
+
+
+# --- what to ask next ---
+
+MOST = 3
+TRIED = 4  # searches for one answer; a guess: most sections are found by their names
+FIRST = 3  # a section is found if it is among so many first results; a guess
+REACH = 8  # chunks on each side of a passage, as for a context
+LONGEST = 80  # characters of a button
+
+NamedSection = tuple[str, frozenset[int]]
+"""The text to search for, and the ids of the chunks of the section that it names."""
+
+
+def follow_ups(answered: Answered, request: AnswerRequest) -> tuple[str, ...]:
+    """At most MOST texts to search for next; none after an answer that cites nothing.
+
+    Each names a section after or before that of the first citation, or that of a passage which was
+    read and not cited. The reader's own search for it, with the filters of the question, is
+    confident and has the section among its first results.
+    """
+    if answered.state is not State.DONE or not answered.cited:
+        return ()
+    sections = islice(_offers(answered, request.viewer), TRIED)
+    return tuple(islice((each[0] for each in sections if _is_found(each, request)), MOST))
+
+
+def _offers(answered: Answered, viewer: Viewer) -> Iterator[NamedSection]:
+    """Sections that the question and the answer do not name, each once: in turn one around the
+    first citation and one of the best passages without a citation.
+    """
+    passages = {each.number: each for each in answered.context.passages}
+    cited = [passages.pop(number) for number in answered.cited if number in passages]
+    unused = sorted(passages.values(), key=lambda passage: passage.rank)
+    others = [_named(each, each.heading_path, each.chunk_ids) for each in unused]
+    names = [name for each in cited for name in (each.title, *each.heading_path[-1:])]
+    known = set(content(" ".join((answered.searched_for, *names))))
+    for section in chain.from_iterable(zip_longest(_around(cited[0], viewer), others)):
+        if section is not None and len(section[0]) <= LONGEST:
+            stems = content(section[0])
+            if not known.issuperset(stems):
+                known.update(stems)
+                yield section
+
+
+def _around(passage: Passage, viewer: Viewer) -> list[NamedSection]:
+    """The two sections after that of a passage, and the one before it. One query."""
+    first, last = passage.ordinal, passage.ordinal + len(passage.chunk_ids) - 1
+    rows = Chunk.objects.visible_to(viewer).filter(
+        version=passage.version, ordinal__gte=max(0, first - REACH), ordinal__lte=last + REACH
+    )
+    columns = rows.order_by("ordinal").values_list("pk", "heading_path", "sections")
+    chunks: dict[tuple[str, ...], list[int]] = {}
+    for number, above, places in columns:
+        held = [*paths(above, [SectionPlace(*place) for place in places])] or [tuple(above)]
+        for path in held:
+            chunks.setdefault(path, []).append(number)
+    order = list(chunks)
+    at = order.index(passage.heading_path) if passage.heading_path in chunks else 0
+    near = [*order[at + 1 : at + 3], *order[max(0, at - 1) : at]]
+    return [_named(passage, path, chunks[path]) for path in near]
+
+
+def _named(passage: Passage, path: Sequence[str], chunks: Sequence[int]) -> NamedSection:
+    """The section of that path by its document's title, too: "Basics" alone says too little."""
+    heading, title = [passage.title, *path][-1], passage.title
+    return heading if heading == title else f"{title}: {heading}", frozenset(chunks)
+
+
+def _is_found(section: NamedSection, request: AnswerRequest) -> bool:
+    try:
+        response = search(
+            section[0],
+            viewer=request.viewer,
+            filters=request.filters,
+            choices=request.choices,
+            page_size=0,
+            purpose=Purpose.TUNER,  # no metric counts it, and its spelling is the library's
+        )
+    except SearchError:
+        return False
+    first = {hit.chunk_id for hit in response.hits[:FIRST]}
+    is_sure = not response.low_confidence and not follows_up(response.query)
+    return is_sure and not section[1].isdisjoint(first)
