@@ -66,7 +66,7 @@ def provider(
         for name, value in documented(request.param, started).items():
             monkeypatch.setenv(name, value)
         # The settings as a site with these variables reads them.
-        read = runpy.run_path(str(ROOT / "kbsite" / "settings" / "access.py"))
+        read = runpy.run_path(str(ROOT / "kbsite" / "settings" / "sign_in_and_api.py"))
         for name, value in read.items():
             if name.startswith(("SSO_", "OIDC_", "SOCIALACCOUNT_")):
                 setattr(settings, name, value)
