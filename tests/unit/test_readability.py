@@ -21,6 +21,7 @@ WORDS = {
     r"utili[sz]e\w*|leverag\w+": "use",
     r"please|simply": "nothing",
 }
+HYPHENS = pyphen.Pyphen(lang="en_US")
 NOT_PROSE = re.compile(r"^ *(```+)[\s\S]*?^ *\1 *$|^ *\|.*$|^#.*$|<[^>]+>", re.MULTILINE)
 
 
@@ -40,9 +41,7 @@ def test_a_page_is_easy_to_read(page: Path) -> None:
     if not read:
         return  # an index
     words = sum(map(len, read))
-    syllables = sum(
-        len(pyphen.Pyphen(lang="en_US").positions(word)) + 1 for one in read for word in one
-    )
+    syllables = sum(len(HYPHENS.positions(word)) + 1 for one in read for word in one)
     ease = 206.835 - 1.015 * words / len(read) - 84.6 * syllables / words
     assert ease >= EASE, f"{page.name}: Flesch reading ease {ease:.0f}"
 
