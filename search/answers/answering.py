@@ -61,9 +61,10 @@ def answer(request: AnswerRequest) -> Answered:
 
 
 def final_event(request: AnswerRequest) -> Done | Failed:
-    """The last event, for a view that waits for the whole answer. Raises Busy, and as `events`.
+    """The last event of the answer, for a view that waits for the whole answer.
 
-    Only some of the web server's threads may wait for a language model.
+    Raises Busy, because only some of the web server's threads may wait for a language model, and
+    what `events` raises.
     """
     if request.is_extractive or configured() is None:
         return async_to_sync(_last_event)(request)
@@ -148,9 +149,9 @@ def _message(error: Exception) -> str:
 
 
 def _recorded(work: Work, started: bool) -> Answered:
-    """Store the answer at its end; the form of it that its asker may see.
+    """Store the finished answer and return it as its asker may see it.
 
-    A model may write for minutes: what became unreadable meanwhile is withheld.
+    A model may write for minutes: an answer whose sources became unreadable meanwhile is withheld.
     """
     now, request = work.now, work.request
     citations = [each for sentence in now.sentences for each in sentence.citations]
@@ -202,7 +203,9 @@ def _model(request: AnswerRequest, parameters: AnswerParameters, answer_id: str)
 
 
 def warm_up() -> None:
-    """Answer a question of nobody, so that the first reader's finds loaded what it needs."""
+    """Answer a question without a viewer, to load everything that the first reader's question
+    needs.
+    """
     server.warm_up()
     question = AnswerRequest(
         "What is this about?",

@@ -24,11 +24,11 @@ from search.answers.domain import (
     Done,
     Event,
     Failed,
+    NewStep,
     Passage,
     Sentence,
     Sources,
     Step,
-    StepTaken,
     Token,
     Usage,
     Verdict,
@@ -37,7 +37,7 @@ from search.presentation.navigation import rectangles_of
 
 NAMES: dict[type, str] = {
     Begun: "begun",
-    StepTaken: "step",
+    NewStep: "step",
     Sources: "sources",
     Token: "token",
     Cited: "citation",
@@ -52,7 +52,7 @@ def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
     match event:
         case Begun():
             return {}
-        case StepTaken(step):
+        case NewStep(step):
             return step_data(step)
         case Sources(context):
             return {"sources": sources_data(context, texts=texts), **_measure(context)}
@@ -133,16 +133,16 @@ def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
 
 
 def not_current(answer: Answered) -> list[str]:
-    """A sentence on each cited document that is not current, by the number of its passage.
+    """A sentence for each cited document that is not current, with the number of its passage.
 
-    Without the title of a successor: others may read the answer.
+    It does not name the document's successor, because others may read the answer.
     """
     first = {each.document: each for each in reversed(answer.cited_passages)}
     text = gettext("Source %(number)d: %(gap)s")
     return [
-        text % {"number": each.number, "gap": said}
+        text % {"number": each.number, "gap": gap}
         for each in first.values()
-        if (said := label(each.currency))
+        if (gap := label(each.currency))
     ]
 
 
@@ -191,13 +191,13 @@ def add_rectangles(data: dict[str, Any], context: Context, *, viewer: Viewer) ->
         for sentence in data["sentences"]
         for citation in sentence["citations"]
     ]
-    sought: dict[Any, tuple[tuple[int, ...], str]] = {
+    spans: dict[Any, tuple[tuple[int, ...], str]] = {
         number: (passage.chunk_ids, "") for number, passage in passages.items()
     }
     for place, (citation, passage) in enumerate(cited):
         words = passage.text[citation["start"] : citation["end"]]
-        sought["cited", place] = (passage.chunk_ids, words)
-    rectangles = rectangles_of(sought, viewer=viewer)
+        spans["cited", place] = (passage.chunk_ids, words)
+    rectangles = rectangles_of(spans, viewer=viewer)
     for source in data["sources"]:
         source["rectangles"] = rectangles[source["number"]]
     for place, (citation, _) in enumerate(cited):

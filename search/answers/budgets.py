@@ -37,8 +37,8 @@ MOST_NAME = 120
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """Who asks: a user, or a visitor by their `budget_key`. Neither: only the site's
-    budget bounds the call.
+    """Who asks: a user, or a visitor by their `budget_key`. Without either, only the site's budget
+    bounds the call.
 
     `answer` is the public id of the answer that the calls are for, which need not be stored yet.
     """
@@ -50,7 +50,7 @@ class Payer:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The end of a call. `usage.cost` is ignored: the price table decides."""
+    """The cost of a finished call. `usage.cost` is ignored: the price table decides."""
 
     usage: Usage
     milliseconds: float
@@ -61,7 +61,8 @@ class Spent:
 def budget_key(request: HttpRequest) -> str:
     """The key under which a visitor's model calls of one local day count; empty for users.
 
-    Of the address alone: a client chooses its User-Agent, and its address within an IPv6 network.
+    It is made from the address alone: a client chooses its User-Agent, and its address within an
+    IPv6 network.
     """
     user: User | AnonymousUser | None = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
@@ -77,7 +78,7 @@ def check(payer: Payer) -> None:
 
 @transaction.atomic
 def reserve(payer: Payer, *, purpose: str, model: str, prompt: int, most: int) -> int:
-    """Record a call of at most `prompt` and `most` tokens; its primary key.
+    """Record a call of at most `prompt` and `most` tokens and return its primary key.
 
     Raises BudgetExceeded if it does not fit into a budget together with the calls under way.
     """
@@ -107,9 +108,9 @@ def reserve(payer: Payer, *, purpose: str, model: str, prompt: int, most: int) -
 
 
 def settle(call: int, spent: Spent) -> Usage:
-    """Record what the call used; the usage with its cost. Only the first settlement counts.
+    """Record the usage of a call and return it with its cost. Only the first settlement counts.
 
-    Links the calls of the same answer with it, if it is stored by now.
+    Links all calls of the same answer to the answer's row if it is stored by now.
     """
     row = ModelCall.objects.filter(pk=call).only("model", "answer_key").first()
     prompt = min(max(spent.usage.prompt_tokens, 0), MOST_TOKENS)
@@ -132,13 +133,13 @@ def settle(call: int, spent: Spent) -> Usage:
 
 
 def settle_stale(*, now: datetime | None = None) -> int:
-    """Close the calls whose worker was lost, at their estimate; how many there were."""
+    """Settle the calls whose worker was lost at their estimated cost; return their number."""
     before = (now or timezone.now()) - STALE
     return ModelCall.objects.filter(settled=False, at__lt=before).update(settled=True, error="lost")
 
 
 def price(model: str, prompt: int, completion: int) -> Decimal:
-    """What so many tokens cost; 0 for a model without a price."""
+    """The cost of so many tokens; 0 for a model without a price."""
     row = ModelPrice.objects.filter(model=model).first()
     if row is None:
         return Decimal(0)

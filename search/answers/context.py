@@ -18,7 +18,7 @@ from search.answers.domain import AnswerParameters, Context
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The runs chosen from the candidates. `kept` are the candidates without copies.
+    """The runs chosen from the candidates. `candidates` have no copies.
 
     Candidates are taken by rank, each text once: a candidate that continues a passage joins it,
     another one begins a passage while there are fewer than `max_passages`. One that exceeds the
@@ -28,7 +28,7 @@ class Selection:
 
     parameters: AnswerParameters
     runs: tuple[Run, ...]
-    kept: tuple[Piece, ...] = ()
+    candidates: tuple[Piece, ...] = ()
     copies: int = 0
     is_cut: bool = False
 
@@ -38,8 +38,8 @@ class Selection:
 
     @property
     def left_out(self) -> int:
-        taken = {piece.chunk_id for run in self.runs for piece in run.pieces}
-        return sum(piece.chunk_id not in taken for piece in self.kept)
+        used = {piece.chunk_id for run in self.runs for piece in run.pieces}
+        return sum(piece.chunk_id not in used for piece in self.candidates)
 
     @property
     def may_grow(self) -> bool:
@@ -55,11 +55,11 @@ class Selection:
         if not self.may_grow:
             return self
         filling = _Filling(self.parameters.context_tokens, self.runs)
-        near = {piece.place: piece for piece in (*around, *self.kept)}
+        near = {piece.place: piece for piece in (*around, *self.candidates)}
         for run in sorted(self.runs, key=_by_rank):
             filling.grow(run.best, near, _longest(self.parameters))
-        filling.fill(self.kept, self.parameters.max_passages)
-        return Selection(self.parameters, tuple(filling.runs), self.kept, self.copies)
+        filling.fill(self.candidates, self.parameters.max_passages)
+        return Selection(self.parameters, tuple(filling.runs), self.candidates, self.copies)
 
     def context(self) -> Context:
         best: dict[int, tuple[int, int]] = {}
@@ -76,30 +76,30 @@ class Selection:
 
 
 def select(pieces: Iterable[Piece], parameters: AnswerParameters) -> Selection:
-    """The candidates that are in the context, joined to runs."""
+    """Select the candidates that fit the budget, joined to runs of neighbours."""
     ranked = sorted(set(pieces), key=lambda piece: (piece.rank, piece.chunk_id))
-    kept = tuple(_without_copies(ranked))
-    copies = len(ranked) - len(kept)
-    if kept and Run(kept[:1]).tokens > parameters.context_tokens:
-        cut = Run(kept[:1]).cut(parameters.context_tokens)
-        return Selection(parameters, (cut,) if cut else (), kept, copies, is_cut=True)
+    candidates = tuple(_without_copies(ranked))
+    copies = len(ranked) - len(candidates)
+    if candidates and Run(candidates[:1]).tokens > parameters.context_tokens:
+        cut = Run(candidates[:1]).cut(parameters.context_tokens)
+        return Selection(parameters, (cut,) if cut else (), candidates, copies, is_cut=True)
     filling = _Filling(parameters.context_tokens)
-    filling.fill(kept, parameters.max_passages)
-    return Selection(parameters, tuple(filling.runs), kept, copies)
+    filling.fill(candidates, parameters.max_passages)
+    return Selection(parameters, tuple(filling.runs), candidates, copies)
 
 
 class _Filling:
-    """Runs under a budget; never more tokens than that."""
+    """Runs of pieces that never exceed a budget of tokens."""
 
     def __init__(self, budget: int, runs: Sequence[Run] = ()) -> None:
         self._budget = budget
         self.runs = list(runs)
 
     def fill(self, ranked: Sequence[Piece], most: int) -> None:
-        """Add the pieces that are not in yet, as far as they fit in `most` runs."""
-        taken = {piece.chunk_id for piece in self._taken()}
+        """Add the pieces that are not in a run yet, as far as the budget and `most` runs allow."""
+        used = {piece.chunk_id for piece in self._pieces()}
         for piece in ranked:
-            if piece.chunk_id not in taken:
+            if piece.chunk_id not in used:
                 self._put(piece, may_begin=len(self.runs) < most)
 
     def _put(self, piece: Piece, *, may_begin: bool) -> bool:
@@ -136,20 +136,20 @@ class _Filling:
             return False
         continues = piece.continues(edge) if step > 0 else edge.continues(piece)
         fits = run.tokens + estimated_tokens(piece.text) <= longest
-        if not (continues and fits) or any(map(piece.repeats, self._taken())):
+        if not (continues and fits) or any(map(piece.repeats, self._pieces())):
             return False
         return self._put(piece, may_begin=False)
 
-    def _taken(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[Piece]:
         return (piece for run in self.runs for piece in run.pieces)
 
 
 def _without_copies(ranked: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces that do not repeat a better one."""
-    kept: list[Piece] = []
+    originals: list[Piece] = []
     for piece in ranked:
-        if not any(map(piece.repeats, kept)):
-            kept.append(piece)
+        if not any(map(piece.repeats, originals)):
+            originals.append(piece)
             yield piece
 
 
@@ -158,5 +158,5 @@ def _by_rank(run: Run) -> tuple[int, int]:
 
 
 def _longest(parameters: AnswerParameters) -> int:
-    """The most tokens that a passage grows to: those of a section, or its share of the budget."""
+    """The most tokens to which a passage grows: those of a section, or its share of the budget."""
     return max(SECTION_TOKENS, parameters.context_tokens // max(1, parameters.max_passages))

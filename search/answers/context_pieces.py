@@ -70,8 +70,10 @@ class Piece:
         return self.version, self.ordinal
 
     def continues(self, before: Piece) -> bool:
-        """Whether it is the next chunk of the same section: under the same headings, in the section
-        that `before` ends in, or with words of `before` repeated at its start.
+        """Whether it is the next chunk of the same section as `before`.
+
+        True if both are under the same headings, if it is in the section in which `before` ends, or
+        if it repeats the last words of `before` at its start.
         """
         if self.place != (before.version, before.ordinal + 1):
             return False
@@ -84,11 +86,11 @@ class Piece:
         return tuple(paths(self.heading_path, self.sections)) or (self.heading_path,)
 
     def repeats(self, other: Piece) -> bool:
-        """Whether it adds nothing to `other`: the same text, or a near-duplicate of another
-        document, as the grouping of results defines it (ADR 16).
+        """Whether it adds nothing to `other`.
 
-        A pinned chunk repeats no other document, nor does one that holds an identifier of the query
-        which the other does not hold.
+        True for the same text, or for a near-duplicate in another document, as the grouping of
+        results defines it (ADR 16). A pinned chunk repeats no other document, nor does a chunk with
+        an identifier of the query that the other one lacks.
         """
         if self.document == other.document:
             return self._is_same_text(other)
@@ -155,8 +157,8 @@ class Run:
 
     @cached_property
     def _joined(self) -> tuple[str, tuple[tuple[Piece, int, int], ...]]:
-        """The text, and for each chunk how many of its first characters are left out, and the
-        offset in the text of its first one, were it there.
+        """The joined text, the number of leading characters that each chunk loses, and the offset
+        in the text at which each chunk's first character would be.
         """
         text, places = self.first.text, [(self.first, 0, 0)]
         for before, piece in pairwise(self.pieces):
@@ -186,8 +188,10 @@ class Run:
                     last = path
 
     def _layout(self) -> Iterator[tuple[int, str]]:
-        """The offset in the text and the kind of each block, in order. A chunk without a layout, or
-        edited by hand, is one block; what goes on from the chunk before is none of its own.
+        """The offset in the text and the kind of each block, in order.
+
+        A chunk without a layout, or edited by hand, counts as one block. A block that continues
+        from the chunk before is listed once.
         """
         for piece, skipped, offset in self._joined[1]:
             blocks = () if piece.original else piece.layout
@@ -199,8 +203,8 @@ class Run:
                     yield at, kind
 
     def cut(self, budget: int) -> Run | None:
-        """Its first chunk, cut to the budget at the end of a sentence, else between words, else
-        anywhere; None if its headings alone exceed the budget.
+        """Its first chunk, shortened to the budget at the end of a sentence, else between words,
+        else anywhere; None if its headings alone exceed the budget.
         """
         text = self.first.text
         ends = [end for _, end in sentence_spans(text)]

@@ -34,10 +34,10 @@ MODEL_FAILED = frozenset({"model", "budget"})
 
 
 class Verdict(StrEnum):
-    """What the cited passages say of a sentence. UNCHECKED: it claims nothing to check.
+    """What the cited passages say about a sentence. UNCHECKED: it claims nothing.
 
     UNSUPPORTED: they lack one of its figures, identifiers, names or quoted words. UNVERIFIED: it
-    cites none, or they have those but too few of its other words.
+    cites no passage, or they have too few of its other words.
     """
 
     SUPPORTED = "supported"
@@ -50,9 +50,9 @@ NOT_SUPPORTED = frozenset({Verdict.UNSUPPORTED, Verdict.UNVERIFIED})
 
 
 class State(StrEnum):
-    """The state of an answer. REFUSED: nothing that the asker may read seems to answer.
+    """The state of an answer. REFUSED: nothing that the asker may read seems to answer it.
 
-    STOPPED: the asker stopped it or left; FAILED: it was interrupted and has no text.
+    STOPPED: the asker stopped it or left. FAILED: it ended early and has no text.
     """
 
     RUNNING = "running"
@@ -119,7 +119,7 @@ class Context:
     copies: int = 0
 
     def with_currency(self, currencies: Mapping[int, Currency]) -> Context:
-        """The context, each passage of a document that is not current with why; by its id."""
+        """The context; passages of documents that are not current get the reason."""
         dated = (each for each in self.passages if each.document in currencies)
         states = {each.number: replace(each, currency=currencies[each.document]) for each in dated}
         return replace(self, passages=tuple(states.get(it.number, it) for it in self.passages))
@@ -130,7 +130,7 @@ class Context:
         return next(matches, None)
 
     def named_by(self, citations: Iterable[Citation]) -> Context:
-        """The context, each passage under the section of the first words that are quoted of it."""
+        """The context; each passage is named by the section of its first quoted words."""
         quoted: dict[int, int] = {}
         for each in citations:
             if each.end:
@@ -270,7 +270,7 @@ class Answered:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is called an answer, rather than the best matching passage."""
+        """Whether it is called an answer, not only the best matching passage."""
         return bool(self.model) or (self.confidence or 0.0) >= SURE
 
     @property
@@ -285,7 +285,7 @@ class Answered:
 
 
 # The events of a stream, in the order in which they can come: Begun first, where a model is asked
-# before the first search; StepTaken at any time, Sources before the first Token (again if a further
+# before the first search; NewStep at any time, Sources before the first Token (again if a further
 # search replaced the context), Checked for each complete sentence, one Done or Failed at the end.
 
 
@@ -295,7 +295,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class StepTaken:
+class NewStep:
     step: Step
 
 
@@ -335,11 +335,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The end of an answer that has no text; `message` says what to do."""
+    """The end of an answer that has no text; `message` says what the reader can do."""
 
     code: str
     message: str
     answer: Answered | None = field(default=None)
 
 
-Event: TypeAlias = Begun | StepTaken | Sources | Token | Cited | Checked | Done | Failed
+Event: TypeAlias = Begun | NewStep | Sources | Token | Cited | Checked | Done | Failed

@@ -43,7 +43,7 @@ class FeedbackError(SearchError):
 
 @dataclass(frozen=True, slots=True)
 class Helpfulness:
-    """How many readers found answers helpful, of all who said so or not."""
+    """The number of readers who found answers helpful, and of all who rated them."""
 
     helpful: int
     total: int
@@ -63,14 +63,14 @@ def give(
     source: int | None = None,
     note: str = "",
 ) -> AnswerFeedback:
-    """Store what a reader says of an answer; it replaces what they said before.
+    """Store a reader's rating of an answer; it replaces their earlier one.
 
     `visitor` is the reader's key (`visitor_of`). The caller has made sure that the reader may read
     the answer. Raises FeedbackError for a reason of a helpful answer and for a missing source.
     """
     _check(answer, helpful=helpful, reason=reason, source=source, note=note)
     user = viewer if viewer is not None and viewer.is_authenticated else None
-    given, _is_new = AnswerFeedback.objects.update_or_create(
+    feedback, _is_new = AnswerFeedback.objects.update_or_create(
         answer=answer,
         visitor=visitor,
         defaults={
@@ -83,7 +83,7 @@ def give(
             "gathered": False,
         },
     )
-    return given
+    return feedback
 
 
 def take_back(answer: Answer, *, visitor: str) -> bool:
@@ -110,7 +110,7 @@ def _check(answer: Answer, *, helpful: bool, reason: str, source: int | None, no
 
 
 def helpfulness(since: datetime) -> Helpfulness:
-    """What readers have said since then; the last word of each reader counts (S5-45)."""
+    """The ratings of readers since then; the last rating of each reader counts (S5-45)."""
     rows = AnswerFeedback.objects.filter(at__gte=since)
     counts = rows.aggregate(helpful=Count("pk", Q(helpful=True)), total=Count("pk"))
     return Helpfulness(counts["helpful"], counts["total"])
@@ -133,15 +133,15 @@ def _gather_batch(settled: datetime) -> int:
     waiting = AnswerFeedback.objects.filter(helpful=False, gathered=False, at__lte=settled)
     waiting = waiting.select_related("answer__thread").prefetch_related("answer__sources__document")
     rows = list(waiting.order_by("pk").select_for_update(of=("self",), skip_locked=True)[:BATCH])
-    file_complaints([_complaint(row) for row in rows if _may_be_shown(row.answer)])
+    file_complaints([_complaint(row) for row in rows if _has_readable_question(row.answer)])
     AnswerFeedback.objects.filter(pk__in=[row.pk for row in rows]).update(gathered=True)
     return len(rows)
 
 
-def _may_be_shown(answer: Answer) -> bool:
-    """Whether those who may read all sources of the answer may read its question.
+def _has_readable_question(answer: Answer) -> bool:
+    """Whether everybody who may read all sources of the answer may read its question.
 
-    Not after one of them was deleted: nobody knows any more who could read that.
+    False once a source was deleted: nobody knows any more who could read it.
     """
     is_private = answer.thread is not None and not answer.thread.shared
     return not is_private and len(answer.sources.all()) >= answer.source_count

@@ -73,10 +73,11 @@ _OPENING = re.compile(
 
 
 def read_earlier_questions(work: Work) -> None:
-    """Read the earlier questions, and the rule's standalone question.
+    """Read the earlier questions of the thread and make the question stand alone.
 
-    Never the answers: the text of a document that the asker may no longer read must not come back
-    through them. Raises QueryTooLong and what else is wrong with the question as typed.
+    Of the answers only the last one is read, and only if the asker may still read all of its
+    sources: an unreadable document must not come back through them. Raises QueryTooLong and every
+    other error of the question as typed.
     """
     request = work.request
     if request.thread is None and not request.earlier and not request.searched_for:
@@ -98,18 +99,19 @@ def read_earlier_questions(work: Work) -> None:
 
 
 def _with_subject(request: AnswerRequest, before: Query) -> str:
-    """The question with the subject of the one before: its words that its answer says too or that
-    are rare, and the heading of that answer.
+    """The question with the subject of the previous one: the words of it that are rare or in its
+    answer, and the heading of that answer.
     """
-    words, (heading, said) = content_words(before.text), _last_answer(request)
-    subject = rarest(words, passages_with(words, request.viewer), said)
+    words, (heading, answer_text) = content_words(before.text), _last_answer(request)
+    subject = rarest(words, passages_with(words, request.viewer), answer_text)
     subject += content_words(heading)[:MOST_WORDS]
     return joined(request.question, before, subject, most=settings.SEARCH_QUERY_CHARS)
 
 
 def _last_answer(request: AnswerRequest) -> tuple[str, str]:
-    """The heading of what the thread's last answer cites first, and its text; both empty where the
-    asker may no longer read all of its sources.
+    """The heading of the first citation in the thread's last answer, and the answer's text.
+
+    Both are empty if the asker may no longer read all of its sources.
     """
     rows = recording.with_sources(request.viewer).filter(thread=request.thread)
     row = rows.order_by("-at", "-pk").first() if request.thread is not None else None
@@ -120,15 +122,15 @@ def _last_answer(request: AnswerRequest) -> tuple[str, str]:
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of a question that carry content, each once, in its order."""
-    kept = {_folded(each): each for each in _TOKEN.findall(text) if _has_content(_folded(each))}
-    return tuple(kept.values())
+    """The content words of a question in their order, without repetitions."""
+    words = {_folded(each): each for each in _TOKEN.findall(text) if _has_content(_folded(each))}
+    return tuple(words.values())
 
 
 def follows_up(query: Query) -> bool:
-    """Whether a question in a conversation cannot be understood without the one before.
+    """Whether a question cannot be understood without the previous one.
 
-    It is if it names no identifier and points back by a pronoun, opens as a continuation ("and",
+    True if it names no identifier and points back by a pronoun, opens as a continuation ("and",
     "what about") with few words of its own, or has hardly any content word.
     """
     if query.identifiers:
@@ -142,21 +144,24 @@ def follows_up(query: Query) -> bool:
     return opens and own <= MOST_WORDS_ELLIPTIC
 
 
-def rarest(asked: Sequence[str], chunks: Mapping[str, int], said: str = "") -> tuple[str, ...]:
-    """Of the words of a question those that its answer `said`, then those in the fewest passages.
+def rarest(words: Sequence[str], chunks: Mapping[str, int], answer: str = "") -> tuple[str, ...]:
+    """Return at most MOST_WORDS of a question's `words`, in their order.
 
-    At most MOST_WORDS, in their order: an answer repeats the subject, and seldom the rest.
-    `chunks`: in how many passages each occurs; words in none are left out.
+    Words of its `answer` come first, as an answer repeats the subject and seldom the rest; then
+    those in the fewest passages. `chunks` is the number of passages with each word; words without
+    one are left out.
     """
-    stems = set(content(said))
-    known = [word for word in asked if chunks.get(word, 0) > 0]
-    is_said = {word: any(alike(stem(_folded(word)), each) for each in stems) for word in known}
-    chosen = sorted(known, key=lambda word: (not is_said[word], chunks[word]))[:MOST_WORDS]
-    return tuple(word for word in asked if word in chosen)
+    stems = set(content(answer))
+    known = [word for word in words if chunks.get(word, 0) > 0]
+    in_answer = {word: any(alike(stem(_folded(word)), each) for each in stems) for word in known}
+    chosen = sorted(known, key=lambda word: (not in_answer[word], chunks[word]))[:MOST_WORDS]
+    return tuple(word for word in words if word in chosen)
 
 
 def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) -> str:
-    """The question with the previous one's identifiers and rare words, in `most` characters."""
+    """The question with the identifiers and the rare words of the previous one, in `most`
+    characters.
+    """
     present = {_folded(match.group()) for match in _TOKEN.finditer(question)}
     text = " ".join(question.split())
     for word in (*(each.text for each in previous.identifiers), *rare):
@@ -199,12 +204,13 @@ def follow_ups(answered: Answered, request: AnswerRequest) -> tuple[str, ...]:
     if answered.state is not State.DONE or not answered.cited:
         return ()
     sections = islice(_offers(answered, request.viewer), TRIED)
-    return tuple(islice((each[0] for each in sections if _is_found(each, request)), MOST))
+    return tuple(islice((each[0] for each in sections if _is_findable(each, request)), MOST))
 
 
 def _offers(answered: Answered, viewer: Viewer) -> Iterator[NamedSection]:
-    """Sections that the question and the answer do not name, each once: in turn one around the
-    first citation and one of the best passages without a citation.
+    """Sections that neither the question nor the answer names, each once.
+
+    In turn one around the first citation and one of the best passages without a citation.
     """
     passages = {each.number: each for each in answered.context.passages}
     cited = [passages.pop(number) for number in answered.cited if number in passages]
@@ -229,8 +235,8 @@ def _around(passage: Passage, viewer: Viewer) -> list[NamedSection]:
     columns = rows.order_by("ordinal").values_list("pk", "heading_path", "sections")
     chunks: dict[tuple[str, ...], list[int]] = {}
     for number, above, places in columns:
-        held = [*paths(above, [SectionPlace(*place) for place in places])] or [tuple(above)]
-        for path in held:
+        headings = [*paths(above, [SectionPlace(*place) for place in places])] or [tuple(above)]
+        for path in headings:
             chunks.setdefault(path, []).append(number)
     order = list(chunks)
     at = order.index(passage.heading_path) if passage.heading_path in chunks else 0
@@ -239,12 +245,12 @@ def _around(passage: Passage, viewer: Viewer) -> list[NamedSection]:
 
 
 def _named(passage: Passage, path: Sequence[str], chunks: Sequence[int]) -> NamedSection:
-    """The section of that path by its document's title, too: "Basics" alone says too little."""
+    """The name of a section with its document's title, as "Basics" alone says too little."""
     heading, title = [passage.title, *path][-1], passage.title
     return heading if heading == title else f"{title}: {heading}", frozenset(chunks)
 
 
-def _is_found(section: NamedSection, request: AnswerRequest) -> bool:
+def _is_findable(section: NamedSection, request: AnswerRequest) -> bool:
     try:
         response = search(
             section[0],

@@ -57,7 +57,7 @@ def edit(
     acting_user: User | None,
     reason: str = "",
 ) -> ProfileEdit[AnswerProfile]:
-    """Change a draft, or a new draft of a published version. Raises ProfileError if invalid."""
+    """Change a draft, or make a changed new draft of a published version. Raises ProfileError."""
     check_settings(fields, FIELDS)
     before = AnswerProfile.objects.select_for_update().get(pk=profile.pk)
     changes = _differences(before, fields)
@@ -95,9 +95,9 @@ def activate(
 
 
 def differences(before: AnswerProfile, after: AnswerProfile) -> list[str]:
-    """The fields in which two versions differ, as sentences, without the description."""
-    wanted = {name: getattr(after, name) for name in FIELDS if name != "description"}
-    return _differences(before, wanted)
+    """A sentence for each field in which two versions differ, except the description."""
+    values = {name: getattr(after, name) for name in FIELDS if name != "description"}
+    return _differences(before, values)
 
 
 def _set(draft: AnswerProfile, fields: Mapping[str, object]) -> None:
@@ -115,9 +115,9 @@ def _differences(before: AnswerProfile, fields: Mapping[str, object]) -> list[st
         was = getattr(before, name)
         if was != value:
             label = AnswerProfile._meta.get_field(name).verbose_name  # type: ignore[union-attr]
-            differences.append(f"{label}: {_shown(was)} → {_shown(value)}")
+            differences.append(f"{label}: {_as_text(was)} → {_as_text(value)}")
     return differences
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return Truncator(str(value)).chars(80) or gettext("empty")

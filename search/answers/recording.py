@@ -44,10 +44,11 @@ def start(answered: Answered, request: AnswerRequest) -> None:
 
 
 def finish(answered: Answered, request: AnswerRequest, *, started: bool = False) -> None:
-    """Store an answer with its sources; two statements, three if it was started, one for a thread.
+    """Store an answer with its sources.
 
-    If its thread or its asker was deleted in the meantime, nothing is stored; of a document that
-    was, nothing of the answer but that it was given.
+    Two statements; three if it was started, one for a thread. Nothing is stored if its thread or
+    its asker was deleted meanwhile. If a document was deleted, only the fact that there was an
+    answer is stored.
     """
     try:
         with transaction.atomic():
@@ -86,7 +87,7 @@ def _asker_remains(request: AnswerRequest) -> bool:
 
 
 def _store_remains(answered: Answered, request: AnswerRequest, started: bool) -> None:
-    """Store an answer some of whose documents were deleted: without its text, and withheld."""
+    """Store an answer as withheld and without its text, because a document was deleted."""
     documents = [each.document for each in answered.context.passages]
     versions = [each.version for each in answered.context.passages]
     existing = set(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
@@ -129,17 +130,17 @@ def _request_columns(answered: Answered, request: AnswerRequest) -> dict[str, An
 
 
 def _filters(filters: Filters) -> dict[str, Any]:
-    """The filters that are set: texts, or lists of texts."""
-    given = {each.name: getattr(filters, each.name) for each in fields(filters)}
+    """The filters that are set, as texts or lists of texts."""
+    values = {each.name: getattr(filters, each.name) for each in fields(filters)}
     return {
         name: [str(each) for each in value] if isinstance(value, tuple) else str(value)
-        for name, value in given.items()
+        for name, value in values.items()
         if value
     }
 
 
 def _result_columns(answered: Answered) -> dict[str, Any]:
-    """The columns of an answer that are known at its end."""
+    """The columns of an answer that are known when it is complete."""
     return {
         **{name: getattr(answered, name) for name in _OF_ANSWERS},
         "mode": answered.mode.value,
@@ -174,7 +175,7 @@ def _source(answer: int, passage: Passage, cited: bool) -> AnswerSource:
 def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None:
     """The stored answer of that id if the reader asked for it, or may read its thread; else None.
 
-    Show it by `shown`: its sources may have become unreadable. Two queries.
+    Show it by `for_reader`: its sources may have become unreadable. Two queries.
     """
     signed_in = viewer is not None and viewer.is_authenticated
     own = Q(user=viewer.pk) if viewer is not None and signed_in else Q(user=None, visitor=visitor)
@@ -188,7 +189,7 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 
 
 def with_sources(viewer: Viewer) -> QuerySet[Answer]:
-    """The stored answers, annotated and with all that `shown` reads; two queries."""
+    """The stored answers with everything that `for_reader` needs; two queries."""
     sources = AnswerSource.objects.select_related("document__collection").order_by("number")
     answers = Answer.objects.with_readable_sources(viewer).select_related("thread")
     return answers.prefetch_related(Prefetch("sources", queryset=sources))
@@ -202,7 +203,7 @@ def are_readable(context: Context, viewer: Viewer) -> bool:
 
 
 def withheld(answer: Answered) -> Answered:
-    """The answer without everything that its sources or a model may have said."""
+    """The answer without anything that comes from its sources or from a model."""
     return Answered(
         id=answer.id,
         question=answer.question,
@@ -215,11 +216,11 @@ def withheld(answer: Answered) -> Answered:
     )
 
 
-def shown(row: Answer) -> Answered:
+def for_reader(row: Answer) -> Answered:
     """The stored answer as its reader may see it: withheld if a source is not readable.
 
-    Of a withheld answer of another person, not even the question is shown: it may have been made
-    from what the sources say. For rows of `readable` or `with_sources`, whose viewer is the reader.
+    The question of another person's withheld answer is hidden, too: the sources may be quoted in
+    it. The row must come from `readable` or `with_sources`, whose viewer is the reader.
     """
     stored = answered(row)
     if not row.is_withheld:
@@ -229,7 +230,7 @@ def shown(row: Answer) -> Answered:
 
 
 def answered(row: Answer) -> Answered:
-    """The stored answer. The caller must have made sure that its reader may read every source.
+    """The stored answer. The caller must have checked that its reader may read every source.
 
     One query for the sources, unless they were prefetched (`sources__document__collection`).
     """

@@ -46,8 +46,8 @@ MOST_CHARS = 100_000
 def answer_html(answered: Answered, *, prefix: str) -> SafeString:
     """An answer's text as safe HTML, with its citations as links to `#<prefix>-source-<number>`.
 
-    Sentences that their sources do not bear out are followed by the first reason. Of pieces that
-    are quoted the first one is shown, and the others are folded.
+    The first reason follows a sentence that its sources do not support. Of several quoted pieces,
+    all but the first are folded.
     """
     parser = _markdown() if len(answered.text) <= MOST_CHARS else _paragraphs()
     nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
@@ -56,7 +56,7 @@ def answer_html(answered: Answered, *, prefix: str) -> SafeString:
 
 
 def _folded(html: str) -> str:
-    """The pieces, which begin with the names of their sections, all but the first folded."""
+    """The pieces, which begin with the names of their sections, with all but the first folded."""
     lead, *pieces = re.split("(?=<h4>)", html)
     first, *others = [f'<section class="piece">{piece}</section>' for piece in pieces] or [""]
     if not others:
@@ -92,7 +92,7 @@ def passage_html(passage: Passage, citations: Iterable[Citation]) -> SafeString:
 
 
 def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
-    """The answer as Markdown to paste elsewhere: each citation is a link, the sources follow.
+    """The answer as Markdown for other programs: each citation is a link, the sources follow.
 
     `address` makes a complete address of a path.
     """
@@ -103,7 +103,7 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
         title = plain_line(passage.title)
         page = gettext(", page %(page)d") % {"page": passage.page} if passage.page else ""
         url = address(passage_url(passage))
-        stale = f" ({plain_line(said)})" if (said := label(passage.currency)) else ""
+        stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
         lines.append(f"- \\[{passage.number}\\] [{title}]({url}){page}{stale}")
     return "\n".join(lines) + "\n"
 
@@ -121,16 +121,16 @@ def linked_text(answered: Answered, address: Callable[[str], str]) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Markdown that loads nothing and links nowhere: other programs render it without our rules.
+    """Markdown that loads nothing and links nowhere, whatever program renders it.
 
-    Entities, because a backslash could itself be escaped by one in the text.
+    Uses entities, because a backslash could itself be escaped by one in the text.
     """
     text = _ANGLE.sub("&lt;", text).replace("![", "&#33;[").replace("](", "]&#40;")
     return _DEFINITION.sub(r"\1&#58;", text)
 
 
 def plain_line(text: str) -> str:
-    """The text on one line, without a meaning in Markdown."""
+    """The text on one line, with Markdown's characters escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -189,7 +189,9 @@ def _signed(answered: Answered, nonce: str) -> str:
 
 
 def _citation(sentences: Iterable[Sentence], number: int, at: int) -> Citation:
-    """What the marker at offset `at` cites; the whole passage if no sentence says which words."""
+    """The citation of the marker at offset `at`; of the whole passage if no sentence has words of
+    it.
+    """
     for sentence in sentences:
         if sentence.start <= at < sentence.end:
             for citation in sentence.citations:
@@ -199,7 +201,9 @@ def _citation(sentences: Iterable[Sentence], number: int, at: int) -> Citation:
 
 
 def _dressed(html: str, answered: Answered, prefix: str, nonce: str) -> Iterator[str]:
-    """Sanitised HTML with its signs replaced. Only leaves of text are wrapped: tags stay nested."""
+    """Sanitised HTML with its signs replaced. Only text nodes are wrapped, so that tags stay
+    nested.
+    """
     signs = re.compile(f"{_OPEN}{nonce}([cu/])([0-9.]*){_CLOSE}")
     code = 0
     open_at: int | None = None
@@ -251,7 +255,7 @@ def _chip(citation: Citation, answered: Answered, prefix: str) -> str:
 
 
 def _reason(sentence: Sentence) -> str:
-    """The mark after a sentence; its reasons are for who points at it or comes by keyboard."""
+    """The mark after a sentence; a pointer or the keyboard opens its reasons."""
     is_quiet = sentence.verdict is Verdict.UNVERIFIED
     name, mark = "unverified", gettext("not verified")
     if not is_quiet:

@@ -13,16 +13,15 @@ from search.retrieval import Filters
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A question, its asker, and the choices of its answer.
+    """A question, its asker, and the choices for its answer.
 
-    `mode` None: the profile's. `searched_for` is the question to search for as its reader edited
-    it; None: after earlier questions it is made standalone. `earlier` are the questions before it
-    in a conversation that is not stored here, oldest first; those of a `thread` are read from it.
-    `is_extractive`: quotes, even if there is a model.
-    `visitor` is the key of the asker, for reading back and feedback; `budget_key` that of who is
-    not signed in, for budgets (`privacy`). `parameters` replaces the active answer profile, such as
-    by a draft under test; `choices` decides how the search ranks. Without `is_recorded` nothing is
-    stored.
+    `mode` None: the profile's mode. `searched_for` is the question as its reader edited it for the
+    search; None: a question after earlier ones is made to stand alone. `earlier` are the previous
+    questions of a conversation that is not stored here, oldest first; those of a `thread` are read
+    from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,
+    for reading back and feedback; `budget_key` the key of an anonymous asker's budget (`privacy`).
+    `parameters` replaces the active answer profile, for example by a draft under test; `choices`
+    decides how the search ranks. If not `is_recorded`, nothing is stored.
     """
 
     question: str

@@ -72,7 +72,9 @@ def stream(
     failed: Callable[[Exception], str],
     keepalive: float | None = None,
 ) -> StreamingHttpResponse:
-    """A response of `frames`. `failed` makes the last frame, of an error after the first one."""
+    """A response that streams `frames`. `failed` makes the last frame after an error in a later
+    frame.
+    """
     seconds = KEEPALIVE_SECONDS if keepalive is None else keepalive
     body = _Body(frames, failed, seconds)
     content: Any = body
@@ -181,7 +183,7 @@ class _Body:
 
 
 def _has_lasting_loop() -> bool:
-    """Whether an event loop serves this request, as under ASGI: it will outlive the view."""
+    """Whether the event loop of this request outlives the view, as it does under ASGI."""
 
     async def running() -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()

@@ -54,9 +54,8 @@ def rename(thread: Thread, title: str, *, acting_user: Viewer) -> None:
 
 
 def share(thread: Thread, shared: bool = True, *, acting_user: Viewer) -> None:
-    """Let the signed-in users who have its address read the thread, or no longer.
-
-    Raises NotPermitted.
+    """Share the thread with all signed-in users who have its address, or end that. Raises
+    NotPermitted.
     """
     _check_owner(thread, acting_user)
     thread.shared = shared
@@ -73,7 +72,7 @@ def export(thread: Thread, viewer: Viewer, *, base: str = "") -> str:
     """The thread as Markdown, as the viewer may see it; `base` begins the links to documents."""
     parts = [f"# {plain_line(thread.title)}"]
     for row in _rows(thread, viewer):
-        parts.extend(_as_markdown(recording.shown(row), row, base.rstrip("/")))
+        parts.extend(_as_markdown(recording.for_reader(row), row, base.rstrip("/")))
     return "\n\n".join(parts) + "\n"
 
 
@@ -86,7 +85,7 @@ def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
         "updated": thread.updated.isoformat(),
         "shared": thread.shared,
         "answers": [
-            {"at": row.at.isoformat(), **answer_data(recording.shown(row))}
+            {"at": row.at.isoformat(), **answer_data(recording.for_reader(row))}
             for row in _rows(thread, viewer)
         ],
     }
@@ -123,24 +122,25 @@ def _source(passage: Passage, link: str) -> str:
     place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
     if passage.page is not None:
         place.append(gettext("page %(page)s") % {"page": passage.page})
-    stale = f" ({plain_line(said)})" if (said := label(passage.currency)) else ""
+    stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
     return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){stale}"
 
 
 def sweep_running(older_than: timedelta = STALE) -> int:
-    """Mark answers that began so long ago and have no end as failed; return their number.
+    """Mark unfinished answers of killed workers as failed; return their number.
 
-    Their worker was killed. One statement.
+    An answer that began longer ago than any profile allows has no worker. One statement.
     """
     running = Answer.objects.filter(state=State.RUNNING.value, at__lt=timezone.now() - older_than)
     return running.update(state=State.FAILED.value, error="interrupted")
 
 
 def forget(now: datetime | None = None) -> int:
-    """Delete the answers, and then the threads without any newer, that are older than ANSWERS_DAYS.
+    """Delete answers older than ANSWERS_DAYS, and threads without newer ones; return the number of
+    answers.
 
-    Those older than SEARCH_EVENTS_ANONYMISE_DAYS, and the calls of models, lose their visitors.
-    Returns the number of deleted answers. What they cost stays: see `ModelCall`.
+    Answers older than SEARCH_EVENTS_ANONYMISE_DAYS and the calls of models lose their visitors. The
+    cost of deleted answers stays: see `ModelCall`.
     """
     now = now or timezone.now()
     anonymous = now - timedelta(days=settings.SEARCH_EVENTS_ANONYMISE_DAYS)

@@ -75,7 +75,7 @@ def _words_or_pairs(text: str) -> Iterator[str]:
 
 
 def content(text: str) -> list[str]:
-    """The stems of the words that carry meaning, in order, without those that have digits."""
+    """The stems of a text's content words, in order; words with digits are left out."""
     return [
         stem(word)
         for word in words(text)
@@ -87,7 +87,7 @@ def content(text: str) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """The word without its ending; two forms of a word may still differ: see `alike`."""
+    """The word without its ending; for forms with different stems see `alike`."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             return word[: -len(ending)]

@@ -229,10 +229,10 @@ class ThreadWithAnswersSerializer(ThreadSerializer):
 def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
     keys, visitor = [row.pk for row in rows], visitor_of(request).key
-    given = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
-    feedback = {each.answer_id: FeedbackSerializer(each).data for each in given}
+    ratings = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
+    feedback = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
     return [
-        {**answer_data(recording.shown(row)), "at": row.at, "feedback": feedback.get(row.pk)}
+        {**answer_data(recording.for_reader(row)), "at": row.at, "feedback": feedback.get(row.pk)}
         for row in rows
     ]
 

@@ -65,12 +65,12 @@ def wants_stream(request: Request, parameters: AskParameters) -> bool:
 
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
-    given = parameters.validated_data
-    mode, named = given.get("mode"), given.get("thread")
+    data = parameters.validated_data
+    mode, named = data.get("mode"), data.get("thread")
     own = Thread.objects.owned_by(request.user)
     thread = get_object_or_404(own, public_id=named) if named else None
     return AnswerRequest(
-        question=given["q"],
+        question=data["q"],
         viewer=request.user,
         visitor=visitor_of(request).key,
         budget_key=budget_key(request),
@@ -81,7 +81,7 @@ def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest
         channel="api",
         # A conversation consists of its answers.
         is_recorded=thread is not None or is_recorded(request),
-        searched_for=given.get("searched_for") or None,
+        searched_for=data.get("searched_for") or None,
     )
 
 
@@ -170,14 +170,14 @@ class AnswerViewSet(ApiViewSet[Answer]):
         row = self._readable(request, answer_id)
         if row.is_withheld:
             raise Http404
-        given = feedback.give(
+        rating = feedback.give(
             row,
             viewer=request.user,
             visitor=visitor_of(request).key,
             **read_body(request, GiveFeedbackSerializer).validated_data,
         )
         headers = location(request, "answer-detail", row.public_id)
-        return Response(FeedbackSerializer(given).data, status.HTTP_201_CREATED, headers=headers)
+        return Response(FeedbackSerializer(rating).data, status.HTTP_201_CREATED, headers=headers)
 
     @extend_schema(request=None, responses={204: OpenApiResponse(description="It is gone.")})
     @rate.mapping.delete
@@ -228,8 +228,8 @@ class ThreadViewSet(ReadViewSet[Thread]):
         """
         thread = self.get_object()
         rows = recording.with_sources(request.user).filter(thread=thread).order_by("at", "pk")
-        shown: dict[str, Any] = dict(self.get_serializer(thread).data)
-        return Response({**shown, "answers": stored(list(rows), request)})
+        data: dict[str, Any] = dict(self.get_serializer(thread).data)
+        return Response({**data, "answers": stored(list(rows), request)})
 
     def create(self, request: Request) -> Response:
         """Start a thread. Name it in the questions that belong to it."""
@@ -249,11 +249,11 @@ class ThreadViewSet(ReadViewSet[Thread]):
         answers whose sources they may read.
         """
         thread = self.get_object()
-        given = read_body(request, ThreadSerializer, partial=True).validated_data
-        if "title" in given:
-            threads.rename(thread, given["title"], acting_user=request.user)
-        if "shared" in given:
-            threads.share(thread, given["shared"], acting_user=request.user)
+        data = read_body(request, ThreadSerializer, partial=True).validated_data
+        if "title" in data:
+            threads.rename(thread, data["title"], acting_user=request.user)
+        if "shared" in data:
+            threads.share(thread, data["shared"], acting_user=request.user)
         thread.refresh_from_db()
         return self.shown(thread)
 

@@ -91,7 +91,7 @@ def test_what_is_deleted_while_the_model_writes(
     assert row.source_count > 0
     stored = recording.readable(str(row.public_id), reader)
     assert stored is not None
-    assert recording.shown(stored).withheld
+    assert recording.for_reader(stored).withheld
 
     make_document(Collection.objects.get(), TIMEOUTS)
     thread = threads.start(reader, QUESTION)
@@ -236,7 +236,7 @@ def test_a_document_made_private_between_asking_and_reading(
     answer = answering.answer(asked(reader))
     row = recording.readable(answer.id, reader)
     assert row is not None
-    shown = recording.shown(row)
+    shown = recording.for_reader(row)
     assert (shown.text, shown.sentences) == (answer.text, answer.sentences)
     # Sections and layout of a passage name its citations when they are made, and are not stored.
     passages = tuple(replace(each, sections=(), layout=()) for each in answer.context.passages)
@@ -260,7 +260,7 @@ def test_a_document_in_the_bin_or_gone_withholds(
 def assert_withheld(public_id: str, reader: User) -> None:
     row = recording.readable(public_id, reader)
     assert row is not None
-    shown = recording.shown(row)
+    shown = recording.for_reader(row)
     assert shown.withheld
     assert (shown.text, shown.sentences, shown.context.passages) == ("", (), ())
     assert (shown.question, shown.searched_for, shown.steps) == (QUESTION, QUESTION, ())
@@ -308,4 +308,4 @@ def test_the_queries_of_an_instant_answer(
     with django_assert_max_num_queries(2):
         row = recording.readable(answer.id, None, visitor="somebody")
         assert row is not None
-        recording.shown(row)
+        recording.for_reader(row)

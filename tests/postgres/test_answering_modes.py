@@ -18,9 +18,9 @@ from search.answers.domain import (
     Done,
     Event,
     Mode,
+    NewStep,
     Sources,
     State,
-    StepTaken,
     Token,
     Verdict,
 )
@@ -139,7 +139,7 @@ def test_instant_is_one_search_and_one_call(monkeypatch: pytest.MonkeyPatch) -> 
     assert (answer.mode, answer.state, model.calls) == (Mode.INSTANT, State.DONE, ["answer"])
     assert steps(answer) == ["search", "answer"]
     assert answer.steps[1].usage == answer.usage == ONE_CALL
-    assert [type(each) for each in events[:2]] == [StepTaken, Sources]
+    assert [type(each) for each in events[:2]] == [NewStep, Sources]
     checked = [each for each in events if isinstance(each, Checked)]
     assert [each.index for each in checked] == [0, 1]
     assert [each.sentence.verdict for each in checked] == [Verdict.SUPPORTED, Verdict.UNSUPPORTED]

@@ -203,7 +203,7 @@ class Shown:
         return self.words(each["id"] for each in documents)
 
     def stored_answers(self) -> set[str]:
-        answers = [recording.shown(row) for row in recording.with_sources(self.viewer)]
+        answers = [recording.for_reader(row) for row in recording.with_sources(self.viewer)]
         assert not any(each.text or each.context.passages for each in answers if each.withheld)
         return {each.text.removeprefix("See the ")[:-1] for each in answers if not each.withheld}
 

@@ -68,7 +68,9 @@ class AnswerLimitsAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
 
 @admin.register(Answer)
 class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """The answers given; their words only for those who may read all sources, and no threads."""
+    """The stored answers. Only administrators who may read all sources of an answer see its text;
+    answers in threads are never readable here.
+    """
 
     empty_text = _("Nobody has asked for an answer yet.")
     list_display = (
@@ -143,8 +145,8 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description=_("helpful"))
     def helpful(self, answer: Answer) -> str:
-        said = [each.helpful for each in answer.feedback.all()]
-        return f"{sum(said)} / {len(said)}" if said else "-"
+        ratings = [each.helpful for each in answer.feedback.all()]
+        return f"{sum(ratings)} / {len(ratings)}" if ratings else "-"
 
     @admin.display(description=_("duration"), ordering="milliseconds")
     def took(self, answer: Answer) -> str:

@@ -89,8 +89,8 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = profiles.active()
-        held = {name: getattr(source, name) for name in profiles.FIELDS} if source else {}
-        return {**held, "description": "", **super().get_changeform_initial_data(request)}
+        values = {name: getattr(source, name) for name in profiles.FIELDS} if source else {}
+        return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
     @admin.display(description=_("context"), ordering="context_tokens")
     def context(self, profile: AnswerProfile) -> str:
@@ -123,7 +123,8 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
 
     @own_page("try/")
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """The answers of the posted profile and of another to one question; nothing is saved.
+        """Show the answers of the posted profile and of another one to the same question; nothing
+        is saved.
 
         The model's calls count towards the user's budget, as for every answer.
         """

@@ -35,7 +35,7 @@ from search.answers.words import content
 # The share, by weight, of a sentence's words that its cited passages must contain; chosen on
 # mutated copies of sentences (docs/answers.md).
 MIN_COVER = 0.5
-EXISTS, FOUND = 0.7, 0.3  # S4-16
+PASSAGE_CREDIT, QUOTE_CREDIT = 0.7, 0.3  # S4-16
 FLOOR = 0.6  # S4-17: unsupported sentences cost at most 40%
 LEAST_BORNE_OUT, TOO_FEW = 1 / 3, 2  # of an answer's claims: below it quotes say more (issue 27)
 LINES = 0.5  # F4-08: the share of a quotation's lines that must be found
@@ -58,20 +58,22 @@ def check(text: str, span: Span, context: Context) -> Sentence:
     numbers = cited_numbers(text[start:end]) or _inherited(text, span)
     passages = [passage for number in numbers if (passage := context.passage(number))]
     if claim.is_empty:
-        return Sentence(start, end, claim.shown, tuple(Citation(each.number) for each in passages))
+        return Sentence(start, end, claim.display_text, tuple(Citation(p.number) for p in passages))
     if not passages and not claim.is_lead_in:
-        return Sentence(start, end, claim.shown, (), Verdict.UNVERIFIED, (NO_CITATION,), 0.0)
+        return Sentence(start, end, claim.display_text, (), Verdict.UNVERIFIED, (NO_CITATION,), 0.0)
     sources = [source_of(each) for each in passages or context.passages]
     covered = cover(claim, sources, rarity(context))
     verdict, reasons = verdict_on(claim, sources, covered)
     citations = tuple(_citation(each, covered, claim) for each in passages)
     credit = fmean(_credit(claim, each) for each in passages) if passages else 1.0
-    return Sentence(start, end, claim.shown, citations, verdict, reasons, credit)
+    return Sentence(start, end, claim.display_text, citations, verdict, reasons, credit)
 
 
 @lru_cache(maxsize=16)
 def rarity(context: Context) -> Mapping[str, float]:
-    """The idf of each stem over the sentences of the context; `""`: that of an unknown one."""
+    """The idf of each stem over the sentences of the context; the key `""` has that of unknown
+    stems.
+    """
     lines = [line for each in context.passages for line in source_of(each).lines]
     counts = Counter(stem for line in lines for stem in line.stems)
     weights = {stem: math.log(1 + len(lines) / count) for stem, count in counts.items()}
@@ -80,10 +82,10 @@ def rarity(context: Context) -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """The shares, by weight, of a claim's words that a passage's lines contain.
+    """The shares, by weight, of a claim's stems that its passages contain.
 
-    `whole`: all its lines and its headings together; `missing`: how many stems are nowhere. `lines`
-    are in the order of their own shares, best first.
+    `whole` is the share for all lines and headings together, `missing` the number of stems in none
+    of them. `lines` has each line with its passage and its own share, the highest share first.
     """
 
     whole: float
@@ -92,7 +94,10 @@ class Cover:
 
 
 def cover(claim: Claim, sources: Sequence[CitedPassage], weights: Mapping[str, float]) -> Cover:
-    """How far the sources' words cover the claim's, and those of its figures that they have."""
+    """The `Cover` of a claim's stems by its sources.
+
+    Stems of figures count only if a source has them: figures are checked on their own.
+    """
     in_sources = frozenset().union(*(source.stems for source in sources))
     stems = [each for each in claim.stems if each in in_sources or each not in claim.measures]
     worth = {stem: weights.get(stem, weights.get("", 1.0)) for stem in stems}
@@ -113,10 +118,11 @@ def cover(claim: Claim, sources: Sequence[CitedPassage], weights: Mapping[str, f
 def verdict_on(
     claim: Claim, sources: Sequence[CitedPassage], covered: Cover
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict of the sources on a claim, and why they do not support it, for readers."""
+    """The verdict of the sources on a claim, and the reasons against it as sentences for readers.
+    """
     if claim.code:
         texts = ("\n".join(line.text for line in source.lines) for source in sources)
-        is_quoted = any(snippet_found(claim.code, text) for text in texts)
+        is_quoted = any(contains_snippet(claim.code, text) for text in texts)
         return _OK if is_quoted else (Verdict.UNVERIFIED, (NO_CODE,))
     if any(claim.plain == Claim.bare(line.text) for source in sources for line in source.lines):
         return _OK
@@ -163,7 +169,7 @@ def source_credit(exists: bool, snippet: bool) -> float:
     """The worth of a citation: .7 if its passage exists, .3 more if the quoted words are in it."""
     if not exists:
         return 0.0
-    return EXISTS + FOUND if snippet else EXISTS
+    return PASSAGE_CREDIT + QUOTE_CREDIT if snippet else PASSAGE_CREDIT
 
 
 def field_factor(rate: float) -> float:
@@ -171,9 +177,9 @@ def field_factor(rate: float) -> float:
     return min(1.0, max(FLOOR, rate * (1 - FLOOR) + FLOOR))
 
 
-def snippet_found(snippet: str, text: str) -> bool:
+def contains_snippet(snippet: str, text: str) -> bool:
     """True if at least half of the lines of `snippet` are in the text, apart from white space and
-    case; an empty snippet is (F4-08).
+    case, or if the snippet is empty (F4-08).
     """
     lines = [line for each in snippet.splitlines() if (line := _plain(each))]
     plain = _plain(text)
@@ -195,9 +201,10 @@ def product_confidence(retrieval: float | None, sentences: Sequence[Sentence]) -
 
 
 def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context: Context) -> bool:
-    """Whether too little of an answer to the question is borne out for it to be shown: it cites
-    nothing, or its claims are borne out by less than LEAST_BORNE_OUT on average, or so few of those
-    beyond TOO_FEW are so wholly.
+    """Whether too little of an answer is supported by its sources for it to be displayed.
+
+    True if it cites nothing, if its claims are supported by less than LEAST_BORNE_OUT on average,
+    or if the fully supported claims are less than that share of the claims beyond TOO_FEW.
     """
     claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
     if not any(each.citations for each in claims):
@@ -216,9 +223,10 @@ def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context
 def _borne_out(
     sentence: Sentence, question: str, text: str, context: Context, language: str
 ) -> float:
-    """How far, in [0, 1], a sentence is borne out that is not verified as its passages lack its
-    words: by those that they have; wholly if it has a figure or name, or if they are in another
-    language. What the question says proves nothing: also a wrong answer repeats it.
+    """The support, in [0, 1], of a sentence whose passages have too few of its words.
+
+    It is the share of its words that they have; 1 if it has a figure or name, or if they are in
+    another language. Words of the question do not count: a wrong answer repeats them, too.
     """
     cited = [p for each in sentence.citations if (p := context.passage(each.passage))]
     languages = {primary_code(each.language) or detect_language(each.text) for each in cited}
@@ -226,8 +234,8 @@ def _borne_out(
     has_fact = any(fact not in question for fact in claim.facts)
     if has_fact or (language and languages - {""} and language not in languages):
         return 1.0
-    asked = set(content(question))
-    own = tuple(each for each in claim.stems if each not in asked)
+    question_stems = set(content(question))
+    own = tuple(each for each in claim.stems if each not in question_stems)
     covered = cover(replace(claim, stems=own), [source_of(p) for p in cited], rarity(context))
     return min(1.0, covered.whole / MIN_COVER) if own else 0.0
 

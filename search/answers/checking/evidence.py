@@ -68,11 +68,12 @@ _ABOUT_ITSELF = re.compile(
 class Claim:
     """A sentence without its markers and Markdown, and the parts that need evidence.
 
-    `shown` is the sentence for readers, `text` that for the check. `code`: the content of a block
-    of code. `is_lead_in`: it ends in a colon, and its figures may be in any passage.
+    `display_text` is the sentence that readers see, `text` the one that is checked. `code` is the
+    content of a block of code. `is_lead_in`: the sentence ends in a colon, and its figures may be
+    in any passage.
     """
 
-    shown: str
+    display_text: str
     text: str
     is_empty: bool
     is_lead_in: bool
@@ -89,7 +90,7 @@ class Claim:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What a hard mark can stand on: its figures, identifiers, names and quotations."""
+        """The claim's figures, identifiers, names and quotations, as texts."""
         pieces: list[Figure | Identifier | Name] = [*self.figures, *self.identifiers, *self.names]
         return (*(each.text for each in pieces), *self.quotations)
 
@@ -119,15 +120,15 @@ def claim_of(text: str, span: Span) -> Claim:
         for each in identifiers(own)
         if not any(start <= each.start and each.end <= end for start, end in measures)  # 9 m²
     ]
-    taken = [(each.start, each.end) for each in literals]
+    literal_spans = [(each.start, each.end) for each in literals]
     numbers = tuple(
         each
         for each in all_figures
-        if each.is_sure and not _inside(each.start, each.end, [*taken, *quoted])
+        if each.is_sure and not _inside(each.start, each.end, [*literal_spans, *quoted])
     )
-    spans = [*taken, *quoted, *((each.start, each.end) for each in numbers)]
+    spans = [*literal_spans, *quoted, *((each.start, each.end) for each in numbers)]
     claim = Claim(
-        shown=" ".join(unmarked.split()),
+        display_text=" ".join(unmarked.split()),
         text=own,
         is_empty=False,
         is_lead_in=own.endswith((":", ":*", "：")),
@@ -204,9 +205,9 @@ class CitedPassage:
 
     @cached_property
     def forms(self) -> frozenset[str]:
-        """The forms of its identifiers."""
-        found = (each.forms for line in self.all_lines for each in identifiers(line.text))
-        return frozenset().union(*found)
+        """The canonical forms of the identifiers in the passage."""
+        forms = (each.forms for line in self.all_lines for each in identifiers(line.text))
+        return frozenset().union(*forms)
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -233,7 +234,9 @@ def source_of(passage: Passage) -> CitedPassage:
 
 
 def lacking(claim: Claim, sources: Sequence[CitedPassage]) -> Iterator[str]:
-    """Why the sources do not bear out the claim's quotations, figures, identifiers and names."""
+    """Sentences on each quotation, figure, identifier and name of the claim that no source
+    contains.
+    """
     for quotation in claim.quotations:
         if not any(quoted_in(quotation, source.plain) for source in sources):
             yield f"The quoted words “{quotation}” are not in a cited passage."
@@ -249,7 +252,7 @@ def lacking(claim: Claim, sources: Sequence[CitedPassage]) -> Iterator[str]:
 
 
 def _has_figure(source: CitedPassage, figure: Figure) -> bool:
-    if any(same(figure, given, source.units) for given in source.figures):
+    if any(same(figure, other, source.units) for other in source.figures):
         return True
     # A whole date of which the passage has day and month, and elsewhere the year.
     return any(
@@ -263,10 +266,10 @@ def _has_figure(source: CitedPassage, figure: Figure) -> bool:
 def _is_named(name: Name, sources: Sequence[CitedPassage]) -> bool:
     """True if a line of a source, with its headings, has all parts of the name, or its initials.
 
-    Not for one of two words each of which belongs to another name there.
+    False for a name of two words if each word belongs to a different name there.
     """
-    given = [each for source in sources for line in source.all_lines for each in line.names]
-    if any(_abbreviates(name, each) or _abbreviates(each, name) for each in given):
+    known = [each for source in sources for line in source.all_lines for each in line.names]
+    if any(_abbreviates(name, each) or _abbreviates(each, name) for each in known):
         return True
     if name.text.isupper() and any(name.parts[0] in source.plain for source in sources):
         return True  # MIME in "mimetype"
@@ -275,7 +278,7 @@ def _is_named(name: Name, sources: Sequence[CitedPassage]) -> bool:
         return False
     if len(name.parts) != 2:
         return True
-    longer = [each.parts for each in given if len(each.parts) > 1]
+    longer = [each.parts for each in known if len(each.parts) > 1]
     shared = [sum(_is_in(part, each) for part in name.parts) for each in longer]
     return 2 in shared or 1 not in shared
 

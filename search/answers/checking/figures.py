@@ -12,7 +12,9 @@ Date = tuple[int | None, int | None, int | None]  # year, month, day
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`factor`: its size in the dimension's base unit. Units of one dimension can be compared."""
+    """A unit of measurement. `factor` is its size in the base unit of its `dimension`; units of the
+    same dimension can be compared.
+    """
 
     name: str
     dimension: str
@@ -106,7 +108,7 @@ SYMBOLS, UNIT_WORDS = _units()
 
 
 def one_of(words: Iterable[str]) -> str:
-    """A pattern of one of the words, the longest that fits."""
+    """A regular expression that matches one of the words, the longest one first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
@@ -115,48 +117,48 @@ _BRACKETED = re.compile(r"[(\[|]\s*([^\s()\[\]|]{1,6})\s*[)\]|]")  # "Size (MB)"
 
 
 def units_in(text: str) -> frozenset[str]:
-    """The names of the units that a text names, also without a number: the heads of tables."""
+    """The names of the units that a text names, also without a number, as headers of tables do."""
     words = {u.name for each in _WORD.findall(text) if (u := UNIT_WORDS.get(each.casefold()))}
     signs = {SYMBOLS[each].name for each in _BRACKETED.findall(text) if each in SYMBOLS}
     return frozenset(words | signs | ({"%"} if "%" in text else set()))
 
 
-def same(claimed: Figure, given: Figure, named: frozenset[str] = frozenset()) -> bool:
-    """True if the given figure bears out the claimed one.
+def same(claimed: Figure, cited: Figure, units: frozenset[str] = frozenset()) -> bool:
+    """True if the cited figure bears out the claimed one.
 
-    `named`: the units that the given figure's text names, for numbers in a table.
+    `units`: the units that the text of the cited figure names, for numbers in a table.
     """
     if claimed.dates:
         return any(
             all(want is None or want == have for want, have in zip(one, two, strict=True))
             for one in claimed.dates
-            for two in given.dates
+            for two in cited.dates
         )
     if claimed.minutes:
-        return bool(claimed.minutes & given.minutes)
-    if given.dates:
-        years = {Decimal(each[0]) for each in given.dates if each[0]}
+        return bool(claimed.minutes & cited.minutes)
+    if cited.dates:
+        years = {Decimal(each[0]) for each in cited.dates if each[0]}
         return claimed.unit is None and bool(claimed.values & years)
-    return _same_number(claimed, given, named)
+    return _same_number(claimed, cited, units)
 
 
-def _same_number(claimed: Figure, given: Figure, named: frozenset[str]) -> bool:
-    want, have = claimed.unit, given.unit
+def _same_number(claimed: Figure, cited: Figure, units: frozenset[str]) -> bool:
+    want, have = claimed.unit, cited.unit
     if want and have:
-        sizes = {value * have.factor for value in given.values}
+        sizes = {value * have.factor for value in cited.values}
         is_same = any(value * want.factor in sizes for value in claimed.values)
         return want.dimension == have.dimension and is_same
-    if want and not (want.name in named and given.is_alone):
-        return _is_share(claimed, given)
+    if want and not (want.name in units and cited.is_alone):
+        return _is_share(claimed, cited)
     if have and have.name in ("%", "pp"):
-        return _is_share(given, claimed)
-    if want is have and claimed.decimals and given.decimals:
-        return claimed.decimals == given.decimals and bool(claimed.values & given.values)
-    return bool(claimed.values & given.values)
+        return _is_share(cited, claimed)
+    if want is have and claimed.decimals and cited.decimals:
+        return claimed.decimals == cited.decimals and bool(claimed.values & cited.values)
+    return bool(claimed.values & cited.values)
 
 
 def _is_share(percent: Figure, fraction: Figure) -> bool:
-    """True for 50% and "half"."""
+    """True if `percent` equals `fraction`: 50% and "half"."""
     return (
         percent.unit is not None
         and percent.unit.name == "%"

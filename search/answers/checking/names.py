@@ -71,8 +71,8 @@ def identifiers(text: str) -> list[Identifier]:
     return sorted(results, key=lambda each: each.start)
 
 
-def names(text: str, taken: Collection[tuple[int, int]] = ()) -> list[Name]:
-    """The names of a text, in order, outside of `taken` spans.
+def names(text: str, excluded: Collection[tuple[int, int]] = ()) -> list[Name]:
+    """The names of a text, in order, outside of `excluded` spans.
 
     A capitalised word that begins a sentence is a part of a name only before another one. In
     German, where every noun has a capital, names are only sequences of capitalised words, those
@@ -84,7 +84,7 @@ def names(text: str, taken: Collection[tuple[int, int]] = ()) -> list[Name]:
     run: list[re.Match[str]] = []
     for match in [*_CAPITALISED.finditer(text), None]:
         between = text[run[-1].end() : match.start()] if match and run else " "
-        is_free = match and not any(s < match.end() and match.start() < e for s, e in taken)
+        is_free = match and not any(s < match.end() and match.start() < e for s, e in excluded)
         is_part = match is not None and is_free and bool(_capitals(match.group()))
         if run and not (is_part and re.fullmatch(r"[ \u00a0]|\. ", between)):
             results += _named(text, run, is_german=is_german)
@@ -156,7 +156,10 @@ _SIGNS = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '
 
 
 def quoted_in(quotation: str, text: str) -> bool:
-    """True if the words are in a text prepared by `plain`, in parts where they were shortened."""
+    """True if the quotation is in `text`, which `plain` has prepared.
+
+    A quotation shortened by "…" is there if all of its parts are.
+    """
     pieces = re.split(r"\s*(?:\[\s*(?:\.\.\.|…)\s*\]|\.\.\.|…)\s*", quotation)
-    wanted = [piece for each in pieces if (piece := plain(each).strip(" .,;:!?\"'"))]
-    return all(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text) for each in wanted)
+    parts = [piece for each in pieces if (piece := plain(each).strip(" .,;:!?\"'"))]
+    return all(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text) for each in parts)

@@ -69,7 +69,7 @@ class _Unit:
 def split(text: str, *, language: str = "") -> list[Span]:
     """The [start, end) of each sentence of an answer's Markdown, with its markers.
 
-    `language`: a code that settles what a full stop after a number means; not needed.
+    `language`, an optional code, decides whether a full stop after a number ends a sentence.
     """
     return [(unit.start, unit.end) for unit in _units(text, 0, language)]
 

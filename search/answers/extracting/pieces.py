@@ -45,7 +45,7 @@ _COLONS = (":", "：")
 class TextPart:
     """A sentence, a row or a block of code, at [start, end) of a passage's text.
 
-    `block` and `section` are the numbers of those that it is in.
+    `block` and `section` are the numbers of its block and its section.
     """
 
     start: int
@@ -56,7 +56,7 @@ class TextPart:
 
     @property
     def line(self) -> int:
-        """The same number for the parts that stand on one line: the row's own, or the block's."""
+        """A number that the parts of one line share: the offset of a row, else the block."""
         return self.start if self.kind is Kind.ROW else self.block
 
 
@@ -125,7 +125,7 @@ def _names_section(passage: Passage, start: int, text: str) -> bool:
 
 
 def stands_alone(passage: Passage, part: TextPart) -> bool:
-    """Whether a part can be what answers: no cross-reference, signature, prompt or bare name."""
+    """Whether a part can be an answer: no cross-reference, signature, prompt or bare name."""
     text = passage.text[part.start : part.end]
     if part.kind is Kind.CODE:
         return True
@@ -137,8 +137,9 @@ def piece_around(
 ) -> tuple[int, ...]:
     """The places of the parts that make up the piece around part `at`, ascending.
 
-    All of its section if that is short; else what part `at` belongs to, and the sentences around
-    it while they fit in MOST characters; for who wants `steps` with the nearest code.
+    All of its section if that is short; else the whole list, code or table of part `at`, and the
+    sentences around it within MOST characters; with the nearest code if the question asks for
+    `steps`.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
     if all(parts[place].kind is Kind.ITEM for place in own):  # it defines a term: its list, too
@@ -189,8 +190,8 @@ class _Section:
         return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
 
     def core(self, at: int) -> list[int]:
-        """What must be shown with a part: what it introduces or is introduced by, and what its
-        beginning hangs on.
+        """The places that must be displayed with a part: the text that it introduces, the sentence
+        that introduces it, and the sentences to which its beginning refers.
         """
         run, places = self.run(at), self.unit(at)
         if self.parts[at].kind is Kind.ROW:
@@ -217,7 +218,7 @@ class _Section:
         return run
 
     def _anchored(self, places: list[int]) -> list[int]:
-        """The places and those before them that the first one hangs on."""
+        """The places, and those before them to which the first one refers."""
         for _ in range(REACH):
             low = places[0]
             if low == self.first or not self.hangs(low):
@@ -245,8 +246,10 @@ class _Section:
         return self.finished(places)
 
     def with_code(self, places: tuple[int, ...], at: int) -> tuple[int, ...]:
-        """The places and, if they have none, the code of the section that is nearest to part `at`
-        (at one distance the next), with what announces it, unless that is too long.
+        """The places, with the nearest code of the section if they have none.
+
+        At equal distance the code after part `at` is taken, with the sentence that introduces it,
+        unless both are too long.
         """
         codes = [p for p in range(self.first, self.last + 1) if self.parts[p].kind is Kind.CODE]
         if not codes or not set(codes).isdisjoint(places):
@@ -256,7 +259,7 @@ class _Section:
         return whole if self.length(whole) <= WHOLE else places
 
     def finished(self, places: list[int]) -> list[int]:
-        """The places to the end of the list that they end in, if that is not too long."""
+        """The places up to the end of the list in which they end, unless that is too long."""
         end = self.run(places[-1])[-1] if self.parts[places[-1]].kind is Kind.ITEM else places[-1]
         whole = [*places, *range(places[-1] + 1, end + 1)]
         return whole if self.length(whole) <= WHOLE else places
@@ -272,20 +275,20 @@ class _Section:
         return [at - 1, at] if at > self.first and self.hangs(at) else [at]
 
     def trimmed(self, places: Sequence[int], at: int) -> tuple[int, ...]:
-        """The places without a start that hangs, and without an end that announces what is not
-        shown or points elsewhere.
+        """The places without first parts that refer to a missing one, and without last parts that
+        announce a missing one or point elsewhere.
         """
-        kept = list(places)
-        begins_section = kept[0] == self.first and (self.first or self.parts[self.first].section)
-        while kept[0] != at and not begins_section and self.hangs(kept[0]):
-            kept.pop(0)
-        while kept[-1] != at and (
-            self.words(kept[-1]).endswith(_COLONS) or _ELSEWHERE.match(self.words(kept[-1]))
+        span = list(places)
+        begins_section = span[0] == self.first and (self.first or self.parts[self.first].section)
+        while span[0] != at and not begins_section and self.hangs(span[0]):
+            span.pop(0)
+        while span[-1] != at and (
+            self.words(span[-1]).endswith(_COLONS) or _ELSEWHERE.match(self.words(span[-1]))
         ):
-            kept.pop()
-        return tuple(kept)
+            span.pop()
+        return tuple(span)
 
 
 def hangs(sentence: str) -> bool:
-    """Whether a sentence begins with a word for something that stands before it."""
+    """Whether a sentence begins with a word that refers to an earlier sentence."""
     return _HANGS.match(sentence) is not None

@@ -23,10 +23,10 @@ from search.answers.extracting.scoring import (
     IDENTIFIER,
     Offer,
     QuestionWords,
+    expected_answer,
     offers_of,
     question_weights,
     scores,
-    wanted,
 )
 from search.answers.words import STOP, words
 from search.domain import Query, TermStatistic
@@ -45,10 +45,11 @@ REPEATS = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The pieces that answer a question, best first, each of another passage.
+    """The pieces that answer a question, best first, each from a different passage.
 
-    `short` is the value that the question asks for, if the first one has exactly one such value.
-    `answerability` is the probability that the first one answers it; 0 without any.
+    `short` is the value that the question asks for, if the first piece has exactly one such value.
+    `answerability` is the probability, in [0, 1], that the first piece answers the question; 0
+    without pieces.
     """
 
     quotes: tuple[Quote, ...] = ()
@@ -65,12 +66,12 @@ def extract(
     terms: Sequence[TermStatistic] = (),
     confidence: float | None = None,
 ) -> Extract:
-    """The pieces and their answerability.
+    """Extract the pieces that answer a query best, with their answerability.
 
     `terms` and `confidence` are those of the search; without terms all words weigh the same.
-    Without an embedder, or if it fails, words alone decide.
+    Without an embedder, or if it fails, only words are compared.
     """
-    question = QuestionWords(question_weights(query.text, terms), wanted(query.text))
+    question = QuestionWords(question_weights(query.text, terms), expected_answer(query.text))
     offers = offers_of(question, context)
     if not offers:
         return Extract()
@@ -79,9 +80,9 @@ def extract(
     points = scores(compared, cosines)
     order = np.argsort(-points, kind="stable")
     ranked = [(compared[place], float(points[place])) for place in order]
-    ranked = _from_the_first(ranked) if question.wanted.steps else ranked
+    ranked = _from_the_first(ranked) if question.expected.steps else ranked
     plain = [(offer, score - offer.fit) for offer, score in ranked]
-    best, quotes = ranked[0][0], _best(ranked, most, steps=question.wanted.steps)
+    best, quotes = ranked[0][0], _best(ranked, most, steps=question.expected.steps)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
     return Extract(
         tuple(quotes),
@@ -91,7 +92,7 @@ def extract(
 
 
 def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
-    """The ranking with, as its first, the earliest of nearly as good sentences of one section:
+    """The ranking with the earliest of nearly equal sentences of one section moved to the front:
     steps are read in order.
     """
     best, top = ranked[0]
@@ -113,9 +114,11 @@ def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) 
 
 
 def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> list[Quote]:
-    """The first pieces of a ranking, of other passages and words, until one is much weaker."""
+    """The first pieces of a ranking, from different passages and with different words, until one
+    scores much lower.
+    """
     best: list[Quote] = []
-    said: list[frozenset[str]] = []
+    others: list[frozenset[str]] = []
     for offer, score in ranked:
         if len(best) >= most or (best and score < best[0].score - GAP):
             break
@@ -124,9 +127,9 @@ def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> l
         places = piece_around(offer.passage, offer.parts, offer.at, steps=steps)
         parts = tuple(offer.parts[place] for place in places)
         own = frozenset(words(" ".join(offer.passage.text[p.start : p.end] for p in parts)))
-        if not any(len(own & other) >= REPEATS * min(len(own), len(other)) for other in said):
+        if not any(len(own & other) >= REPEATS * min(len(own), len(other)) for other in others):
             best.append(Quote(offer.passage.number, parts, offer.parts[offer.at], score))
-            said.append(own)
+            others.append(own)
     return best
 
 
@@ -137,9 +140,10 @@ class Embedder(Protocol):
 
 
 def sentence_embedder(space: EmbeddingSpace | None) -> Embedder | None:
-    """The space's embedder, if it may embed sentences for each question: if it is local.
+    """The space's embedder if it is local, else None.
 
-    One over the network would take longer than the whole answer may, and cost money.
+    A remote one would take longer to embed sentences for each question than the whole answer may,
+    and cost money.
     """
     if space is None or space.config.get("kind") not in IN_PROCESS:
         return None
@@ -165,8 +169,10 @@ _VALUES = tuple(
 
 
 def short_answer(question: str, sentence: str, piece: Sequence[str]) -> str:
-    """The value that a question asks for, if its sentence has exactly one that the question lacks,
-    or the piece does as a definition ("Default: 5."); else empty.
+    """The value that a question asks for, or an empty text.
+
+    It is the only such value in its sentence that the question lacks, or the piece's in a
+    definition ("Default: 5.").
     """
     for asks, value in _VALUES:
         if asks.search(question):
@@ -191,11 +197,11 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 def answerability(
     question: str, ranked: Sequence[tuple[Offer, float]], context: Context, confidence: float | None
 ) -> float:
-    """The probability, in (0, 1), that the piece around the best of the ranked sentences answers.
+    """The probability, in (0, 1), that the piece around the best sentence answers.
 
-    For it speak the retrieval's `confidence` and the margin of its score over that of the best
-    sentence of another passage; against it words, and above all identifiers, of the question that
-    are nowhere in the context, and numbers that are not in its passage.
+    The retrieval's `confidence` and the margin over the best sentence of another passage raise it.
+    Words of the question that are nowhere in the context lower it, identifiers most, and so do
+    numbers that are missing in the passage.
     """
     best, score = ranked[0]
     others = [points for each, points in ranked if each.passage.number != best.passage.number]

@@ -22,9 +22,9 @@ from search.answers.extracting.pieces import TextPart, parts_of, stands_alone
 from search.answers.words import STOP, words
 from search.domain import TermStatistic
 
-SAID = 2.4  # the share of the question's idf that the sentence says
-SAID_AROUND = 3.0  # ... with the sentence before, the title and the headings
-SAID_IN_PASSAGE = 2.2  # ... that the whole passage says
+OVERLAP = 2.4  # the share of the question's idf that the sentence says
+CONTEXT_OVERLAP = 3.0  # ... with the sentence before, the title and the headings
+PASSAGE_OVERLAP = 2.2  # ... that the whole passage says
 RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
 LEAD_IN = -3.0  # it ends with a colon: what it introduces would answer. A guess; SQuAD has none
 MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
@@ -61,9 +61,11 @@ LONGEST_TERM = 3  # words
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a question asks for, by its words: steps, or what the subject of `defined` is, and the
-    identifiers that it `names`.
+class ExpectedAnswer:
+    """The kind of answer that the words of a question ask for.
+
+    `steps`: instructions. `defined` matches the beginning of a sentence that defines the question's
+    term. `names` are the identifiers in the question.
     """
 
     steps: bool = False
@@ -71,37 +73,38 @@ class Wanted:
     names: frozenset[str] = frozenset()
 
     def is_named(self, section: Passage) -> bool:
-        """Whether the name of a section is one of the identifiers, maybe with its arguments."""
+        """Whether the name of a section is one of the identifiers, with or without arguments."""
         heading = "".join(section.heading_path[-1:]).strip("`").partition("(")[0]
         return heading.casefold() in self.names
 
 
-def wanted(question: str) -> Wanted:
-    """What a question in English, or for steps in German, asks for."""
+def expected_answer(question: str) -> ExpectedAnswer:
+    """The answer that a question in English, or for steps also in German, asks for."""
     term, defined = _TERM.fullmatch(question), None
     if term and len(name := (term["one"] or term["other"]).split()) <= LONGEST_TERM:
         form = r"\s+".join(map(re.escape, name))
         defined = re.compile(rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}")
     names = frozenset(name.casefold() for name in IDENTIFIER.findall(question))
-    return Wanted(_STEPS.search(question) is not None, defined, names)
+    return ExpectedAnswer(_STEPS.search(question) is not None, defined, names)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence of a passage, with what its words say for it, each in [0, 1].
+    """A sentence of a passage with its scores.
 
-    `at` is its place among the passage's `parts`; `section` is the passage under its headings;
-    `is_lead_in`: it ends with a colon, and what it announces is not what the question wants; `fit`
-    is what speaks for it by that.
+    `at` is its place among the passage's `parts`, `section` the passage under the headings of its
+    section. The overlaps are shares, in [0, 1], of the question's idf: of the sentence, with its
+    context, and of the whole passage. `is_lead_in`: it ends with a colon and introduces no expected
+    steps. `fit` is the score for the expected kind of answer.
     """
 
     passage: Passage
     parts: Sequence[TextPart]
     at: int
     section: Passage
-    said: float
-    said_around: float
-    said_in_passage: float
+    overlap: float
+    context_overlap: float
+    passage_overlap: float
     is_lead_in: bool
     fit: float
 
@@ -111,7 +114,7 @@ class Offer:
 
     @property
     def in_context(self) -> str:
-        """The sentence after the title and heading of its section, to be embedded.
+        """The sentence after the title and heading of its section, as it is embedded.
 
         Without them .02 fewer answers are found: a sentence says "he" or "the company".
         """
@@ -120,11 +123,11 @@ class Offer:
 
     @property
     def by_words(self) -> float:
-        """The score without the meaning."""
+        """The score without the similarity of embeddings."""
         return (
-            SAID * self.said
-            + SAID_AROUND * self.said_around
-            + SAID_IN_PASSAGE * self.said_in_passage
+            OVERLAP * self.overlap
+            + CONTEXT_OVERLAP * self.context_overlap
+            + PASSAGE_OVERLAP * self.passage_overlap
             + LEAD_IN * self.is_lead_in
             + self.fit
             + RECIPROCAL_RANK / max(self.passage.rank, 1)
@@ -137,19 +140,19 @@ def offers_of(question: QuestionWords, context: Context) -> list[Offer]:
 
 
 def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
-    names = question.said(" ".join((passage.title, *passage.heading_path)))
-    in_passage = question.share(names | question.said(passage.text))
+    names = question.lexemes_in(" ".join((passage.title, *passage.heading_path)))
+    in_passage = question.share(names | question.lexemes_in(passage.text))
     parts = parts_of(passage)
     before: frozenset[str] = frozenset()
-    want = question.wanted
+    want = question.expected
     section, around, number, is_defined = passage, names, -1, False
     for at, part in enumerate(parts):
         if part.section != number:
             section, number, is_defined = passage.named_at(part.start), part.section, False
-            around = question.said(" ".join((section.title, *section.heading_path)))
+            around = question.lexemes_in(" ".join((section.title, *section.heading_path)))
             before = frozenset()
         text = passage.text[part.start : part.end]
-        own = question.said(text)
+        own = question.lexemes_in(text)
         if any(map(str.isalnum, text)) and stands_alone(passage, part):
             defines = not is_defined and bool(want.defined and want.defined.match(text))
             is_defined = is_defined or defines
@@ -186,9 +189,9 @@ NUMBERED = re.compile(r"\d")
 
 
 def question_weights(question: str, terms: Sequence[TermStatistic]) -> dict[str, float]:
-    """The weight of each lexeme of a question: the search's idf; without terms all have the same.
+    """The weight of each lexeme of a question: the idf of the search, or 1 without terms.
 
-    Stop words have none. Lexemes of the search may be stems; `says` knows.
+    Stop words have none. Lexemes of the search may be stems; `says` compares them with words.
     """
     if terms:
         return {term.lexeme: term.idf for term in terms if term.idf > 0}
@@ -200,15 +203,15 @@ class QuestionWords:
     """The lexemes of a question with their weights."""
 
     weights: Mapping[str, float]
-    wanted: Wanted = Wanted()
+    expected: ExpectedAnswer = ExpectedAnswer()
 
-    def share(self, said: Set[str]) -> float:
+    def share(self, terms: Set[str]) -> float:
         """The share, in [0, 1], of the weights that these lexemes have; 0 without weights."""
         total = sum(self.weights.values())
-        return sum(w for each, w in self.weights.items() if each in said) / total if total else 0.0
+        return sum(w for each, w in self.weights.items() if each in terms) / total if total else 0.0
 
-    def said(self, text: str) -> frozenset[str]:
-        """The lexemes that the words of a text say."""
+    def lexemes_in(self, text: str) -> frozenset[str]:
+        """The lexemes of the question that occur in a text, in any inflection."""
         near = {word for word in words(text) if word.startswith(self._roots)}
         return frozenset().union(*map(self._lexemes, near))
 
@@ -222,7 +225,9 @@ class QuestionWords:
 
 
 def says(word: str, lexeme: str) -> bool:
-    """Whether a word is the lexeme, or inflects it. Snowball also changes a stem's end: `citi`."""
+    """Whether a word is the lexeme or an inflection of it. Snowball also changes a stem's end:
+    `citi`.
+    """
     if word == lexeme:
         return True
     is_other = len(lexeme) < SHORTEST_STEM or abs(len(word) - len(lexeme)) > SUFFIX
@@ -232,5 +237,5 @@ def says(word: str, lexeme: str) -> bool:
 
 
 def root(lexeme: str) -> str:
-    """What all words that say a lexeme begin with."""
+    """The common beginning of all inflections of a lexeme."""
     return lexeme[:-1] if len(lexeme) > SHORTEST_STEM and lexeme[-1] in "iy" else lexeme

@@ -48,7 +48,7 @@ _tokenizer = EstimatedTokenizer()
 
 
 def model_for(parameters: AnswerParameters, payer: Payer) -> Model | None:
-    """The model that is to answer; None if none is configured or answers are not generated.
+    """The configured model for a payer; None without one, or if answers are not generated.
 
     Raises BudgetExceeded. A server that cannot name its models is no error here: the calls raise
     ModelUnavailable.
@@ -90,7 +90,7 @@ class Model:
 
     @property
     def counted_tokens(self) -> float:
-        """Its tokens in what is estimated at one."""
+        """The model's tokens for each estimated token."""
         return counted_tokens(self._server, self.name)
 
     async def stream(self, messages: Messages, *, purpose: str) -> AsyncGenerator[str]:
@@ -194,7 +194,7 @@ def prompt_tokens(messages: Messages) -> int:
 
 
 def _estimate(progress: Progress, prompt: int, written: str) -> Usage:
-    """The usage of a call that its server did not count: none if it never took the request."""
+    """The usage of a call that its server did not count; zero if the server never accepted it."""
     if not progress.was_sent:
         return Usage()
     completion = _tokenizer.count(written) + progress.hidden // CHARACTERS_A_TOKEN

@@ -88,7 +88,7 @@ class _Written:
         self._append(marker)
 
     def flushed(self) -> str:
-        """What was added since the last call."""
+        """The text added since the last call."""
         text = "".join(self._new)
         self._new.clear()
         return text
@@ -109,7 +109,7 @@ class _Written:
             self._inside = None
 
     def _opens_line(self) -> bool:
-        """Whether the line's first text is a bracket."""
+        """Whether the line begins with a bracket."""
         return self._line.lstrip(" \t>*+-.)0123456789").startswith("[")
 
     def _append(self, part: str) -> None:
@@ -161,7 +161,7 @@ class MarkerParser:
         return events
 
     def _prose(self, is_last: bool) -> bool:
-        """Take one unit of the pending text; False if it needs more to be decided."""
+        """Take one unit of the pending text; False if more text is needed to decide."""
         pending = self._pending
         if (plain := _PLAIN.match(pending)) is not None:
             return self._take(plain.end())
@@ -193,7 +193,7 @@ class MarkerParser:
         return True
 
     def _bracket(self, is_last: bool) -> bool:
-        """A marker, or a bracket that stays."""
+        """Write a citation marker, or a bracket that is none."""
         if match := _BRACKETED.match(self._pending):
             self._cite(match[1])
             self._pending = self._pending[match.end() :]
@@ -214,7 +214,7 @@ class MarkerParser:
         return True
 
     def _backticks(self, is_last: bool) -> bool:
-        """A code block, a code span, or characters that begin neither."""
+        """Begin a code block or a code span, or write backticks that begin neither."""
         pending = self._pending
         run = len(pending) - len(pending.lstrip(pending[0]))
         if run == len(pending) and not is_last:
@@ -238,7 +238,7 @@ class MarkerParser:
         return self._take(end, is_code=True) if end else self._take(run)
 
     def _code(self, is_last: bool) -> bool:
-        """A line of a code block, or as much of one as cannot close it."""
+        """Write a line of a code block, or the part of a line that cannot close it."""
         line, newline, _ = self._pending.partition("\n")
         if not self._in_line:
             mark = re.match(rf"[ \t>]*({re.escape(self._fence[0])}*)[ \t\r]*$", line)
@@ -282,7 +282,7 @@ class MarkerParser:
 
 
 def _numbers(listed: str, known: frozenset[int]) -> Iterator[int]:
-    """The numbers of a list such as "1, 3-5". Of a range without a known one, only its ends."""
+    """The numbers of a list such as "1, 3-5"; only the ends of a range without a known number."""
     for part in re.split(r"[,;]", listed):
         ends = [int(digits) for digits in re.findall(r"\d+", part)]
         inner = range(ends[0], ends[-1] + 1)

@@ -52,8 +52,8 @@ def answer_messages(
 ) -> Messages:
     """The system prompt, then the passages and the question.
 
-    The question comes last: weak models repeat whatever follows it.
-    `language` is a code such as "de"; empty: that of the question.
+    The question comes last: weak models repeat whatever follows it. `language` is a code such as
+    "de"; if empty, the language of the question.
     """
     fence = _fence()
     system = Template(f"{parameters.system_prompt}\n\n{RULES}").safe_substitute(
@@ -90,12 +90,12 @@ def repair_messages(
         fence=f"<{fence}>", refusal=parameters.refusal
     )
     rows = [{"sentence": sentence, "reasons": list(reasons)} for sentence, reasons in unsupported]
-    asked = (
+    task = (
         f"{passages_block(context.passages, fence)}\n\n"
         f"The answer:\n{_data({'answer': text})}\n\n"
         f"Unsupported:\n" + "\n".join(map(_data, rows))
     )
-    return _messages(system, asked)
+    return _messages(system, task)
 
 
 def standalone_messages(question: str, earlier: Sequence[str]) -> Messages:
@@ -114,7 +114,7 @@ def standalone_messages(question: str, earlier: Sequence[str]) -> Messages:
 def rewrite_messages(question: str, languages: Sequence[str]) -> Messages:
     """The request to word a question as the documents that answer it might.
 
-    `languages` are the codes of the library's: a search by words finds no other one.
+    `languages` are the codes of the library's languages: a search by words finds no others.
     """
     written = ", ".join(language_name(code) for code in languages) or "unknown languages"
     system = (
@@ -171,7 +171,7 @@ def read_rewrite(text: str, default: str) -> str:
 def read_searches(text: str, most: int) -> list[str]:
     """The different searches in a reply to `split_messages`, at most `most`.
 
-    Empty for anything but {"searches": [...]}; entries that are no text are left out.
+    Empty for anything but {"searches": [...]}; entries that are no text are skipped.
     """
     value = _object(text).get("searches")
     entries = value if isinstance(value, list) else []
@@ -180,9 +180,9 @@ def read_searches(text: str, most: int) -> list[str]:
 
 
 def read_verdicts(reply: str, sentences: dict[int, Sentence]) -> dict[int, Verdict]:
-    """The verdicts of a reply by the sentences' numbers; empty if it is not as it was asked for.
+    """The verdicts of a reply by the sentences' numbers; empty for a reply in another form.
 
-    Entries about sentences that were not asked about, and contradictory ones, are left out.
+    Contradictory entries, and entries about sentences that were not sent, are skipped.
     """
     rows = _object(reply).get("verdicts")
     verdicts: dict[int, set[Verdict]] = defaultdict(set)
@@ -199,7 +199,7 @@ def passages_block(passages: Sequence[Passage], fence: str) -> str:
 
 
 def language_name(code: str) -> str:
-    """The English name of a language, for a prompt; that of the question for an unknown code."""
+    """The English name of a language, for a prompt; "the language of the question" if unknown."""
     try:
         return str(get_language_info(code)["name"])
     except KeyError:
@@ -207,7 +207,7 @@ def language_name(code: str) -> str:
 
 
 def _passage(passage: Passage) -> str:
-    """A header and the text, of which every line with words begins with the number and a bar."""
+    """A header, and the text with the passage's number and a bar before each line with words."""
     header = f"[{passage.number}] title: {_data(_line(passage.title))}"
     if passage.heading_path:
         header += f", section: {_data(_line(' > '.join(passage.heading_path)))}"

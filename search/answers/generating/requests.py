@@ -53,7 +53,7 @@ class TimeLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What is asked of the model."""
+    """A request to the model."""
 
     model: str
     messages: list[dict[str, str]]
@@ -78,7 +78,7 @@ class ModelRequest:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a request has come; its caller reads it in every way out.
+    """The state of a request, which its caller reads however it ended.
 
     `was_sent`: the provider may charge for the prompt. `characters` are those of the answer,
     `hidden` those of the model's thoughts. `usage` is the server's own count.
@@ -148,7 +148,7 @@ class _Clock:
         return min(wait, self._limits.total - passed)
 
     def over(self) -> ModelUnavailable:
-        """The failure of a wait that took too long."""
+        """The ModelUnavailable error for a wait that took too long."""
         limits = self._limits
         if time.monotonic() - self._started >= limits.total:
             return timed_out("total_timeout", limits.total)
@@ -226,7 +226,7 @@ async def _pause(
 
 
 def _refused_parameter(error: openai.APIStatusError, parameters: dict[str, Any]) -> str:
-    """The parameter to leave out after a refusal; empty if another attempt makes no sense.
+    """The parameter to leave out after a refusal; empty if a retry makes no sense.
 
     The one that the server names; else `stream_options`, which the oldest servers do not know.
     """
@@ -240,7 +240,7 @@ def _refused_parameter(error: openai.APIStatusError, parameters: dict[str, Any])
 
 
 async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenerator[Any]:
-    """The events of the reply, each within its time. Raises ModelUnavailable."""
+    """Yield the events of the reply, each within its time limit. Raises ModelUnavailable."""
     import openai
 
     events = stream.__aiter__()

@@ -74,7 +74,7 @@ class Server:
 
 @dataclass
 class _Known:
-    """What this process learnt of servers, by address: a model, or when one did not answer."""
+    """Facts about servers that this process remembers, by address: a model, or a failure's time."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     models: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ _known: PerProcess[_Known] = PerProcess(_Known)
 
 
 def configured() -> Server | None:
-    """The server that answers; None if answers are not to be generated."""
+    """The configured server; None if answers are not to be generated."""
     if not settings.ANSWERS_GENERATED:
         return None
     return Server(settings.ANSWER_BASE_URL or OPENAI_BASE_URL, settings.ANSWER_API_KEY)
@@ -142,21 +142,22 @@ def remember_refused(server: Server, model: str, names: frozenset[str]) -> None:
 
 
 def counted_tokens(server: Server, model: str) -> float:
-    """The tokens that the model reads in what is estimated at one: the highest of its last prompts
-    in this process, so that the budget holds in another language, too. 1 of a model not asked yet.
+    """The model's tokens for each estimated one: the highest ratio of its last prompts.
+
+    So the budget holds in every language. 1 for a model that this process has not called yet.
     """
     return max(_known.get().counts.get((server.base_url, model), ()), default=1.0)
 
 
 def remember_count(server: Server, model: str, estimated: int, counted: int) -> None:
-    """Compare the server's count of a prompt with the estimate."""
+    """Store the ratio of the server's count of a prompt to the estimate."""
     if estimated >= COUNTED_FROM and counted:
         counts = _known.get().counts.setdefault((server.base_url, model), deque(maxlen=COUNTED))
         counts.append(min(max(counted / estimated, FEWEST), MOST))
 
 
 def forget() -> None:
-    """Forget what was learnt of servers; for tests, whose servers share addresses over time."""
+    """Clear what is remembered of servers, for tests whose servers use the same address."""
     known = _known.get()
     with known.lock:
         known.models.clear()
@@ -246,20 +247,20 @@ _BY_STATUS = {429: "rate_limited", 401: "unauthorized", 403: "unauthorized", 404
 
 
 def unavailable(code: str, **values: object) -> ModelUnavailable:
-    """The failure of that code, with its message in the reader's language."""
+    """The ModelUnavailable error of that code, with its message in the reader's language."""
     message = str(MESSAGES[code])
     return ModelUnavailable(code, message % values if values else message)
 
 
 def timed_out(code: str, seconds: float) -> ModelUnavailable:
-    """The failure of a wait that took longer than so many seconds."""
+    """The ModelUnavailable error of a wait that took longer than so many seconds."""
     count = 1 if seconds == 1 else max(2, round(seconds))  # half a second has the plural, too
     duration = ngettext("%(seconds)g second", "%(seconds)g seconds", count)
     return unavailable(code, duration=duration % {"seconds": seconds})
 
 
 def refused_by(error: openai.APIStatusError) -> ModelUnavailable:
-    """The failure for an HTTP status, logged with the server's own reason."""
+    """The ModelUnavailable error for an HTTP status; logs the server's own reason."""
     status = error.status_code
     words = _server_words(error)
     logger.warning("The language model's server answered %s (%s)", status, error.code or "no code")
@@ -274,7 +275,7 @@ def refused_by(error: openai.APIStatusError) -> ModelUnavailable:
 
 
 def reported(error: openai.APIError) -> ModelUnavailable:
-    """The failure that a server reports in the middle of a stream."""
+    """The ModelUnavailable error for a failure that a server reports within a stream."""
     logger.warning("The language model's server broke off (%s)", error.code or "no code")
     logger.debug("Its reason: %s", error.message[:200])
     return unavailable("content_filter" if error.code == "content_filter" else "model_error")

@@ -40,7 +40,8 @@ RETRY = 50
 
 
 class Draft:
-    """A model's answer as far as it has come. `refusal` is the text that means it has none."""
+    """The part of a model's answer that has arrived. `refusal` is the text that means "no answer".
+    """
 
     def __init__(self, context: Context, refusal: str) -> None:
         self.text = ""
@@ -65,7 +66,7 @@ class Draft:
         return bool(self._refusal) and _spaced(self.text) == self._refusal
 
     def feed(self, piece: str) -> list[Event]:
-        """The events of another piece of the stream."""
+        """The events that the next piece of the stream causes."""
         storable = encodable(piece).replace("\0", "")  # Postgres' texts hold no NUL
         events = self._append(self._parser.feed(storable))
         since = self.sentences[-1].end if self.sentences else 0
@@ -76,7 +77,7 @@ class Draft:
         return [*events, *(self._checked(span) for span in completed(self.text, since))]
 
     def close(self) -> list[Event]:
-        """The events of the end: the rest of the text, and each sentence not checked before."""
+        """The events at the end: the rest of the text, and every sentence not checked before."""
         events = self._append(self._parser.close())
         if self.is_refusal:
             self.sentences = ()
@@ -113,7 +114,7 @@ class Draft:
 
 
 def replay(answer: Answered) -> Iterator[Event]:
-    """The events that say the whole answer once more, a sentence a token."""
+    """The events that repeat the whole answer, with one token for each sentence."""
     starts = [0, *(each.start for each in answer.sentences[1:]), len(answer.text)]
     if not answer.sentences and answer.text:
         yield Token(answer.text)
@@ -133,12 +134,11 @@ _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
 
 
 def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answered:
-    """The answer that consists of pieces of passages, each under the name of its section, after a
-    short answer if there is one.
+    """The answer that quotes pieces of passages, each under the name of its section.
 
-    The passages of the pieces become the first ones, in the order of reading. Markup of documents
-    is escaped: they must neither make their readers' programs load something nor cite in the
-    answer's name.
+    A short answer comes first, if there is one. The passages of the pieces become the first ones,
+    in the order of reading. Markup in documents is escaped: it must neither load anything in a
+    reader's program nor add citations to the answer.
     """
     cited = [quote.passage for quote in quotes]
     others = [each.number for each in answer.context.passages if each.number not in cited]
@@ -165,7 +165,7 @@ def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answer
 
 
 def _runs(text: str, parts: Sequence[TextPart]) -> Iterator[list[TextPart]]:
-    """The parts, divided where the text between two of them is left out."""
+    """The parts in groups, separated where the text between two of them is left out."""
     run = [parts[0]]
     for part in parts[1:]:
         if text[run[-1].end : part.start].strip():
@@ -211,19 +211,19 @@ def _line(text: str, block: Sequence[TextPart], marked: TextPart) -> str:
         at = match.end() if match else at
         sign = f"{match[1]}. " if match and match[1] else "- "
     words = [
-        f"**{said}**" if part == marked and said else said
+        f"**{sentence}**" if part == marked and sentence else sentence
         for part in block
-        if (said := _escaped(text[max(at, part.start) : part.end]))
+        if (sentence := _escaped(text[max(at, part.start) : part.end]))
     ]
     return sign + _OPENING.sub(r"\1\\\2", " ".join(words))
 
 
 def _escaped(text: str) -> str:
-    return _MARKUP.sub(lambda found: re.sub("(.)", r"\\\1", found[0]), " ".join(text.split()))
+    return _MARKUP.sub(lambda match: re.sub("(.)", r"\\\1", match[0]), " ".join(text.split()))
 
 
 def unsupported(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences that their passages do not bear out."""
+    """The sentences that their passages do not support."""
     return tuple(each for each in sentences if each.verdict in NOT_SUPPORTED)
 
 

@@ -86,7 +86,9 @@ def _name_gaps(work: Work) -> None:
 
 
 def _refuse_in_other_words(work: Work) -> None:
-    """Call a refusal what the model did not word as it was told to; its words stay."""
+    """Mark an answer as refused if the model refused in other words than the given ones; its text
+    stays.
+    """
     if work.refuses_in_other_words:
         work.now = replace(work.now, state=State.REFUSED, sentences=())
 
@@ -98,9 +100,10 @@ def _suggest(work: Work) -> None:
 
 
 def _may_escalate(work: Work, confidence: float | None) -> bool:
-    """Whether the auto mode tries again: once, and not in place of a model that failed.
+    """Whether the auto mode may try again: once, and not after a failure of the model.
 
-    Nor after an answer that was cut at its longest: the next would be, too, and cost as much.
+    Nor after an answer that was cut at its longest: the next one would cost as much and be cut,
+    too.
     """
     if work.now.asked_mode is not Mode.AUTO or work.is_widened or work.now.is_cut:
         return False
@@ -108,17 +111,17 @@ def _may_escalate(work: Work, confidence: float | None) -> bool:
 
 
 def escalates(confidence: float | None, has_model: bool, below: float = ESCALATE_BELOW) -> bool:
-    """Whether an answer of this confidence is tried again (S4-15): strictly below, with a model.
+    """Whether an answer of this confidence is tried again (S4-15).
 
-    An unknown confidence is no reason to.
+    True strictly below the threshold, with a model; False for an unknown confidence.
     """
     return has_model and confidence is not None and confidence < below
 
 
 async def _try_again(work: Work) -> AsyncIterator[Event]:
-    """The events of a second answer, where the first is worth too little (S4-15).
+    """Yield the events of a second answer, where the first is worth too little (S4-15).
 
-    The first one comes back unless the second is worth more. A model's refusal is worth nothing.
+    The first one is restored unless the second is worth more. A model's refusal is worth nothing.
     """
     first, worth = work.now, work.worth
     if not _may_escalate(work, 0.0 if first.state is State.REFUSED else worth):
@@ -154,10 +157,10 @@ def _restore(work: Work, first: Answered) -> None:
 
 
 async def _repair(work: Work) -> AsyncIterator[Event]:
-    """The events of the repaired answer, in thinking mode; none if it needs none.
+    """Yield the events of the repaired answer, in thinking mode; none if it needs no repair.
 
-    One call rewrites or removes the unsupported sentences. Its answer replaces the first only if
-    fewer of its sentences are unsupported, and some are supported.
+    One call rewrites or removes the unsupported sentences. Its answer replaces the first one only
+    if fewer of its sentences are unsupported, and some are supported.
     """
     now, wrong = work.now, unsupported(work.now.sentences)
     if now.mode is not Mode.THINKING or not wrong or not (work.is_whole and work.has_model):
@@ -188,8 +191,9 @@ async def _repair(work: Work) -> AsyncIterator[Event]:
 
 
 async def _quote_instead(work: Work) -> AsyncIterator[Event]:
-    """Put quotes in the place of an answer that its sources hardly bear out, or that says nothing,
-    such as the prompt once more. A refusal stays one.
+    """Replace an answer that its sources hardly support, or that has no content, by quotes.
+
+    A model that repeats its prompt is an example. A refusal stays one.
     """
     now = work.now
     if now.state is not State.DONE or work.refuses_in_other_words:

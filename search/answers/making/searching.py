@@ -82,8 +82,8 @@ async def search(work: Work, texts: Sequence[str]) -> None:
     for response in await together(searches):
         if response is not None:
             work.responses.append(response)
-            taken = response.milliseconds.get("total", 0.0)
-            step = Step("search", response.query.original, taken)
+            milliseconds = response.milliseconds.get("total", 0.0)
+            step = Step("search", response.query.original, milliseconds)
             work.now = replace(work.now, steps=(*work.now.steps, step))
             work.mark_degraded(*(each.value for each in response.degraded))
     work.note(*await _notes_of(work.responses[0], work.request))
@@ -195,8 +195,8 @@ def limited(parameters: AnswerParameters, query_class: QueryClass) -> AnswerPara
 def distinct(questions: Sequence[str]) -> tuple[str, ...]:
     """The questions without empty ones and repetitions, which may differ in case and spaces."""
     first = {" ".join(each.casefold().split()): each for each in reversed(questions)}
-    kept = set(first.values())
-    return tuple(dict.fromkeys(each for each in questions if each in kept and each.strip()))
+    spellings = set(first.values())
+    return tuple(dict.fromkeys(each for each in questions if each in spellings and each.strip()))
 
 
 REACH = 8  # neighbours on each side of a passage: 800 tokens in chunks of a hundred; a guess
@@ -271,8 +271,8 @@ def _around(selection: Selection) -> Q:
     )
 
 
-def _pieces(wanted: Q, viewer: Viewer, places: Mapping[int, Place]) -> list[Piece]:
-    rows: Iterable[Any] = Chunk.objects.visible_to(viewer).filter(wanted).values(*_FIELDS)
+def _pieces(condition: Q, viewer: Viewer, places: Mapping[int, Place]) -> list[Piece]:
+    rows: Iterable[Any] = Chunk.objects.visible_to(viewer).filter(condition).values(*_FIELDS)
     return [_piece(row, places.get(row["pk"])) for row in rows]
 
 

@@ -17,9 +17,9 @@ from search.answers.domain import (
     AnswerParameters,
     Context,
     Event,
+    NewStep,
     State,
     Step,
-    StepTaken,
     Usage,
     Verdict,
 )
@@ -63,7 +63,7 @@ class Work:
     _storing: asyncio.Future[None] | None = None
 
     def with_currency(self, context: Context) -> Context:
-        """The context, with why the documents of passages are not current, as the searches say."""
+        """The context, in which each passage of a document that is not current has the reason."""
         for response in self.responses:
             context = context.with_currency(response.ranking.candidates.currency)
         return context
@@ -80,20 +80,21 @@ class Work:
 
     @property
     def fits_nothing(self) -> bool:
-        """Whether nothing that the asker may read seems to answer; of a foreign question the model
-        decides, without a model the quotes.
+        """Whether nothing that the asker may read seems to answer the question.
+
+        For a foreign question the model decides; without a model, the quotes do.
         """
         is_undecided = self.model is None or (self.is_foreign and self.has_model)
         return (self.is_low and not is_undecided) or not self.now.context.passages
 
     @property
     def is_whole(self) -> bool:
-        """Whether the answer has a text that no failure cut or replaced."""
+        """Whether the answer has a text, complete and as the model or the quotes made it."""
         return self.now.state is State.DONE and self.failure is None
 
     @property
     def worth(self) -> float | None:
-        """The confidence of the answer as it stands; 0 if a model's text cites nothing."""
+        """The confidence of the current answer; 0 if a model's text cites nothing."""
         if self.now.sentences and not self.now.model:
             return self.now.confidence
         if self.now.model and not self.now.cited:
@@ -146,7 +147,7 @@ class Work:
         return True
 
     def degrade(self) -> None:
-        """Say why the model did not write, if it failed, and that quotes stand in if they do."""
+        """Note why the model did not write, and that quotes replace its text if they do."""
         if self.failure is None or self._failed_part in self.now.degraded:
             return
         note = "%(reason)s"
@@ -156,7 +157,7 @@ class Work:
         self.note(note % {"reason": self.failure})
 
     def mark_cut_short(self) -> None:
-        """Say that the model failed in the midst of its answer."""
+        """Note that the model failed in the middle of its answer."""
         note = gettext("The answer was cut; the sentences before are kept. %(reason)s")
         self.mark_degraded(self._failed_part)
         self.note(note % {"reason": self.failure})
@@ -166,7 +167,7 @@ class Work:
         return "budget" if isinstance(self.failure, BudgetExceeded) else "model"
 
     def mark_degraded(self, *names: str) -> None:
-        """Add what failed to `degraded`, each once."""
+        """Add names of failed parts to `degraded`, each once."""
         self.now = replace(self.now, degraded=tuple(dict.fromkeys((*self.now.degraded, *names))))
 
     def note(self, *notes: str) -> None:
@@ -174,11 +175,11 @@ class Work:
         self.now = replace(self.now, notes=tuple(dict.fromkeys((*self.now.notes, *notes))))
 
     def usage(self) -> Usage:
-        """What the model has used so far."""
+        """The model's usage so far."""
         return self.model.usage if self.model is not None else Usage()
 
     def add_step(self, name: str, detail: str, began: float, before: Usage) -> None:
-        """Add a step that began then; it cost what the model has used since `before`."""
+        """Add a step that began then; its cost is the model's usage since `before`."""
         after = self.usage()
         cost = Usage(
             after.prompt_tokens - before.prompt_tokens,
@@ -190,7 +191,7 @@ class Work:
         self.now = replace(self.charged(), steps=(*self.now.steps, step))
 
     def charged(self) -> Answered:
-        """The answer as it stands, with its time and its cost."""
+        """The current answer with its duration and its cost."""
         elapsed = milliseconds_since(self.began)
         return replace(self.now, usage=self.usage(), milliseconds=elapsed)
 
@@ -198,4 +199,4 @@ class Work:
         """The events of the steps that were not yet sent."""
         new = self.now.steps[self._sent_steps :]
         self._sent_steps = len(self.now.steps)
-        return [StepTaken(step) for step in new]
+        return [NewStep(step) for step in new]

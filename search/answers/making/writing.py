@@ -46,7 +46,7 @@ REASON = "A second reading by the language model finds that the cited passages d
 
 
 async def write_answer(work: Work) -> AsyncIterator[Event]:
-    """The events of the model's answer, or of the quotes that stand in for it."""
+    """Yield the events of the model's answer, or of the quotes that replace it."""
     work.now = replace(
         work.now, text="", sentences=(), dropped=0, is_cut=False, state=State.RUNNING
     )
@@ -87,15 +87,12 @@ async def _checked(draft: Draft, piece: str) -> list[Event]:
 
 
 async def off_loop(check: Callable[[], T], characters: int) -> T:
-    """The result of `check` of so many characters.
-
-    A long text is checked in another thread: the event loop serves all other streams meanwhile.
-    """
+    """Return the result of `check`, in a thread for a long text so that other streams go on."""
     return check() if characters < LONG else await asyncio.to_thread(check)
 
 
 async def _apply_judge(work: Work) -> list[Event]:
-    """The events of the sentences that the model, as a judge, refuses, if the profile asks it.
+    """The events of sentences that the model, as a judge, refuses, if the profile asks it.
 
     A judge that fails changes nothing.
     """
@@ -120,10 +117,11 @@ async def _apply_judge(work: Work) -> list[Event]:
 async def judge(
     model: Model, sentences: Sequence[Sentence], context: Context
 ) -> list[Verdict | None]:
-    """The model's verdict, as a second reader, on each sentence; None for those it is not sent,
-    which are all but the supported ones with citations, and where its reply cannot be read.
+    """The model's verdict, as a second reader, on each sentence.
 
-    Asks nothing if there is none. Raises what `model.complete` raises.
+    None for sentences that it is not sent, all but the supported ones with citations, and for
+    replies that cannot be read. Without such sentences no call is made. Raises what
+    `model.complete` raises.
     """
     request = {
         number: sentence
@@ -143,7 +141,8 @@ async def judge(
 
 
 def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> list[Sentence]:
-    """The sentences, those unsupported that the judge refuses. It never supports one."""
+    """The sentences, in which those that the judge refuses are unsupported. It never supports one.
+    """
     return [
         replace(sentence, verdict=Verdict.UNSUPPORTED, reasons=(*sentence.reasons, REASON))
         if sentence.verdict is Verdict.SUPPORTED and verdict is Verdict.UNSUPPORTED
@@ -153,7 +152,7 @@ def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> l
 
 
 def _mark_cut(work: Work, draft: Draft) -> None:
-    """Say that the answer ends before its end, if the model was not allowed to write more."""
+    """Note that the text is incomplete, if the model reached its limit of tokens."""
     if work.model is None or work.model.finish != "length":
         return
     work.now = replace(work.now, is_cut=True)
@@ -175,7 +174,7 @@ def _pieces(model: Model, now: Answered, parameters: AnswerParameters) -> AsyncG
 
 
 def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
-    """The events, after the draft became the answer's text."""
+    """The events; before, the draft's text becomes the answer's."""
     first = work.now.first_token_ms
     if first is None and any(isinstance(event, Token) for event in events):
         first = milliseconds_since(work.began)
@@ -191,7 +190,7 @@ def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[E
 
 
 async def _end_early(work: Work, draft: Draft) -> list[Event]:
-    """The events after a stream broke off: its whole sentences are kept, or quotes stand in."""
+    """The events after a broken stream: its complete sentences stay, or quotes replace it."""
     if not await off_loop(draft.cut, len(draft.text)):
         return await write_quotes(work)
     _with_draft(work, draft, ())
@@ -228,7 +227,7 @@ async def write_quotes(work: Work) -> list[Event]:
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:
-    """The quotes that answer the question of a search, with the embedder of the active space."""
+    """The quotes for the question of a search, with the embedder of the active space."""
     return extract(
         response.query,
         context,

@@ -26,7 +26,7 @@ _SECONDS = [MinValueValidator(0.1), MaxValueValidator(600)]
 
 
 class AnswerProfile(VersionedProfile):
-    """One version of how answers are written."""
+    """One version of the settings that determine how answers are written."""
 
     default_mode = models.CharField(
         max_length=8,

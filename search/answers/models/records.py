@@ -34,9 +34,10 @@ ALL_READABLE = {"readable": F("source_count")}
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
     def visible_to(self, viewer: Viewer) -> ThreadQuerySet:
-        """The viewer's own threads, and those that their owners share with signed-in users.
+        """The viewer's own threads, and those that other users share with them.
 
-        For a token limited to collections, without those of which a source lies elsewhere.
+        For a token limited to collections, without threads that have a source in another
+        collection.
         """
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.none()
@@ -47,7 +48,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return rows.filter(~Exists(elsewhere.filter(thread=OuterRef("pk"))))
 
     def owned_by(self, viewer: Viewer) -> ThreadQuerySet:
-        """The viewer's own threads, as far as `visible_to`."""
+        """The viewer's own threads, restricted as by `visible_to`."""
         return self.visible_to(viewer).filter(user=viewer.pk if viewer is not None else None)
 
 
@@ -76,9 +77,8 @@ class Thread(models.Model):
 
 class AnswerQuerySet(models.QuerySet["Answer"]):
     def with_readable_sources(self, viewer: Viewer) -> AnswerQuerySet:
-        """The answers, `annotated`; for a token limited to collections only those within them.
-
-        Its holder is not to learn what else the user asked.
+        """The answers, `annotated`; for a token limited to collections, only those within them: its
+        holder is not to learn what else the user asked.
         """
         rows = self.annotated(viewer)
         if viewer is None or not viewer.is_authenticated or viewer.collections_limit is None:
@@ -110,7 +110,7 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
         )
 
     def answers_of(self, viewer: Viewer, visitor: str = "") -> AnswerQuerySet:
-        """The answers that the viewer asked for; by their key for who is not signed in."""
+        """The answers that the viewer asked for; a visitor's are found by their key."""
         if viewer is not None and viewer.is_authenticated:
             return self.filter(user=viewer.pk)
         return self.filter(user=None, visitor=visitor) if visitor else self.none()
@@ -262,7 +262,7 @@ class ModelCall(models.Model):
 
 
 class AnswerFeedback(models.Model):
-    """What a reader says of an answer; one a reader, the last counts."""
+    """A reader's rating of an answer; a reader's later rating replaces it."""
 
     class Reason(models.TextChoices):
         WRONG = "wrong", _("It is wrong")

@@ -44,8 +44,8 @@ class Writer:
     async def frames(self, events: AsyncIterator[Event]) -> AsyncGenerator[str]:
         """The frames of an answer as it is written."""
         is_begun = False
-        async with aclosing(cast("AsyncGenerator[Event]", events)) as told_of:
-            async for event in told_of:
+        async with aclosing(cast("AsyncGenerator[Event]", events)) as stream:
+            async for event in stream:
                 for each in () if is_begun else self.begin():
                     yield each
                 is_begun = True

@@ -80,9 +80,9 @@ def read_chat(body: Mapping[str, Any], viewer: Viewer, *, name: str = "messages"
 
 def _check_supported(body: Mapping[str, Any]) -> None:
     text = body.get("text")
-    given = {**body, "text.format": text.get("format") if isinstance(text, Mapping) else text}
+    fields = {**body, "text.format": text.get("format") if isinstance(text, Mapping) else text}
     for name, (accepted, message) in _REFUSED.items():
-        value = given.get(name)
+        value = fields.get(name)
         if accepted is _TEXT_ONLY[0] and isinstance(value, Mapping):
             value = value.get("type")
         if value not in accepted:

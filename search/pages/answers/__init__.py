@@ -116,11 +116,11 @@ class AnswerCard:
     @property
     def degraded(self) -> list[str]:
         """What was unavailable. Of a model the notes give the reason, and say what stands in."""
-        told = MODEL_FAILED if self.answered.model or self.answered.notes else frozenset()
+        explained = MODEL_FAILED if self.answered.model or self.answered.notes else frozenset()
         return [
             str(DEGRADED.get(name) or gettext("Unavailable: %(name)s.") % {"name": name})
             for name in self.answered.degraded
-            if name not in told
+            if name not in explained
         ]
 
     @property
@@ -189,7 +189,7 @@ def answer_card(
 def stored_card(row: Answer, request: HttpRequest) -> AnswerCard | WithheldCard:
     """A stored answer as its reader may see it; the row is one of `with_readable_sources`."""
     if row.is_withheld or (row.state == State.DONE.value and not row.text):
-        return WithheldCard(recording.shown(row).question, prefix_of(str(row.public_id)))
+        return WithheldCard(recording.for_reader(row).question, prefix_of(str(row.public_id)))
     is_own = request.user.is_authenticated and row.user_id == request.user.pk
     is_own = is_own or (row.user_id is None and bool(row.visitor))
     return answer_card(recording.answered(row), request, is_stored=True, is_own=is_own)
@@ -199,20 +199,20 @@ def prefix_of(answer_id: str) -> str:
     return f"answer-{answer_id[:8]}"
 
 
-def answer_fragment(shown: AnswerCard, request: HttpRequest) -> str:
+def answer_fragment(card: AnswerCard, request: HttpRequest) -> str:
     """The HTML of one answer."""
-    return render_to_string("search/answers/answer.html", context_of(shown), request)
+    return render_to_string("search/answers/answer.html", context_of(card), request)
 
 
-def follow_ups_fragment(shown: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
+def follow_ups_fragment(card: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
     """The HTML of what to ask next; empty if there is nothing."""
-    context = {"shown": shown, "follow_ups": follow_ups(shown.answered, question)}
+    context = {"card": card, "follow_ups": follow_ups(card.answered, question)}
     return render_to_string("search/answers/follow_ups.html", context, request).strip()
 
 
-def context_of(shown: AnswerCard | WithheldCard) -> dict[str, Any]:
+def context_of(card: AnswerCard | WithheldCard) -> dict[str, Any]:
     return {
-        "shown": shown,
+        "card": card,
         "reasons": AnswerFeedback.Reason.choices,
         "writes": settings.ANSWERS_GENERATED,
     }

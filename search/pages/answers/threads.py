@@ -24,7 +24,7 @@ from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.pages.answers import stored_card
 
-THREADS_SHOWN = 50  # a page of the list
+PER_PAGE = 50
 
 
 class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -43,8 +43,8 @@ def threads(request: HttpRequest) -> HttpResponse:
     """The user's own threads, the last used first."""
     rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
     rows = rows.order_by("-updated", "-pk")  # grouping drops the model's order
-    shown = Paginator(rows, THREADS_SHOWN).get_page(request.GET.get("page"))
-    return render(request, "search/answers/threads.html", {"shown": shown})
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    return render(request, "search/answers/threads.html", {"page": page})
 
 
 @never_cache

@@ -88,8 +88,8 @@ def whole(request: HttpRequest) -> HttpResponse:
     """A page with the whole answer: what the stream gives, for browsers without scripts."""
     form = AskForm(request)
     context: dict[str, Any] = {"form": form}
-    is_asked = request.method == "POST" or may_start(request)
-    if not form.is_valid() or not form.query or not is_asked:
+    may_answer = request.method == "POST" or may_start(request)
+    if not form.is_valid() or not form.query or not may_answer:
         context["problems"] = form.problems
         return render(
             request, "search/answers/page.html", context, status=400 if form.problems else 200
@@ -108,8 +108,8 @@ def whole(request: HttpRequest) -> HttpResponse:
         return redirect(f"{address}#answer-{answered.id[:8]}")
     if answer_request.is_recorded and _is_stored(answered):
         return redirect("search:answer", answered.id)
-    shown = answer_card(answered, request, is_stored=False, carried=form.carried)
-    return render(request, "search/answers/page.html", context | context_of(shown))
+    card = answer_card(answered, request, is_stored=False, carried=form.carried)
+    return render(request, "search/answers/page.html", context | context_of(card))
 
 
 @never_cache
@@ -117,11 +117,11 @@ def whole(request: HttpRequest) -> HttpResponse:
 def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     """One answer, for its asker and the readers of its thread; withheld if a source is hidden."""
     row = _own(request, answer_id)
-    shown = stored_card(row, request)
-    context = context_of(shown)
-    if isinstance(shown, AnswerCard) and shown.is_own and not row.filters:
+    card = stored_card(row, request)
+    context = context_of(card)
+    if isinstance(card, AnswerCard) and card.is_own and not row.filters:
         question = AnswerRequest(row.searched_for, viewer=cast("Viewer", request.user))
-        context["follow_ups"] = follow_ups(shown.answered, question)
+        context["follow_ups"] = follow_ups(card.answered, question)
     return render(request, "search/answers/page.html", context)
 
 
@@ -146,16 +146,16 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     row = _own(request, answer_id)
     if row.is_withheld:
         raise Http404
-    said, viewer = form.cleaned_data, cast("Viewer", request.user)
+    data, viewer = form.cleaned_data, cast("Viewer", request.user)
     try:
-        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request).key, **said)
+        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request).key, **data)
     except UserError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain")
     if request.POST.get("quietly"):
         return HttpResponse(status=204)
-    shown = stored_card(row, request)
-    is_asked_why = not said["helpful"] and not said["reason"]
-    context = {**context_of(shown), "row": row, "is_asked_why": is_asked_why}
+    card = stored_card(row, request)
+    asks_why = not data["helpful"] and not data["reason"]
+    context = {**context_of(card), "row": row, "asks_why": asks_why}
     return render(request, "search/answers/feedback_thanks.html", context)
 
 
@@ -207,12 +207,12 @@ async def _frames(
     if ended is None or not ended.text:
         return
     is_stored = is_stored or (answer_request.is_recorded and _is_stored(ended))
-    card = partial(answer_card, ended, request, is_stored=is_stored, carried=form.carried)
-    shown = await in_thread(card)
-    html = await in_thread(lambda: answer_fragment(shown, request))
+    make = partial(answer_card, ended, request, is_stored=is_stored, carried=form.carried)
+    card = await in_thread(make)
+    html = await in_thread(lambda: answer_fragment(card, request))
     yield frame("done", {"id": ended.id, "thread": ended.thread or None, "html": html})
     # After the answer: it takes searches.
-    html = await in_thread(lambda: follow_ups_fragment(shown, answer_request, request))
+    html = await in_thread(lambda: follow_ups_fragment(card, answer_request, request))
     if html:
         yield frame("follow_ups", {"html": html})
 

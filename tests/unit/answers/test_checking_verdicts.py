@@ -13,9 +13,9 @@ from pytest import approx
 from search.answers.checking import (
     FEW_WORDS,
     check,
+    contains_snippet,
     is_baseless,
     product_confidence,
-    snippet_found,
     source_credit,
 )
 from search.answers.checking.figure_parsing import figures
@@ -284,7 +284,7 @@ NONE = sentence(Verdict.UNCHECKED, 0.0)
 )  # fmt: skip
 def test_a_snippet_is_found_at_half_of_its_lines(snippet: str, found: bool) -> None:
     """F4-08."""
-    assert snippet_found(snippet, "def f():\n    pool = 10\n    return pool") is found
+    assert contains_snippet(snippet, "def f():\n    pool = 10\n    return pool") is found
 
 
 def test_the_confidence_is_a_product() -> None:

@@ -112,9 +112,9 @@ def test_an_empty_context_answers_nothing() -> None:
 def test_words_match_their_stems() -> None:
     terms = (TermStatistic("citi", 1, 2.0), TermStatistic("d40", 1, 6.0))
     words = QuestionWords(question_weights("", terms))
-    assert words.share(words.said("cities")) == pytest.approx(0.25)
-    assert words.share(words.said("city d40")) == 1
-    assert words.share(words.said("d401")) == 0
+    assert words.share(words.lexemes_in("cities")) == pytest.approx(0.25)
+    assert words.share(words.lexemes_in("city d40")) == 1
+    assert words.share(words.lexemes_in("d401")) == 0
 
 
 def test_without_terms_all_words_but_stop_words_weigh_the_same() -> None:

@@ -13,7 +13,7 @@ from django.core.signals import request_finished
 from django.db import close_old_connections
 from django.http import StreamingHttpResponse
 
-from search.answers.domain import Context, Event, Sources, Step, StepTaken, Token
+from search.answers.domain import Context, Event, NewStep, Sources, Step, Token
 from search.answers.streaming import KEEPALIVE, sse
 from search.errors import NoActiveProfile
 
@@ -42,7 +42,7 @@ def read(make: Callable[[], StreamingHttpResponse]) -> list[str]:
 
 
 async def three() -> AsyncIterator[Event]:
-    yield StepTaken(Step("search", "tides", 12.0))
+    yield NewStep(Step("search", "tides", 12.0))
     yield Sources(Context())
     yield Token("Zweimal am Tag\n[1]")
 
