@@ -166,16 +166,16 @@ REDIS = CircuitBreaker(seconds=5)
 
 # Between a job's attempts: a provider's outage lasts minutes, not milliseconds (a guess).
 BASE, LONGEST = timedelta(seconds=5), timedelta(minutes=10)
-LONGEST_ASKED = 3600.0  # seconds; longer requests are cut to this (a guess)
+LONGEST_WAIT = 3600.0  # seconds of a Retry-After; longer ones are cut to this (a guess)
 
 
-def pause(attempts: int, asked: float | None = None, *, longest: timedelta = LONGEST) -> timedelta:
+def pause(attempts: int, wait: float | None = None, *, longest: timedelta = LONGEST) -> timedelta:
     """The pause after `attempts` attempts: 5 seconds, doubling up to `longest`.
 
-    At least the `asked` seconds of a server, up to an hour.
+    At least `wait`, the seconds of a Retry-After header, up to an hour.
     """
     doubled: timedelta = min(BASE * 2 ** min(attempts, 10), longest)
-    return max(doubled, timedelta(seconds=min(asked or 0.0, LONGEST_ASKED)))
+    return max(doubled, timedelta(seconds=min(wait or 0.0, LONGEST_WAIT)))
 
 
 def retry_after(header: str | None) -> float | None:

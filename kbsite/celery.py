@@ -89,6 +89,6 @@ def warn_of_isolation(**_signal: Any) -> None:
     """Log what does not hold a parser on this machine: nothing is missing silently."""
     from ingestion.parsing.child.isolation import isolation_report
 
-    for is_held, text in isolation_report():
-        if not is_held:
+    for is_enforced, text in isolation_report():
+        if not is_enforced:
             logger.warning(text)

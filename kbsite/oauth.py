@@ -109,14 +109,14 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
         return response
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        asked = request.GET
+        query = request.GET
         try:
-            if "none" in asked.get("prompt", "").split():
+            if "none" in query.get("prompt", "").split():
                 raise UserError(gettext("People let an app in on this page: prompt=none cannot."))
-            if not asked.get("code_challenge") or asked.get("code_challenge_method") != "S256":
+            if not query.get("code_challenge") or query.get("code_challenge_method") != "S256":
                 raise UserError(gettext("The app must use PKCE with the method S256."))
             if request.user.is_authenticated:
-                self._look_up(asked.get("client_id", ""), asked.get("redirect_uri", ""))
+                self._look_up(query.get("client_id", ""), query.get("redirect_uri", ""))
             response: HttpResponse = super().get(request, *args, **kwargs)
         except (UserError, *_MALFORMED) as error:
             malformed = gettext("The app's request is malformed.")
@@ -126,13 +126,13 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
         return response
 
     def form_valid(self, form: Any) -> HttpResponse:
-        given, back = form.cleaned_data, self._request_info["redirect_uri"]
+        data, back = form.cleaned_data, self._request_info["redirect_uri"]
         try:
             if rights_and_factors.lacks_factor(self.request):
                 raise UserError(rights_and_factors.add_a_factor())
             client = self._look_up(self._request_info["client_id"], back)
-            limit = [one.pk for one in given["collections"]] or None
-            grant = app_grants.consent(actor(self.request), client, back, given["scopes"], limit)
+            limit = [one.pk for one in data["collections"]] or None
+            grant = app_grants.consent(actor(self.request), client, back, data["scopes"], limit)
         except UserError as error:
             form.add_error(None, str(error))
             return self.form_invalid(form)  # type: ignore[no-any-return]

@@ -151,8 +151,8 @@ class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
     ) -> Client | None:
         if "\0" in object_id:  # the keys of apps are texts, and Postgres refuses NUL in one
             return None
-        found: Client | None = super().get_object(request, object_id, from_field)
-        return found
+        client: Client | None = super().get_object(request, object_id, from_field)
+        return client
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"scopes": Scope.READ.value, "type": Client.Type.PUBLIC}

@@ -85,7 +85,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         elif sociallogin.is_existing:
             pass  # found by its address: connected, and confirmed then
         elif sociallogin.state.get("process") != "connect":
-            self._refuse_a_taken_address(request, sociallogin)
+            self._refuse_existing_address(request, sociallogin)
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Refuse in words: without the groups collections would be missing, and nobody knew why."""
@@ -95,7 +95,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             page.status_code = 403
             raise ImmediateHttpResponse(page)
 
-    def _refuse_a_taken_address(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+    def _refuse_existing_address(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         address = User.objects.normalize_email(sociallogin.user.email)
         if address and User.objects.filter(email=address).exists():
             page = render(request, "socialaccount/address_taken.html", {"address": address})
@@ -120,8 +120,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Those of the settings: the database holds no secret of a provider."""
         from allauth.socialaccount.adapter import _build_apps_from_settings
 
-        found = _build_apps_from_settings(provider=provider, client_id=client_id)
-        return [app for apps in found.values() for app in apps]
+        by_provider = _build_apps_from_settings(provider=provider, client_id=client_id)
+        return [app for apps in by_provider.values() for app in apps]
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -163,10 +163,10 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         providers = sign_on_adapter().list_providers(self.request)
-        shown = [
+        links = [
             {"name": one.name, "address": one.get_login_url(self.request)} for one in providers
         ]
-        return {**super().get_context_data(**kwargs), "providers": shown}
+        return {**super().get_context_data(**kwargs), "providers": links}
 
 
 class VerifyingAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]

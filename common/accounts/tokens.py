@@ -188,7 +188,7 @@ NAMES = {
     BYTES: _("bytes uploaded"),
     DOWNLOADED: _("bytes downloaded"),
 }
-DAYS_KEPT = 31
+RETENTION_DAYS = 31
 
 
 class QuotaExceeded(UserError):
@@ -202,7 +202,7 @@ class QuotaExceeded(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class QuotaUse:
     """One quota of today as its owner sees it."""
 
     name: str
@@ -224,21 +224,21 @@ def spend(user: Any, kind: str, amount: int = 1) -> None:
             _spend(user, token, kind, amount, limit)
 
 
-def used_today(user: User) -> list[Shown]:
+def used_today(user: User) -> list[QuotaUse]:
     """The user's quotas that have a limit, without those of their tokens."""
     limits = {kind: limit for kind, limit in settings.QUOTAS_USER.items() if limit}
     if not limits:
         return []
     row = Usage.objects.filter(user=user.pk, token="", day=_today()).first()
     return [
-        Shown(str(NAMES[kind]), getattr(row, kind) if row else 0, limit)
+        QuotaUse(str(NAMES[kind]), getattr(row, kind) if row else 0, limit)
         for kind, limit in limits.items()
     ]
 
 
 def forget() -> int:
     """Delete the counts of earlier months; return how many."""
-    deleted, _ = Usage.objects.filter(day__lt=_today() - timedelta(days=DAYS_KEPT)).delete()
+    deleted, _ = Usage.objects.filter(day__lt=_today() - timedelta(days=RETENTION_DAYS)).delete()
     return deleted
 
 

@@ -183,7 +183,7 @@ class OwnPages(Generic[Row]):
         """The template context of the admin's frame. With `opts` it would not show the title."""
         return {**self.admin_site.each_context(request), "model_admin": self, "title": title}
 
-    def shown(
+    def page(
         self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]
     ) -> TemplateResponse:
         """A page in the admin's frame; `template` is below admin/."""

@@ -44,7 +44,7 @@ SIGN_IN_FIELDS = ("username", "email")
 ACCESS_FIELDS = ("is_active", "is_staff")
 
 
-class KeptOthers:
+class HiddenChoicesMixin:
     """A form of a row with a choice of which the acting user sees a part: the rest stays."""
 
     viewer: User
@@ -56,12 +56,12 @@ class KeptOthers:
         chosen = self.cleaned_data[name]
         if self.viewer.is_superuser or self.instance.pk is None:
             return chosen
-        kept = getattr(self.instance, name).exclude(pk__in=to_give.values("pk"))
-        wanted = [*chosen.values_list("pk", flat=True), *kept.values_list("pk", flat=True)]
-        return chosen.model._default_manager.filter(pk__in=wanted)
+        hidden = getattr(self.instance, name).exclude(pk__in=to_give.values("pk"))
+        choices = [*chosen.values_list("pk", flat=True), *hidden.values_list("pk", flat=True)]
+        return chosen.model._default_manager.filter(pk__in=choices)
 
 
-class ChangeForm(KeptOthers, UserChangeForm):  # type: ignore[misc]
+class ChangeForm(HiddenChoicesMixin, UserChangeForm):  # type: ignore[misc]
     class Meta(UserChangeForm.Meta):  # type: ignore[misc]
         model = User
 
@@ -69,7 +69,7 @@ class ChangeForm(KeptOthers, UserChangeForm):  # type: ignore[misc]
         return self.with_others("groups", groups_to_give(self.viewer))
 
 
-class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
+class GroupForm(HiddenChoicesMixin, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Group
         fields = ("name", "permissions")
@@ -92,8 +92,8 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
     list_filter_sheet = False
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        shown = tuple(self.list_display)
-        return (*shown, "sees") if request.user.is_superuser else shown
+        columns = tuple(self.list_display)
+        return (*columns, "sees") if request.user.is_superuser else columns
 
     @admin.display(description="sees")
     def sees(self, user: User) -> str:
@@ -108,11 +108,11 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         return person
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        given = tuple(super().get_readonly_fields(request, obj))
+        fields = tuple(super().get_readonly_fields(request, obj))
         if request.user.is_superuser:
-            return given
+            return fields
         may_act = obj is None or may_act_for(actor(request), obj)
-        return (*given, *SUPERUSERS_ONLY, *(() if may_act else (*SIGN_IN_FIELDS, *ACCESS_FIELDS)))
+        return (*fields, *SUPERUSERS_ONLY, *(() if may_act else (*SIGN_IN_FIELDS, *ACCESS_FIELDS)))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if request is not None and db_field.name == "groups":
@@ -232,7 +232,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
 
     empty_text = "Nothing was noted yet."
     counted_as = ("event", "events")
-    list_display = ("at", "kind", "username", "subject", "address", "told")
+    list_display = ("at", "kind", "username", "subject", "address", "excerpt")
     list_filter = ("kind",)
     search_fields = ("username", "subject", "address")
     date_hierarchy = "at"
@@ -240,7 +240,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
     list_before_template = "admin/audit/export.html"
 
     @admin.display(description="details")
-    def told(self, event: Event) -> str:
+    def excerpt(self, event: Event) -> str:
         whole = json.dumps(event.details, ensure_ascii=False) if event.details else "-"
         return Truncator(whole).chars(160)  # the export has it all
 
@@ -292,5 +292,5 @@ class AuthTokenAdmin(OfUsers, ReadOnly, ModelAdmin):  # type: ignore[misc]
     def get_deleted_objects(self, objs: Iterable[AuthToken], request: HttpRequest) -> Any:
         tokens = list(objs)
         lacking = set() if self.has_delete_permission(request) else {"API token"}
-        shown = [f"{token.user}'s token of {token.created:%Y-%m-%d %H:%M}" for token in tokens]
-        return shown, {"API tokens": len(tokens)}, lacking, []
+        labels = [f"{token.user}'s token of {token.created:%Y-%m-%d %H:%M}" for token in tokens]
+        return labels, {"API tokens": len(tokens)}, lacking, []

@@ -163,7 +163,7 @@ class ApiViewSet(GenericViewSet[Row]):
         page: Any = self.paginate_queryset(self.filter_queryset(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
-    def shown(
+    def respond(
         self,
         row: Any,
         code: int = status.HTTP_200_OK,
@@ -171,9 +171,9 @@ class ApiViewSet(GenericViewSet[Row]):
         **context: Any,
     ) -> Response:
         """A row, rendered by the view's serializer with `context`."""
-        shown: Any = self.get_serializer(row)
-        shown.context.update(context)
-        return Response(shown.data, code, headers=headers)
+        serializer: Any = self.get_serializer(row)
+        serializer.context.update(context)
+        return Response(serializer.data, code, headers=headers)
 
 
 class ReadViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiViewSet[Row]):
@@ -213,4 +213,4 @@ class EditableViewSet(ReadViewSet[Row]):
 
     def _saved(self, form: Any, code: int) -> Response:
         warnings = list(self.save(form))
-        return self.shown(self.get_queryset().get(pk=form.row.pk), code, warnings=warnings)
+        return self.respond(self.get_queryset().get(pk=form.row.pk), code, warnings=warnings)

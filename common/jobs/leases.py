@@ -78,7 +78,7 @@ class Job(models.Model):
         return getattr(self, "state", None) in self.OPEN
 
     @property
-    def is_held(self) -> bool:
+    def is_leased(self) -> bool:
         """Whether a worker held the row when it was read."""
         return self.leased_until is not None and self.leased_until > timezone.now()
 

@@ -232,7 +232,7 @@ class ArrangingPages(OwnPages[Document]):
             "across": across,
             "back": request.get_full_path(),
         }
-        return self.shown(request, "ingestion/document/arrange.html", title, context)
+        return self.page(request, "ingestion/document/arrange.html", title, context)
 
     def _report_move(self, request: HttpRequest, arranged: Arranged, to: Collection) -> None:
         if arranged.count:

@@ -140,7 +140,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             "ends": (".zip", *MANIFEST_ENDS),
         }
         title = gettext("Import many files")
-        return self.shown(request, "ingestion/import/add.html", title, context)
+        return self.page(request, "ingestion/import/add.html", title, context)
 
     def _start(self, request: HttpRequest, form: ImportForm) -> Import:
         file, folder = request.FILES.get("file"), form.cleaned_data.get("folder") or ""

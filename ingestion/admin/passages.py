@@ -93,7 +93,7 @@ class PassagePages(OwnPages[Document]):
             "edited": bool(edited),
             "homeless": document.edits.filter(state="homeless").count(),
         }
-        return self.shown(request, "ingestion/document/passages.html", title, context)
+        return self.page(request, "ingestion/document/passages.html", title, context)
 
     @own_page("<int:pk>/passages/<int:chunk>/")
     def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
@@ -114,7 +114,7 @@ class PassagePages(OwnPages[Document]):
             "tokens": tokens,
             "most": most,
         }
-        return self.shown(request, "ingestion/document/passage.html", title, context)
+        return self.page(request, "ingestion/document/passage.html", title, context)
 
     @own_page("<int:pk>/passages/<int:chunk>/undo/", posts=True)
     def passage_undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:

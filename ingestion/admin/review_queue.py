@@ -87,7 +87,7 @@ class ReviewPages(OwnPages[Document]):
             documents = rows.filter(wanted).order_by("review_by", "pk")
             lists.append((kind, KINDS[kind], documents.count(), documents[:SHOWN]))
         context = {"lists": lists, "may_change": self.has_change_permission(request)}
-        return self.shown(request, "ingestion/document/review.html", gettext("Review"), context)
+        return self.page(request, "ingestion/document/review.html", gettext("Review"), context)
 
     @own_page("<int:pk>/decide/", posts=True)
     def decide_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -193,7 +193,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             "obstacles": changes.obstacles(space) if name == "activate" else [],
             "active": EmbeddingSpace.objects.filter(state=State.ACTIVE).first(),
         }
-        return self.shown(request, "ingestion/embeddingspace/confirm.html", title, context)
+        return self.page(request, "ingestion/embeddingspace/confirm.html", title, context)
 
     def _perform(self, request: HttpRequest, action: Action, space: EmbeddingSpace) -> HttpResponse:
         def act() -> str:

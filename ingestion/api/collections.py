@@ -192,7 +192,7 @@ class PassageViewSet(_OfDocument):
             data.get("note", ""),
         )
         self._edit(wish)
-        return self.shown(self.passages().get(ordinal=chunk))
+        return self.respond(self.passages().get(ordinal=chunk))
 
     @extend_schema(responses={204: None})
     @edit.mapping.delete

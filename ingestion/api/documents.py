@@ -196,7 +196,7 @@ class DocumentViewSet(ReadViewSet[Document]):
             declare(document, acting_user=user, **stated)
         if data:
             services.describe(document, acting_user=user, **data)
-        return self.shown(self.get_object())
+        return self.respond(self.get_object())
 
     def _arranged(self, arranged: Arranged) -> Document:
         """The document as it is now. Raises Conflict."""
@@ -247,12 +247,12 @@ class DocumentViewSet(ReadViewSet[Document]):
         """
         services.restore([self.get_object()], acting_user=actor(request))
         self.action = "restored"
-        return self.shown(self.get_object())
+        return self.respond(self.get_object())
 
     def _accepted(self) -> Response:
         document = self.get_object()
         headers = location(self.request, "document-detail", document.public_id)
-        return self.shown(document, status.HTTP_202_ACCEPTED, headers)
+        return self.respond(document, status.HTTP_202_ACCEPTED, headers)
 
 
 class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
@@ -322,7 +322,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         fresh = services.make_current(self.get_object(), acting_user=actor(request))
         headers = location(request, "document-detail", public_id)
-        return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
+        return self.respond(fresh, status.HTTP_202_ACCEPTED, headers)
 
 
 def _readers(names: dict[str, list[str]] | None) -> Readers | None:

@@ -245,7 +245,7 @@ class ImportViewSet(ReadViewSet[Import]):
     def _accepted(self, of: Import) -> Response:
         headers = location(self.request, "import-detail", of.pk)
         fresh = self.get_queryset().get(pk=of.pk)
-        return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
+        return self.respond(fresh, status.HTTP_202_ACCEPTED, headers)
 
 
 class WatchedFolderViewSet(ReadViewSet[WatchedFolder]):

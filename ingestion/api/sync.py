@@ -158,7 +158,7 @@ class SourceViewSet(ReadViewSet[SyncSource]):
             raise serializers.ValidationError({"name": [f"Give at most {most} characters."]})
         user = actor(request)
         mirroring.source_of(user, name, data["collection"], acting_user=user)
-        return self.shown(self.get_object())
+        return self.respond(self.get_object())
 
     def destroy(self, request: Request, name: str) -> Response:
         """Forget a source.

@@ -119,7 +119,7 @@ def reports_on(rows: Iterable[EmbeddingSpace], *, brief: bool = False) -> list[R
     """The reports on `rows`, in order: one query, and two more for each unless `brief`."""
     listed = list(rows)
     indexes = indexes_of(listed)
-    return [_report(row, indexes[row.pk], row.is_held, brief=brief) for row in listed]
+    return [_report(row, indexes[row.pk], row.is_leased, brief=brief) for row in listed]
 
 
 def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:

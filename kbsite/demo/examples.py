@@ -34,7 +34,7 @@ from search.tuning.models import GoldenQuery
 
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
 ANSWER_TIMEOUT = 20.0
-SHOWN = 3
+TOP_N = 3
 # The site is on this machine: proxies in the environment are ignored.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -92,7 +92,7 @@ def wait_until_up(url: str, check: Callable[[], None]) -> None:
 def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> None:
     """Run each search and print its top results. Raises SiteUnavailable if one has none."""
     for example in examples:
-        parameters = {"q": example.question, "collection": example.collection, "page_size": SHOWN}
+        parameters = {"q": example.question, "collection": example.collection, "page_size": TOP_N}
         begun = time.monotonic()
         answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
         seconds = time.monotonic() - begun
@@ -136,8 +136,8 @@ def _answer(url: str) -> dict[str, Any]:
             answer: dict[str, Any] = json.load(response)
             return answer
     except urllib.error.HTTPError as error:
-        said = error.read(500).decode("utf-8", "replace")
-        raise SiteUnavailable(f"{url} answered {error.code}: {said}") from error
+        body = error.read(500).decode("utf-8", "replace")
+        raise SiteUnavailable(f"{url} answered {error.code}: {body}") from error
     except (OSError, ValueError) as error:
         raise SiteUnavailable(f"{url} does not answer: {error}") from error
 

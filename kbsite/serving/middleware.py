@@ -74,15 +74,15 @@ class ContentSecurityPolicy(CSPMiddleware):
 
 def exceptions(path: str) -> dict[str, Any]:
     """The directives that are different at this address."""
-    found: dict[str, Any] = {}
+    directives: dict[str, Any] = {}
     if path.startswith(_PACKAGED):
-        found["script-src"] = [SELF, NONCE]
+        directives["script-src"] = [SELF, NONCE]
     if path.startswith(_THEMED):
-        found["script-src"] = [SELF, NONCE, UNSAFE_EVAL]
-        found["style-src"] = [SELF, UNSAFE_INLINE]
+        directives["script-src"] = [SELF, NONCE, UNSAFE_EVAL]
+        directives["style-src"] = [SELF, UNSAFE_INLINE]
     if path.startswith(_SIGN_IN):
-        found["form-action"] = None
-    return found
+        directives["form-action"] = None
+    return directives
 
 
 def nonce(request: HttpRequest) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "opts": self.opts,
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
         }
-        return self.shown(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
+        return self.page(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -195,7 +195,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
             **_findings(request, summary.gap),
         }
-        return self.shown(request, "analytics/gap/page.html", summary.query, context)
+        return self.page(request, "analytics/gap/page.html", summary.query, context)
 
     @own_page("<int:pk>/act/", posts=True)
     def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:

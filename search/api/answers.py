@@ -240,7 +240,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
         if form.validated_data.get("shared"):
             threads.share(thread, True, acting_user=request.user)
         headers = location(request, "thread-detail", thread.public_id)
-        return self.shown(thread, status.HTTP_201_CREATED, headers)
+        return self.respond(thread, status.HTTP_201_CREATED, headers)
 
     def partial_update(self, request: Request, thread_id: str) -> Response:
         """Rename your thread, or share it.
@@ -255,7 +255,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
         if "shared" in data:
             threads.share(thread, data["shared"], acting_user=request.user)
         thread.refresh_from_db()
-        return self.shown(thread)
+        return self.respond(thread)
 
     def destroy(self, request: Request, thread_id: str) -> Response:
         """Delete your thread and its answers."""

@@ -160,7 +160,7 @@ def start_process(space: EmbeddingSpace) -> subprocess.Popen[bytes]:
 def fill(space: EmbeddingSpace) -> None:
     """What the workers do, until nothing is left to do; a dead one's lease runs out meanwhile."""
     rows = EmbeddingSpace.objects.filter(pk=space.pk)
-    wait_for(lambda: not any(row.is_held for row in rows.all()) and backfill.advance(space.pk))
+    wait_for(lambda: not any(row.is_leased for row in rows.all()) and backfill.advance(space.pk))
 
 
 def held(space: EmbeddingSpace) -> int:

@@ -58,7 +58,7 @@ class TestClaim:
     def test_of_two_one_gets_it(self, job: Import) -> None:
         lease = claimed(job, state=Import.State.RUNNING)
         assert (lease.row.state, lease.row.attempts) == (Import.State.RUNNING, 1)
-        assert lease.row.is_held
+        assert lease.row.is_leased
         assert claim(Import, job.pk) is None
 
     @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ class TestLease:
         with pytest.raises(ZeroDivisionError), claimed(job):
             raise ZeroDivisionError
         job.refresh_from_db()
-        assert not job.is_held
+        assert not job.is_leased
         assert job.not_before is not None
         assert job.not_before >= before + PAUSE_AFTER_ERROR
 
@@ -137,11 +137,11 @@ class TestLease:
     def test_postponed_it_waits_and_finished_it_is_over(self, job: Import) -> None:
         claimed(job).postpone(timedelta(minutes=5), error="Away.")
         job.refresh_from_db()
-        assert (job.error, job.is_held) == ("Away.", False)
+        assert (job.error, job.is_leased) == ("Away.", False)
         assert claim(Import, job.pk) is None
         claimed(job, early=True).finish(Import.State.DONE)
         job.refresh_from_db()
-        assert (job.is_open, job.is_held) == (False, False)
+        assert (job.is_open, job.is_leased) == (False, False)
 
 
 class TestSweep:

@@ -183,8 +183,8 @@ def _lines(layers: set[str], *, holds_signals: bool) -> list[tuple[bool, str]]:
     ]
 
 
-def _files(is_held: bool) -> tuple[bool, str]:
-    if is_held:
+def _files(is_enforced: bool) -> tuple[bool, str]:
+    if is_enforced:
         return True, "Parsers read their file and the code, and write their scratch directory."
     return False, (
         "Parsers can read and write every file that their user can: this system has no Landlock. "
@@ -193,8 +193,8 @@ def _files(is_held: bool) -> tuple[bool, str]:
     )
 
 
-def _processes(is_held: bool) -> tuple[bool, str]:
-    if is_held:
+def _processes(is_enforced: bool) -> tuple[bool, str]:
+    if is_enforced:
         return True, "Parsers can send no signal to other processes."
     return False, (
         "Parsers can send signals to other processes of their user: that needs Linux 6.12. "
@@ -202,8 +202,8 @@ def _processes(is_held: bool) -> tuple[bool, str]:
     )
 
 
-def _calls(is_held: bool) -> tuple[bool, str]:
-    if is_held:
+def _calls(is_enforced: bool) -> tuple[bool, str]:
+    if is_enforced:
         return True, "Parsers are refused sockets, mounts, namespaces and other processes' memory."
     return False, (
         "System calls of parsers are not filtered: that needs Linux on x86-64 or ARM, with seccomp."
@@ -221,10 +221,10 @@ def _network(layers: set[str]) -> tuple[bool, str]:
     )
 
 
-def _account(is_held: bool) -> tuple[bool, str]:
-    if is_held and privileges.is_root():
+def _account(is_enforced: bool) -> tuple[bool, str]:
+    if is_enforced and privileges.is_root():
         return True, "This process is root; parsers run as a user without a name and rights."
-    if is_held:
+    if is_enforced:
         return True, "Parsers do not run as root."
     return False, (
         "Parsers run as root, since this process is root and may not change its user. Run it as "

@@ -15,8 +15,8 @@ MARKERS = {"FileType": 3} | dict.fromkeys(("InvalidFilter", "NothingAsked", "Que
 def is_for_readers(path: str) -> bool:
     """Whether readers meet the strings of the file at this path of the project."""
     lines = (BASE_DIR / "locale/readers.txt").read_text().splitlines()
-    found = [line for line in lines if path.startswith(line.removeprefix("- "))]
-    return not max(found, key=len, default="-").startswith("-")
+    rules = [line for line in lines if path.startswith(line.removeprefix("- "))]
+    return not max(rules, key=len, default="-").startswith("-")
 
 
 class Command(makemessages.Command):

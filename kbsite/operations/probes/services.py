@@ -120,8 +120,8 @@ def workers() -> Iterator[Finding]:
     except (OperationalError, OSError) as error:
         yield wrong(f"the broker cannot be reached: {type(error).__name__}", "Start Redis.")
         return
-    taken = {queue["name"] for queue in chain.from_iterable(answers.values())}
-    missing = [each.name for each in settings.CELERY_TASK_QUEUES if each.name not in taken]
+    served = {queue["name"] for queue in chain.from_iterable(answers.values())}
+    missing = [each.name for each in settings.CELERY_TASK_QUEUES if each.name not in served]
     if not answers:
         advice = "Start them: docs/install.md. Until then, uploads wait."
         yield wrong("none answers", advice)

@@ -184,7 +184,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
             "differences": profiles.differences(active, profile) if active else [],
         }
         template = "answers/answerprofile/activate.html"
-        return self.shown(request, template, title % {"profile": profile}, context)
+        return self.page(request, template, title % {"profile": profile}, context)
 
     # --- saving: through `answers.profiles` -------------------------------------------------------
 

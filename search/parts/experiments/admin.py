@@ -94,7 +94,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
             "gate": gate_runs.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
-        return self.shown(
+        return self.page(
             request,
             "tuning/experiment/start.html",
             gettext("Start %(experiment)s") % {"experiment": experiment},

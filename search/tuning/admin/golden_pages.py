@@ -162,7 +162,7 @@ class GoldenPages(OwnPages[GoldenQuery]):
             except JudgementError as error:
                 form.add_error("file", str(error))
         context = {"form": form, "done": result}
-        return self.shown(
+        return self.page(
             request, "tuning/goldenquery/import.html", gettext("Import judgements"), context
         )
 

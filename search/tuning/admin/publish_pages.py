@@ -68,7 +68,7 @@ class PublishingPages(OwnPages[SearchProfile]):
             "reason": drafts.last_reason(profile),
             **targets_context(profile),
         }
-        return self.shown(
+        return self.page(
             request,
             "search/searchprofile/publish.html",
             gettext("Publish %(profile)s") % {"profile": profile},
@@ -89,7 +89,7 @@ class PublishingPages(OwnPages[SearchProfile]):
             "beams": beams(list(profile.class_weights.all())),
             "differences": ranking_differences(active, profile) if active else [],
         }
-        return self.shown(
+        return self.page(
             request,
             "search/searchprofile/rollback.html",
             gettext("Roll back to %(profile)s") % {"profile": profile},
@@ -112,7 +112,7 @@ class PublishingPages(OwnPages[SearchProfile]):
             return self.back_to(profile.pk)
         title = gettext("Targets of %(profile)s") % {"profile": profile}
         context = {"profile": profile, "form": form, "reason": reason, **targets_context(profile)}
-        return self.shown(request, "search/searchprofile/targets.html", title, context)
+        return self.page(request, "search/searchprofile/targets.html", title, context)
 
     def publish(
         self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""

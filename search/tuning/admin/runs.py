@@ -96,7 +96,7 @@ class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
             except SearchError as error:
                 form.add_error(None, str(error))
         template, title = "tuning/evaluationrun/start.html", str(self.start_title)
-        return self.shown(request, template, title, {"form": form, "note": self.start_note})
+        return self.page(request, template, title, {"form": form, "note": self.start_note})
 
     @own_page("<int:pk>/cancel/")
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -212,7 +212,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
             note=given.get("note"),
             acting_user=actor(request),
         )
-        return self.shown(judgement)
+        return self.respond(judgement)
 
     @extend_schema(parameters=[ExportParameters], responses=MEDIA_TYPES)
     @action(detail=False)

@@ -186,7 +186,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         return outcome(publication)
 
     def _fresh(self, profile: SearchProfile, code: int) -> Response:
-        return self.shown(self.get_queryset().get(pk=profile.pk), code)
+        return self.respond(self.get_queryset().get(pk=profile.pk), code)
 
 
 def _check_seen(profile: SearchProfile, seen: str | None) -> None:

@@ -106,7 +106,7 @@ class PublicationViewSet(ReadViewSet[Publication]):
     @requires(gate_runs.PUBLISH)
     def cancel(self, request: Request, publication: int) -> Response:
         """Stop measuring, and do not publish."""
-        return self.shown(publications.cancel(self.get_object(), acting_user=actor(request)))
+        return self.respond(publications.cancel(self.get_object(), acting_user=actor(request)))
 
 
 class ChangeFilter(FilterSet):  # type: ignore[misc]
@@ -140,7 +140,7 @@ class RollbackViewSet(ApiViewSet[Any]):
             reason=given["reason"],
             leaving=published_profile(given["leaving"]) if "leaving" in given else None,
         )
-        return self.shown(profile)
+        return self.respond(profile)
 
 
 def outcome(publication: Publication) -> Response:
@@ -255,7 +255,7 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
             acting_user=actor(request),
             baseline=named_profile(given["baseline"], seen) if "baseline" in given else None,
         )
-        return self.shown(run, status.HTTP_202_ACCEPTED)
+        return self.respond(run, status.HTTP_202_ACCEPTED)
 
     @action(detail=True, methods=["post"])
     @requires("tuning.change_evaluationrun")
@@ -263,4 +263,4 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
         """Stop a run."""
         found = self.get_object()
         golden_runs.cancel(found)
-        return self.shown(found)
+        return self.respond(found)

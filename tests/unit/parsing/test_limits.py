@@ -240,14 +240,14 @@ def test_the_walls_of_this_machine_are_tried() -> None:
     lines = isolation.isolation_report()
     assert len(lines) == len(isolation.LAYERS)
     assert all(text.endswith(".") for _, text in lines)
-    filtered = {text: is_held for is_held, text in lines}
+    filtered = {text: is_enforced for is_enforced, text in lines}
     assert filtered["Parsers are refused sockets, mounts, namespaces and other processes' memory."]
 
 
 def test_a_trial_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolation, "_TRIAL", "raise SystemExit(1)")
-    ((is_held, text),) = isolation.isolation_report()
-    assert not is_held
+    ((is_enforced, text),) = isolation.isolation_report()
+    assert not is_enforced
     assert "could not be tried" in text
 
 
