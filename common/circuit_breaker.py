@@ -1,4 +1,4 @@
-"""Calls of what may fail or hang: a circuit breaker, a pool with a time limit, waits between tries.
+"""Calls of servers that may fail or hang: circuit breaker, pool with a time limit, pauses.
 
 A call has a fallback at its caller; here it is made sure that the caller gets to use it in time.
 """
@@ -60,7 +60,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class TimedOut(Exception):
-    """The call took over its seconds. `was_sent`: a thread had begun it in time to succeed."""
+    """The call exceeded its time limit. `was_sent`: it was begun early enough to succeed."""
 
     def __init__(self, *, was_sent: bool) -> None:
         super().__init__("The call took over its time.")
@@ -78,7 +78,7 @@ class TimeLimited:
         self._pool = PerProcess(lambda: ThreadPoolExecutor(workers, name))
 
     def call(self, work: Callable[[float], T], seconds: float) -> T:
-        """The result of `work`, which gets the seconds that are left. Raises TimedOut, or its own.
+        """The result of `work(seconds left)`. Raises TimedOut, or the exception of `work`.
 
         A call that has waited for a thread for more than half of its time is not begun: an answer
         would hardly be in time, and the others wait for the thread.
@@ -102,7 +102,7 @@ class TimeLimited:
 
 
 class CircuitBreaker:
-    """Whether a server is left alone because it failed. Thread-safe.
+    """Blocks calls of a server for a while after it has failed. Thread-safe.
 
     After `failures` failures in a row it is not called for `seconds`: one that hangs would cost
     each caller a time-out. Then a single caller tries, and the others wait for its outcome.
@@ -118,7 +118,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server is not to be called now."""
+        """Whether calls of the server are blocked now."""
         return self.wait > 0
 
     @property
@@ -127,9 +127,9 @@ class CircuitBreaker:
         return max(0.0, self._until - self._clock())
 
     def enter(self) -> float:
-        """The seconds until the server may be called; 0: this caller may, and reports the outcome.
+        """The seconds until the server may be called; 0: call it now, and report the outcome.
 
-        Of several callers after a pause one alone may.
+        After a pause only one of several callers gets 0.
         """
         with self._lock:
             wait = self.wait
@@ -138,7 +138,7 @@ class CircuitBreaker:
             return wait
 
     def trip(self, pause: float = 0.0, *, is_final: bool = False) -> None:
-        """Note a failure, after which the server asked for a `pause` in seconds, if any.
+        """Record a failure, with the `pause` in seconds that the server requested, if any.
 
         `is_final`: no attempt will succeed before something is changed.
         """
@@ -151,13 +151,13 @@ class CircuitBreaker:
                 self._until = self._clock() + pause
 
     def reset(self) -> None:
-        """Note a success: the server is called again, as if it had never failed."""
+        """Record a success: the server is called again, as if it had never failed."""
         with self._lock:
             self._failures, self._until = 0, float("-inf")
 
 
 class CircuitOpen(RedisConnectionError):
-    """Redis failed a moment ago and was not asked."""
+    """Redis failed a moment ago and was not called."""
 
 
 # Broker and cache, which are one server as a rule. A guess: one request waits in so many seconds.

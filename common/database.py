@@ -63,7 +63,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def released(work: Callable[[], T]) -> T:
-    """The result of `work`; then close the connection, unless a transaction is open around it."""
+    """The result of `work`; closes the connection afterwards, except inside a transaction."""
     try:
         return work()
     finally:
@@ -72,7 +72,7 @@ def released(work: Callable[[], T]) -> T:
 
 
 async def together(works: Sequence[Callable[[], T]]) -> list[T]:
-    """The results of several works, made at once, each with a connection of its own for a while.
+    """The results of several functions, run concurrently, each with a connection of its own.
 
     Within the caller's transaction one after the other, so that they see what it wrote. The first
     error is raised when all have ended.

@@ -35,7 +35,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         return bool(super().has_permission(request)) and not lacks_factor(request)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """The sign-in page of the site, which says so if the account lacks access to the admin."""
+        """The sign-in page of the site, with a message for accounts without access to the admin."""
         index = reverse("admin:index")
         if request.method == "GET" and self.has_permission(request):
             return redirect(index)
@@ -44,7 +44,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or index)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
-        """All models by application, made once a page reads it: most show the sidebar alone.
+        """All models by application, built only when a template reads it: most pages do not.
 
         Django makes it for every page; it took a twelfth of one.
         """
@@ -76,7 +76,7 @@ def who_sees(site: AdminSite) -> list[URLPattern]:
 
 
 def find(request: HttpRequest) -> HttpResponse:
-    """A form for a user name or the address of a document, which leads to its page."""
+    """A form for a user name or a document's address; it redirects to the page of either."""
     _check(request)
     text = request.GET.get("q", "").replace("\0", "").strip()  # Postgres takes no null characters
     problem = ""

@@ -1,4 +1,4 @@
-"""The applications of the site and of `common`; and when Python looks for garbage.
+"""The applications of the site and of `common`, and the settings of Python's garbage collector.
 
 A search makes thousands of short-lived objects and hardly any cycles. With Python's own settings
 the collector looks through all that was imported again and again (160,000 objects, 0.1 s each
@@ -27,14 +27,14 @@ _paused = False
 
 
 def pause_collections() -> None:
-    """Collect no garbage until `resume_collections`. For the time in which a process loads."""
+    """Disable garbage collection until `resume_collections`, while a process loads its modules."""
     global _paused
     _paused = gc.isenabled()
     gc.disable()
 
 
 def resume_collections() -> None:
-    """Collect garbage again if it was paused, and exempt all present objects from it."""
+    """Enable garbage collection if it was paused, and exempt all present objects from it."""
     if _paused:
         gc.freeze()
         gc.enable()

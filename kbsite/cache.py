@@ -1,4 +1,4 @@
-"""Django's cache on Redis, which costs a reader one time-out at most while Redis hangs."""
+"""Django's Redis cache with a circuit breaker: while Redis hangs, readers wait at most once."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class GuardedRedisCache(RedisCache):
 
     @_guarded
     def count(self, key: str, seconds: int) -> tuple[int, int]:
-        """Count one more under the key; return the count and the seconds until it ends.
+        """Increment the counter of the key; return the count and the seconds until it expires.
 
-        A count ends so many seconds after its first. One round trip, and atomic.
+        A counter expires this many seconds after its first increment. Atomic, one round trip.
         """
         client: Any = self._cache
         count_and_rest: tuple[int, int] = client.count(self.make_and_validate_key(key), seconds)

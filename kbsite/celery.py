@@ -55,7 +55,7 @@ class Transport(redis.Transport):
 
 
 class SocketTransport(Transport):
-    """The same for a Unix socket, whose address the channels read."""
+    """The same transport for a Unix socket; the channels read its path."""
 
     can_parse_url = True
 
@@ -86,7 +86,7 @@ def close_files(**_signal: Any) -> None:
 
 @worker_ready.connect
 def warn_of_isolation(**_signal: Any) -> None:
-    """Log what does not hold a parser on this machine: nothing is missing silently."""
+    """Log each layer of the parsers' isolation that is not enforced on this machine."""
     from ingestion.parsing.child.isolation import isolation_report
 
     for is_enforced, text in isolation_report():

@@ -1,4 +1,4 @@
-"""OAuth 2.1 over the web, by allauth's OpenID provider: what this site decides for it.
+"""OAuth 2.1 over the web: this site's configuration of allauth's OpenID provider.
 
     description of the resource -> of this server -> client -> consent page -> tokens
 
@@ -95,7 +95,7 @@ class ConsentForm(AuthorizationForm):  # type: ignore[misc]
 
 
 class ConsentView(views.AuthorizationView):  # type: ignore[misc]
-    """The consent page: the person signs in, reads what the app asks for, and lets it in or not."""
+    """The consent page: the signed-in person reads the app's request and accepts or refuses it."""
 
     form_class = ConsentForm
 
@@ -169,7 +169,7 @@ def _refused(error: str, status: int = 400, **headers: str) -> JsonResponse:
 
 
 class TokenView(views.TokenView):  # type: ignore[misc]
-    """Tokens for a code or a refresh token, which is then spent."""
+    """Issue tokens for a code or a refresh token, which can be used only once."""
 
     @transaction.atomic
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -193,7 +193,7 @@ class TokenView(views.TokenView):  # type: ignore[misc]
 
 
 class RevokeView(views.RevokeView):  # type: ignore[misc]
-    """An app gives a token back; with it ends all that its user granted."""
+    """Revoke a token, and with it the whole grant of the app."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         grant = app_grants.grant_of(request.POST.get("token", ""))
@@ -215,7 +215,7 @@ View = Callable[..., HttpResponse]
 
 
 def _at(route: str, view: View, name: str = "", modes: tuple[str, ...] = ()) -> URLPattern:
-    """The view, if OAUTH is one of `modes`, by default any but off.
+    """The URL pattern of a view that exists if OAUTH is one of `modes`, by default any but off.
 
     Within the limits on requests: secrets of clients are costly to check.
     """

@@ -61,12 +61,12 @@ def find(client_id: str, redirect_uri: str) -> Client:
 
 
 def _portless(redirect_uri: str) -> str:
-    """The address; one of the person's own machine without its port."""
+    """The address; without its port if it is on the person's own machine."""
     return _OWN_PORT.sub(r"\1", redirect_uri)
 
 
 def restrict(client: Client) -> None:
-    """Limit an app that introduced itself: it reads, by codes. Raises ValidationError."""
+    """Limit a self-registered app to reading and to codes. Raises ValidationError."""
     client.name = "".join(sign for sign in client.name if sign.isprintable())
     # Of what a stranger states, only what is used is stored.
     client.data = {name: value for name, value in client.data.items() if name != "client_metadata"}
@@ -102,7 +102,7 @@ def _is_accepted(redirect_uri: str) -> bool:
 
 
 def _described(client_id: str, known: Client | None) -> Client:
-    """The app as its description says, which is read again after an hour. Raises UserError."""
+    """The app, from its description, which is fetched again after an hour. Raises UserError."""
     if known is not None and not cimd.is_outdated(known):
         return known
     try:
@@ -140,7 +140,7 @@ for model in (Client, Token):
 
 @admin.register(Client)
 class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
-    """Apps; the secret of one that can keep it is shown once, when it is entered."""
+    """Apps. The secret of a confidential app is shown only once, when it is entered."""
 
     empty_text = "No app was entered, and none has introduced itself (docs/agents.md)."
     list_display = ("name", "id", "type", "created_at")

@@ -1,4 +1,4 @@
-"""Signing in over the web: the page, sign-on, what this site decides for allauth, and refusals."""
+"""Signing in over the web: the page, sign-on, the adapters for allauth, and refusals."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             self._refuse_existing_address(request, sociallogin)
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Refuse in words: without the groups collections would be missing, and nobody knew why."""
+        """Show a refusal if claims of groups are missing: so would collections, unexplained."""
         if missing := claims_and_groups.left_out(claims_and_groups.claims_of(sociallogin.account)):
             logger.warning(claims_and_groups.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
             page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
@@ -117,7 +117,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return user
 
     def list_apps(self, request: Any, provider: Any = None, client_id: Any = None) -> Any:
-        """Those of the settings: the database holds no secret of a provider."""
+        """The apps of the settings: secrets of providers are not stored in the database."""
         from allauth.socialaccount.adapter import _build_apps_from_settings
 
         by_provider = _build_apps_from_settings(provider=provider, client_id=client_id)
@@ -199,7 +199,7 @@ def login(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in whom the provider sent back."""
+    """Sign in the person whom the provider sent back."""
     return _answer(OAuth2CallbackView, request, provider_id)
 
 
@@ -217,7 +217,7 @@ def _answer(view: Any, request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
-    """Axes' middleware and the refusal of a used quota."""
+    """Axes' middleware, which also answers requests that exceed a quota."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, QuotaExceeded):

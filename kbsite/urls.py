@@ -23,7 +23,7 @@ handler500 = "kbsite.serving.overload_and_outages.server_error"
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:
-    """Answer 404 at an address of a package that this site does not want."""
+    """Answer 404 at a package's address that this site does not offer."""
     raise Http404
 
 

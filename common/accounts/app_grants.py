@@ -1,4 +1,4 @@
-"""OAuth 2.1: an app acts by a grant, an API token that its user made by consenting.
+"""OAuth 2.1: an app acts under a grant, which is an API token that its user creates by consenting.
 
     consent -> grant (AuthToken with scopes and collections; never given out) and a code
     code, refresh token -> access token and the next refresh token, whose `data` name the grant
@@ -42,7 +42,7 @@ _OF_GRANTS = (Token.Type.REFRESH_TOKEN, Token.Type.AUTHORIZATION_CODE)
 
 
 def is_on() -> bool:
-    """Whether this site lets apps in by OAuth."""
+    """Whether apps may connect to this site with OAuth."""
     return bool(settings.OAUTH != "off")
 
 
@@ -87,7 +87,7 @@ def grant_for(value: str, url: str) -> AuthToken:
 
 
 def consent(user: User, client: Client, back: str, scopes: Any, limit: Any) -> AuthToken:
-    """Make the grant of what `user` lets the app do; it lasts until its code has expired.
+    """Create the grant with the rights that `user` gives the app; unused, it expires with its code.
 
     `back` is the app's redirect address, `limit` the ids of collections or None. Raises
     InvalidToken as `tokens.make` does.
@@ -101,7 +101,7 @@ def consent(user: User, client: Client, back: str, scopes: Any, limit: Any) -> A
 
 
 def note_code(grant: AuthToken, client: Client, code: str) -> None:
-    """Note that the code is the grant's."""
+    """Record that the code belongs to the grant."""
     row = Token(client=client, user=grant.user)
     row.set_value(code)
     _note(row, {"grant": grant.pk})
@@ -124,7 +124,7 @@ def lock(value: str) -> tuple[AuthToken | None, Token | None]:
 
 
 def hand_on(grant: AuthToken, spent: Token, issued: Mapping[str, Any]) -> None:
-    """Make the issued tokens the grant's, and note that the code or refresh token was spent."""
+    """Assign the issued tokens to the grant, and mark the code or refresh token as used."""
     for name in ("access_token", "refresh_token"):
         if name in issued:
             row = Token.objects.by_value(issued[name]).get()
@@ -141,7 +141,7 @@ def grant_of(value: str) -> AuthToken | None:
 
 
 def connected(user: User) -> set[str]:
-    """The keys of those of the user's API tokens that are grants."""
+    """The keys of the user's API tokens that are grants of apps."""
     if not is_on():
         return set()
     grants = Token.objects.valid().filter(user=user).values_list("data__grant", flat=True)
@@ -149,7 +149,7 @@ def connected(user: User) -> set[str]:
 
 
 def forget() -> int:
-    """Delete expired tokens, and apps that nobody let in within a day; return how many."""
+    """Delete expired tokens, and apps that got no grant within a day; return the number."""
     expired, _ = Token.objects.expired().delete()
     introduced = Q(data__dcr=True) | Q(data__cimd=True)
     yesterday = timezone.now() - timedelta(days=1)
@@ -168,7 +168,7 @@ def _grant(token: Token | None, rows: Any = AuthToken.objects) -> AuthToken | No
 
 
 def _note(token: Token, data: dict[str, Any]) -> None:
-    """Store what is known of a code, or of a refresh token that was spent."""
+    """Store the data of a code, or of a used refresh token."""
     until = timezone.now() + timedelta(days=SPENT_DAYS)
     stored = {"client": token.client, "user": token.user, "data": data, "expires_at": until}
     Token.objects.update_or_create(

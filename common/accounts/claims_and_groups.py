@@ -54,7 +54,7 @@ def group_names(claims: Mapping[str, Any]) -> set[str]:
 
 
 def left_out(claims: Mapping[str, Any]) -> list[str]:
-    """The claims of SSO_GROUPS that the provider left out as too long, saying so.
+    """The claims of SSO_GROUPS that the provider replaced by an overage marker, as too long.
 
     "Distributed claims" (OpenID Connect Core 1.0, section 5.6.2): Entra ID names them for members
     of more than 200 groups. Whoever has no such claim is in no group; of these people nobody knows.
@@ -65,13 +65,13 @@ def left_out(claims: Mapping[str, Any]) -> list[str]:
 
 
 def managed_names() -> set[str]:
-    """The names of all groups that claims decide about."""
+    """The names of all groups whose membership is set by claims."""
     mapped = settings.SSO_GROUPS.values()
     return {group for by_value in mapped for to in by_value.values() for group in _as_list(to)}
 
 
 def apply(user: User, claims: Mapping[str, Any]) -> None:
-    """Put the user into the groups of the claims, made where missing, and out of the others."""
+    """Set the user's groups to those of the claims; missing groups are created."""
     names = group_names(claims)
     managed = managed_names()
     with transaction.atomic():
@@ -83,7 +83,7 @@ def apply(user: User, claims: Mapping[str, Any]) -> None:
 
 
 def withdraw(user: User) -> None:
-    """Take the user out of all groups that claims decide about."""
+    """Remove the user from all groups whose membership is set by claims."""
     apply(user, {})
 
 
@@ -115,12 +115,12 @@ class Refused(Exception):
 
 
 def claims_of(account: SocialAccount) -> dict[str, Any]:
-    """What the provider last claimed about the account's person."""
+    """The provider's most recent claims about the person of the account."""
     return merged(account.extra_data or {})
 
 
 def confirmed(login: SocialLogin) -> None:
-    """Apply the claims of a log-in, and keep what a refresh will need. The account is saved."""
+    """Apply the claims of a log-in and store its refresh token. The account is saved."""
     token = getattr(login.token, "token_secret", "") or ""
     SignOn.objects.update_or_create(
         account=login.account,
@@ -134,7 +134,7 @@ def confirmed(login: SocialLogin) -> None:
 
 
 def refresh_all(*, now: datetime | None = None) -> int:
-    """Ask the providers again about people due for it; return about how many.
+    """Refresh the claims of the people who are due; return their approximate number.
 
     People whose provider refuses lose the groups that claims gave them, and so do those of whom
     nothing was heard for SSO_HOURS.
@@ -250,7 +250,7 @@ def connected(sociallogin: SocialLogin, **_: Any) -> None:
 
 @receiver(post_delete, sender=SignOn)
 def disconnected(instance: SignOn, **_: Any) -> None:
-    """Withdraw the groups that claims gave: nobody would ask the provider again."""
+    """Remove the groups set by claims: without the connection they would never be refreshed."""
     if user := User.objects.filter(pk=instance.account.user_id).first():
         withdraw(user)
 
@@ -259,12 +259,12 @@ def disconnected(instance: SignOn, **_: Any) -> None:
 
 
 def encipher(text: str) -> str:
-    """The text, enciphered under SECRET_KEY."""
+    """The text, encrypted with SECRET_KEY."""
     return _cipher().encrypt(text.encode()).decode()
 
 
 def decipher(text: str) -> str:
-    """The text enciphered under SECRET_KEY or one of SECRET_KEY_FALLBACKS; empty if under none."""
+    """The text, decrypted with SECRET_KEY or one of SECRET_KEY_FALLBACKS; empty if none fits."""
     try:
         return _cipher().decrypt(text.encode()).decode()
     except InvalidToken:

@@ -1,4 +1,4 @@
-"""Against guessed passwords: failed sign-ins are counted by address and by user name.
+"""Protection against password guessing: failed sign-ins are counted by address and user name.
 
 django-axes counts, in the cache, for AXES_COOLOFF_TIME; what it lacks is the time that is left.
 After SIGN_IN_FAILURES of them in a row no password is checked for that address or name.
@@ -34,7 +34,7 @@ _SALT = "steelyard.accounts.device"
 
 
 def counted_address(request: HttpRequest) -> str:
-    """The address as it is counted; with a sign that names never have, see `counted_name`."""
+    """The counter key of an address; its final "/" distinguishes it from those of user names."""
     return f"{network_of(address_of(request))}/"
 
 
@@ -49,7 +49,7 @@ def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) ->
 
 
 def counted_by(request: Any, credentials: Mapping[str, Any] | None = None) -> list[str]:
-    """What failures are counted by; AXES_LOCKOUT_PARAMETERS names it.
+    """The keys under which a failure is counted; the function in AXES_LOCKOUT_PARAMETERS.
 
     Not by the address where the browser is known: others of its network may have guessed.
     """
@@ -94,7 +94,7 @@ def _digest(name: str) -> str:
 
 
 class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
-    """Axes' counting, with the time at which each lock ends."""
+    """Axes' cache handler, which also stores the time at which each lock ends."""
 
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Any = None, **kwargs: Any

@@ -1,4 +1,4 @@
-"""Users, and what their API tokens may do.
+"""Users, and the rights of their API tokens.
 
 The user model is custom from the first release on: replacing Django's later is costly.
 """
@@ -66,7 +66,7 @@ class User(AbstractUser):
 
 
 class Scope(models.TextChoices):
-    """What a token may do, of what its user may."""
+    """The rights that a token can have; it never has more than its user."""
 
     READ = "read", _("Read: search, ask, read documents")
     UPLOAD = "upload", _("Upload: add, change and delete documents")
@@ -80,7 +80,7 @@ LIMITED_SCOPES = frozenset({Scope.READ, Scope.UPLOAD})
 
 
 class TokenGrant(models.Model):
-    """What an API token may do. A token without a grant may do all that its user may.
+    """The rights of an API token. A token without a grant has all rights of its user.
 
     Such tokens are from before there were scopes. `collections` are ids: those of deleted
     collections open nothing. `last_used` is rounded to the hour.
@@ -109,7 +109,7 @@ class TokenGrant(models.Model):
 
 
 class SignOn(models.Model):
-    """What is kept of a person's last sign-on: when the provider vouched for them.
+    """A person's last sign-on: when the provider last confirmed the account.
 
     `refresh_token` is enciphered; empty where the provider gave none. With `withdrawn` the groups
     that the provider's claims opened are taken away, until the next log-in.
@@ -127,7 +127,7 @@ class SignOn(models.Model):
 
 
 class Usage(models.Model):
-    """What a user did in a day (of TIME_ZONE); with a `token`, by that token alone."""
+    """A user's usage in one day (of TIME_ZONE); with a `token`, the usage of that token alone."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
     token = models.CharField(max_length=128, blank=True)

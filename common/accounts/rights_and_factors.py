@@ -63,12 +63,12 @@ def has_factor(user: User) -> bool:
 
 
 def must_have_factor(user: User) -> bool:
-    """Whether the user is of the staff and may do nothing with a password alone."""
+    """Whether the user is a member of staff who must have a second factor."""
     return user.is_staff and settings.STAFF_SECOND_FACTOR != "off"
 
 
 def lacks_factor(request: Any) -> bool:
-    """Whether the request's session is one of staff who must add a second factor first."""
+    """Whether the session belongs to a member of staff who still has to add a second factor."""
     user = request.user
     if not user.is_authenticated or not must_have_factor(user):
         return False
@@ -84,7 +84,7 @@ def _signed_on(request: Any, user: User) -> bool:
 
 
 def add_a_factor() -> str:
-    """The sentence for staff without a second factor."""
+    """The message for members of staff without a second factor."""
     return gettext(
         "Staff of this site sign in with a second factor. Add one on the page /accounts/2fa/."
     )

@@ -30,7 +30,7 @@ MOST_DAYS = 3650
 
 
 class InvalidToken(UserError):
-    """A token that cannot be made as asked."""
+    """The requested token cannot be created; the message says why."""
 
     code = "invalid_token"
 
@@ -67,7 +67,7 @@ def make(
 
 
 def default_days() -> int:
-    """The days after which a token expires that names no other number: API_TOKEN_DAYS."""
+    """The default lifetime of a token in days: API_TOKEN_DAYS."""
     lifetime: Any = settings.REST_KNOX["TOKEN_TTL"]
     return max(1, int(lifetime.days))
 
@@ -108,7 +108,7 @@ def revoke(user: User, key: str) -> bool:
 
 
 def everlasting() -> QuerySet[Any]:
-    """The tokens, of active users, that never expire, or have no scopes and may do all."""
+    """The tokens of active users that never expire, or that have no scopes and so all rights."""
     rows: QuerySet[Any] = AuthToken.objects.filter(
         Q(expiry__isnull=True) | (Q(grant=None) & Q(expiry__gt=timezone.now())),
         user__is_active=True,
@@ -117,7 +117,7 @@ def everlasting() -> QuerySet[Any]:
 
 
 def grant_of(token: AuthToken) -> TokenGrant | None:
-    """What the token may do; None for one that may do all that its user may."""
+    """The rights of the token; None if it has all rights of its user."""
     return TokenGrant.objects.filter(token=token.pk).first()
 
 
@@ -192,7 +192,7 @@ RETENTION_DAYS = 31
 
 
 class QuotaExceeded(UserError):
-    """The user or the token has used up what it may do in a day."""
+    """The user or the token has used up a daily quota."""
 
     code = "quota_exceeded"
 
@@ -213,7 +213,7 @@ class QuotaUse:
 def spend(user: Any, kind: str, amount: int = 1) -> None:
     """Count `amount` for the user, and for the token of the request, if it has limits.
 
-    Raises QuotaExceeded, and counts nothing, if it does not fit into what is left of today.
+    Raises QuotaExceeded, and counts nothing, if `amount` exceeds the remaining quota of today.
     """
     if not isinstance(user, User) or user.pk is None:
         return
@@ -225,7 +225,7 @@ def spend(user: Any, kind: str, amount: int = 1) -> None:
 
 
 def used_today(user: User) -> list[QuotaUse]:
-    """The user's quotas that have a limit, without those of their tokens."""
+    """Today's use of the user's limited quotas; the quotas of their tokens are not included."""
     limits = {kind: limit for kind, limit in settings.QUOTAS_USER.items() if limit}
     if not limits:
         return []

@@ -146,7 +146,7 @@ class OwnPages(Generic[Row]):
         return super().changelist_view(request, context)  # type: ignore[misc, no-any-return]
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        """What the templates of the list need besides Django's context."""
+        """The template context of the list, in addition to Django's."""
         return {}
 
     def seen(self, request: HttpRequest, pk: int, permission: str = "") -> Row:
@@ -227,7 +227,7 @@ class OwnPages(Generic[Row]):
 
 
 class PanelPages(OwnPages[Row]):
-    """A ModelAdmin mixin: what the templates of a row's page need besides Django's context."""
+    """A ModelAdmin mixin that adds the context of the panels to a row's page."""
 
     def panel(self, request: HttpRequest, row: Row) -> dict[str, Any]:
         """The context of the panels around the form."""

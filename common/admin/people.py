@@ -45,14 +45,14 @@ ACCESS_FIELDS = ("is_active", "is_staff")
 
 
 class HiddenChoicesMixin:
-    """A form of a row with a choice of which the acting user sees a part: the rest stays."""
+    """A form mixin for choices of which the acting user sees only a part: the rest is preserved."""
 
     viewer: User
     instance: Any
     cleaned_data: dict[str, Any]
 
     def with_others(self, name: str, to_give: QuerySet[Any]) -> Any:
-        """What was chosen of `to_give`, and what the row has besides, which they cannot give."""
+        """The chosen objects of `to_give`, and the row's objects that the user may not change."""
         chosen = self.cleaned_data[name]
         if self.viewer.is_superuser or self.instance.pk is None:
             return chosen
@@ -218,7 +218,7 @@ class AuthenticatorAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
 
 @admin.register(SocialAccount)
 class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
-    """Who signs in with which provider. What the provider claims of them is not shown."""
+    """The connections of people to sign-on providers. The provider's claims are not shown."""
 
     empty_text = "Nobody signs in with a provider."
     counted_as = ("sign-on", "sign-ons")

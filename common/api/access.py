@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class MissingScope(PermissionDenied):
-    """The token lacks the scope that the request needs, whatever its user may."""
+    """The token lacks the scope that the request needs, even if its user has the permission."""
 
     default_code = "missing_scope"
 
@@ -259,19 +259,19 @@ class UserThrottle(_OpenWithoutCache, UserRateThrottle):
 
 
 class AnonymousAnswersThrottle(AnonymousThrottle):
-    """Limit the questions to be answered of anonymous visitors, by address."""
+    """Limit the answered questions of anonymous visitors, by address."""
 
     scope = "answers_anonymous"
 
 
 class UserAnswersThrottle(UserThrottle):
-    """Limit the questions to be answered of signed-in users, by user."""
+    """Limit the answered questions of signed-in users, by user."""
 
     scope = "answers_user"
 
 
 def seconds_to_wait(request: HttpRequest, *, for_search: bool = False) -> int:
-    """The seconds until the asker may ask again, who has asked too often; otherwise 0.
+    """The seconds until the next question is admitted by the rate limit; 0 if it is admitted now.
 
     Questions to be answered count, or with `for_search` searches, together with those of the API.
     """

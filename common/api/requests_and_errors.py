@@ -1,4 +1,4 @@
-"""What views share: parameters, body, user, ranks; and what a client is told of an error.
+"""Functions that views share: parameters, body, user, ranks, and the bodies of error responses.
 
 An error has a code for programs, a sentence for people, and details; see `body_of`, for too many
 requests, too.
@@ -39,7 +39,7 @@ class Rank(IntEnum):
 
 
 def states(**attributes: Any) -> Callable[[View], View]:
-    """Decorate a view with what it states; `kbsite.serving.ranks_and_body_limits` reads it."""
+    """Decorate a view with its rank and limits, for `kbsite.serving.ranks_and_body_limits`."""
 
     def decorated(view: View) -> View:
         view.__dict__.update(attributes)
@@ -115,7 +115,7 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 
 
 def _hint(error: Exception, view: Any) -> str:
-    """What to send instead of a method or a media type that the view does not take."""
+    """The method or media type to use instead of one that the view does not accept."""
     match error:
         case exceptions.MethodNotAllowed():
             names = " or ".join(sorted({*view.allowed_methods} - {"HEAD", "OPTIONS"}))

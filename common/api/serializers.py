@@ -137,7 +137,7 @@ def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, 
 
 
 class BoundedJSONParser(JSONParser):
-    """A JSON parser that refuses what is nested too deeply to be read."""
+    """A JSON parser that refuses values nested too deeply for Python's parser."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -165,7 +165,7 @@ class ObjectJSONParser(BoundedJSONParser):
 
 
 def _problem(value: Any) -> str:
-    """What is wrong with a value or anything within it; empty: nothing."""
+    """The problem of a value or of anything nested in it, as text; empty if there is none."""
     waiting = [value]
     while waiting:
         match waiting.pop():

@@ -148,7 +148,7 @@ class ApiViewSet(GenericViewSet[Row]):
     """Error statuses for the schema, besides those of the method and the permission."""
 
     def get_queryset(self) -> Any:
-        """The view's rows; of those that have readers, what the user may read."""
+        """The view's rows; if their model restricts readers, only those that the user may read."""
         rows: Any = super().get_queryset()
         return rows.visible_to(self.request.user) if hasattr(rows, "visible_to") else rows
 
@@ -170,7 +170,7 @@ class ApiViewSet(GenericViewSet[Row]):
         headers: dict[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """A row, rendered by the view's serializer with `context`."""
+        """The response with a row, rendered by the view's serializer with `context`."""
         serializer: Any = self.get_serializer(row)
         serializer.context.update(context)
         return Response(serializer.data, code, headers=headers)

@@ -49,7 +49,7 @@ def record(
     request: HttpRequest | None = None,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Write an event of `request`, or of the one in progress; none of a command.
+    """Record an event of `request`, by default of the request in progress, if any.
 
     Without `user`, the request's user did it.
     """
@@ -75,7 +75,7 @@ def forget(*, now: datetime | None = None) -> int:
 
 
 def register(model: type[Model], entry: Entry, *related: str, at: str = "at") -> None:
-    """Add the rows of a model with a `user` to the trail: an app calls it when it is ready."""
+    """Add the rows of a model with a `user` to the trail; called from an AppConfig's `ready`."""
     _LOGS.append((model, at, entry, related))
 
 
@@ -148,7 +148,7 @@ def locked_out(request: Any, username: str | None = None, **_: Any) -> None:
 
 @receiver(pre_save, sender=User)
 def look_at_user(instance: User, **_: Any) -> None:
-    """Keep what the user was, to compare after saving."""
+    """Remember the user's state before saving, to compare it afterwards."""
     instance.audited = User.objects.filter(pk=instance.pk).values(*WATCHED).first() or {}  # type: ignore[attr-defined]
 
 

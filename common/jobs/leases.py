@@ -33,7 +33,7 @@ class JobState(models.TextChoices):
 
 
 class Job(models.Model):
-    """A row with work for a worker. It alone records the work left; a message only saves time.
+    """A row with work for a worker. Only the row records the work left; a message just saves time.
 
     A subclass has a `state`, and a `progress` from 0 to 1 if it reports any. `lease` is the token
     of the attempt that holds the row until `leased_until`; `attempts` counts the claims since the
@@ -65,7 +65,7 @@ class Job(models.Model):
 
     @classmethod
     def open_jobs(cls) -> models.QuerySet[Self]:
-        """The rows with work left for a worker, whether due or not, held or free.
+        """The rows with work left for a worker, whether due or not, leased or free.
 
         Without joins: a claim must check the row that it writes, and an UPDATE over a join checks
         a copy read before it waited for the row's lock.
@@ -79,7 +79,7 @@ class Job(models.Model):
 
     @property
     def is_leased(self) -> bool:
-        """Whether a worker held the row when it was read."""
+        """Whether a worker had a valid lease on the row when it was read."""
         return self.leased_until is not None and self.leased_until > timezone.now()
 
     def lock_parents(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the site's parts tell an operator (docs/monitoring.md): nothing here knows Django.
+"""Metrics and log ids for operators (docs/monitoring.md), independent of Django.
 
 metrics    the counters and histograms of every process
 processes  where they are kept, so that one scrape shows all processes of a machine
@@ -24,7 +24,7 @@ def new_id() -> str:
 
 
 def valid_id(text: str) -> str:
-    """The id that another program states, if it is one; else empty: a log line may hold it."""
+    """The id sent by another program, if it is valid, else empty: it is written into log lines."""
     return text if _VALID.fullmatch(text) else ""
 
 
@@ -32,7 +32,7 @@ def valid_id(text: str) -> str:
 def bound(**ids: str) -> Iterator[None]:
     """Add the ids that are not empty to every log line of the block.
 
-    Those that are noted within it end with it.
+    Ids that are noted within the block are removed at its end.
     """
     before = contextvars.get_contextvars()
     note(**ids)

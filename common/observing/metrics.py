@@ -1,4 +1,4 @@
-"""The counters and histograms that the site's parts count in, and nothing else counts.
+"""All counters and histograms of the site.
 
 Every label takes few values, known before: classes, stages, formats, tasks. No label holds a text
 of a reader or of a document. Each metric has a label, so that a process that counts nothing
@@ -120,13 +120,13 @@ PROCESSES = Gauge(
 
 
 def count(counter: Counter, amount: float = 1, **labels: str) -> None:
-    """Add `amount` under the labels. A disk without room costs the count, never the work."""
+    """Add `amount` under the labels. If the disk is full, the count is lost without an error."""
     with suppress(OSError):
         counter.labels(**labels).inc(amount)
 
 
 def observe(histogram: Histogram, seconds: float, **labels: str) -> None:
-    """Add one observation under the labels, likewise."""
+    """Add one observation under the labels; errors of the disk are ignored as in `count`."""
     with suppress(OSError):
         histogram.labels(**labels).observe(seconds)
 
@@ -143,7 +143,7 @@ def timed(histogram: Histogram, **labels: str) -> Iterator[dict[str, str]]:
 
 
 def runs(program: str) -> None:
-    """Count this process as one of `program` as long as it lives."""
+    """Register this process as a running `program` until it ends."""
     with suppress(OSError):
         PROCESSES.labels(program).set(1)
 
@@ -151,7 +151,7 @@ def runs(program: str) -> None:
 def count_search(
     query_class: str, milliseconds: Mapping[str, float], degraded: Iterable[str], *, found: str
 ) -> None:
-    """Count one answered search; `found` is sure, unsure or nothing."""
+    """Count one answered search; `found` is the label sure, unsure or nothing."""
     parts = tuple(degraded)
     for stage, spent in milliseconds.items():
         observe(SEARCH_SECONDS, spent / 1000, stage=stage, query_class=query_class)

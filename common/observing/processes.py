@@ -86,7 +86,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def keep_in(folder: Path) -> bool:
-    """Keep the metrics that are made from now on in `folder`; False if that is impossible.
+    """Store the metrics that are created from now on in `folder`; False if that is impossible.
 
     Then each process knows only its own. Writes no file before the first metric is counted.
     """
@@ -107,7 +107,7 @@ def keep_in(folder: Path) -> bool:
 
 
 def registry() -> CollectorRegistry:
-    """The metrics of all processes that share the folder, and the counts of those that ended."""
+    """A registry with the metrics of all processes that share the folder, and of ended ones."""
     folder = Path(os.environ.get(VARIABLE, ""))
     if VARIABLE not in os.environ or not folder.is_dir():
         return REGISTRY
@@ -131,7 +131,7 @@ def _remove_if_dead(gauges: Path, lock: Path) -> None:
 
 
 def _reserve(path: Path, size: int) -> None:
-    """Create the file with its room on the disk, unless its counts can go on. Raises OSError."""
+    """Create the file and reserve its disk space, unless it can be continued. Raises OSError."""
     if _is_whole(path):
         return
     draft = path.with_suffix(".new")  # a scrape must not read a file without a head

@@ -119,7 +119,7 @@ def _download(folder: Path, version: str) -> Path:
 
 
 def _manual_pages(archive: Path, release: str) -> Iterator[SourceFile]:
-    """The manual's pages, read without unpacking: no path in the archive is trusted."""
+    """The manual's pages, read from the archive without unpacking: its paths are not trusted."""
     with tarfile.open(archive) as members:
         for member in members:
             inside = PurePosixPath(*PurePosixPath(member.name).parts[1:])
@@ -141,7 +141,7 @@ def _is_manual_page(path: PurePosixPath) -> bool:
 
 @dataclass(slots=True)
 class Uploads:
-    """The versions to wait for, and the problems so far, as sentences for people."""
+    """The versions still being processed, and the problems so far, as sentences for people."""
 
     waiting: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -156,14 +156,14 @@ def collection() -> SectionCollection:
 
 
 def aliases() -> Mapping[str, str]:
-    """The beginning of the sources of the manual's pages on this site."""
+    """The prefix of the sources of the manual's pages on this site."""
     return {MANUAL: documents.release() + "/"}
 
 
 def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Mapping[str, str]]:
     """Make the documents searchable; return the collections to search and the `aliases`.
 
-    Those of a demo are used; any other site gets a collection that only superusers can read.
+    A demo's own documents are used; other sites get a collection that only superusers can read.
     Raises EvaluationError if the documentation cannot be downloaded or a document cannot be loaded.
     """
     slugs = _slugs()
@@ -189,7 +189,7 @@ def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Map
 
 
 def load_golden_queries(say: Callable[[str], None]) -> None:
-    """Make the judged questions golden queries, unless the site has any.
+    """Create golden queries from the judged questions, unless the site has golden queries.
 
     A document has the highest grade of its sections; the note names them. Questions about documents
     that are not there are left out.

@@ -223,7 +223,7 @@ class Supervisor:
 
 
 def _how(code: int) -> str:
-    """How a process exited: "by signal SIGKILL", "with exit code 1"."""
+    """A phrase for a process's exit: "by signal SIGKILL", "with exit code 1"."""
     if code < 0:
         return f"by signal {signal.Signals(-code).name}"
     return f"with exit code {code}"

@@ -125,7 +125,7 @@ class Server(ABC):
             self._wait(begun, STOP_TIMEOUT, f"did not stop within {STOP_TIMEOUT:.0f} s.")
 
     def _wait(self, begun: float, timeout: float, problem: str) -> None:
-        """Sleep until the next look; raise EmbeddedServersError after `timeout` seconds."""
+        """Sleep until the next check; raise EmbeddedServersError after `timeout` seconds."""
         waited = time.monotonic() - begun
         if waited > timeout:
             raise EmbeddedServersError(f"The embedded {self.name} {problem} {self._last_words()}")

@@ -1,1 +1,1 @@
-"""What an operator needs: probes of the site, monitoring, backups."""
+"""Tools for operators: probes of the site, monitoring, backups."""

@@ -84,7 +84,7 @@ class Snapshot:
 
 
 def is_configured() -> bool:
-    """Whether this site looks at the age of its snapshot in BACKUP_FOLDER."""
+    """Whether BACKUP_FOLDER names a folder, so that the age of its snapshot is monitored."""
     return settings.BACKUP_FOLDER not in {"", ELSEWHERE}
 
 
@@ -103,7 +103,7 @@ def is_recent() -> bool:
 
 
 def write(folder: Path, *, database: dict[str, Any], storage: Storage) -> Snapshot:
-    """Write a snapshot of the site as of now into a folder; replace the one that is there.
+    """Write a snapshot of the site into a folder; replace the previous one.
 
     Originals that are there already and unchanged are not copied again. Raises BackupError; then
     the former snapshot is as it was.
@@ -129,7 +129,7 @@ def write(folder: Path, *, database: dict[str, Any], storage: Storage) -> Snapsh
 
 
 def _prepare(folder: Path) -> Snapshot | None:
-    """Make the folder, remove what a killed run left; return the snapshot that is there."""
+    """Create the folder, remove leftovers of a killed run; return the previous snapshot, if any."""
     folder.mkdir(parents=True, exist_ok=True)
     allowed = re.compile(rf"{LIST}|{FILES}|database-\w+\.dump|.*\.part")
     if other := [path.name for path in folder.iterdir() if not allowed.fullmatch(path.name)]:
@@ -163,7 +163,7 @@ def _finish(
 
 
 class Copies:
-    """The copies of originals in a folder, with the hashes of those that were looked at."""
+    """The copies of originals in a folder, with the hashes of the examined ones."""
 
     def __init__(self, folder: Path, storage: Storage, before: dict[str, str]) -> None:
         self._folder = folder
@@ -172,7 +172,7 @@ class Copies:
         self.hashes: dict[str, str] = {}
 
     def add(self, names: Iterable[str]) -> set[str]:
-        """Copy the originals that are not there; return the names of those that are lost."""
+        """Copy the originals that are not in the folder; return the names of the lost ones."""
         lost = set()
         for name in sorted(set(names) - self.hashes.keys()):
             try:
@@ -184,7 +184,7 @@ class Copies:
         return lost
 
     def _unchanged(self, name: str) -> str:
-        """The hash of a copy that is what it was; empty if it has to be made again."""
+        """The hash of an unchanged copy; empty if the file has to be copied again."""
         path = self._folder / name
         expected = _stated_hash(name) or self._before.get(name)
         if expected is None or not path.is_file():
@@ -247,7 +247,7 @@ def _is_stored(storage: Storage, name: str, sha256: str) -> bool:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when the block ends, synchronised to the disk."""
+    """A new file that replaces `path` at the end of the block, synchronised to the disk."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:
@@ -271,7 +271,7 @@ def _stated_hash(name: str) -> str | None:
 
 
 def _digest(file: Any, write: Callable[[bytes], object] | None = None) -> str:
-    """The SHA-256 of the rest of a file, which is also handed to `write` block by block."""
+    """The SHA-256 of the rest of a file; each block read is also passed to `write`."""
     digest = hashlib.sha256()
     while block := file.read(BLOCK):
         digest.update(block)

@@ -159,7 +159,7 @@ def dump(database: dict[str, Any], of: ExportedSnapshot, path: Path) -> None:
 
 
 def require_empty(database: dict[str, Any]) -> None:
-    """Raise BackupError if people's rows are in the database."""
+    """Raise BackupError if the database contains rows that people created."""
     with connect(database) as connection:
         for table in PEOPLES:
             oid = connection.execute("SELECT to_regclass(%s)", [f"public.{table}"]).fetchone()
@@ -202,7 +202,7 @@ def restore(database: dict[str, Any], dump: Path) -> None:
 
 
 def _replay(reader: subprocess.Popen[bytes], psql: subprocess.Popen[bytes]) -> bool:
-    """Give psql the statements; COMMIT only, and return True, if the whole dump could be read."""
+    """Send the statements to psql; COMMIT and return True only if the whole dump could be read."""
     assert reader.stdout is not None
     assert psql.stdin is not None
     with psql.stdin as script:
@@ -232,7 +232,7 @@ def _killed_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.
 
 
 def postgres_program(name: str) -> str:
-    """The newest client program of that name: the embedded Postgres' own, or that on the PATH.
+    """The newest client program of that name, from the embedded Postgres or from the PATH.
 
     Newer ones work with older servers and dumps, not the other way.
     """

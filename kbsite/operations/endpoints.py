@@ -1,4 +1,4 @@
-"""/health/ and /metrics: whether the servers behind the site respond, and what processes counted.
+"""/health/ and /metrics: the state of the servers behind the site, and the metrics of processes.
 
 Answered outside Django's threads and middleware, so that they say what is wrong while every thread
 waits for the database. A monitor may use any host name; metrics need METRICS_TOKEN.
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, a body and headers; nothing caches it."""
+    """A response: status, body and headers; never cached."""
 
     status: int
     body: bytes = b""
@@ -114,7 +114,7 @@ def redis_answers() -> bool:
 
 
 def storage_answers() -> bool:
-    """Whether a file can be stored beside the originals, or their bucket answers this site."""
+    """Whether the folder of the originals is writable, or their bucket reachable."""
     if settings.ORIGINALS_URL:
         return BucketStorage(settings.ORIGINALS_URL).answers()
     try:
@@ -132,7 +132,7 @@ def storage_answers() -> bool:
 
 
 async def answer_health(headers: Mapping[str, str]) -> Answer:
-    """What is alive, as JSON; status 503 unless all that is vital is, within PATIENCE seconds."""
+    """The state of each server as JSON; status 503 if a vital one does not answer in PATIENCE s."""
     loop = asyncio.get_running_loop()
     tests = {
         probe: loop.run_in_executor(_health_threads, probe.alive)
@@ -178,7 +178,7 @@ class SiteGauges(Collector):
             return self._metrics
 
     def describe(self) -> list[Metric]:
-        """Nothing: a registry would else ask the servers to learn the names."""
+        """Nothing: otherwise a registry would query the servers to learn the names."""
         return []
 
 
@@ -199,7 +199,7 @@ def _measure() -> Iterator[Metric]:
 
 
 def _gauges(probe: Probe) -> list[Metric]:
-    """The gauges; none if the server is too busy for them: it is up all the same."""
+    """The gauges; none if the server is too busy to answer, which does not mean that it is down."""
     try:
         return list(probe.gauges()) if probe.gauges is not None else []
     except (DatabaseError, RedisError, OperationalError, OSError) as error:
@@ -219,18 +219,18 @@ def exposition() -> bytes:
 
 
 class SharedProcesses(Collector):
-    """A collector of what all processes of this machine have counted."""
+    """A collector of the metrics of all processes of this machine."""
 
     def collect(self) -> Iterator[Metric]:
         yield from processes.registry().collect()
 
     def describe(self) -> list[Metric]:
-        """Nothing: a registry would else collect to learn the names."""
+        """Nothing: otherwise a registry would collect all metrics to learn the names."""
         return []
 
 
 async def answer_metrics(headers: Mapping[str, str]) -> Answer:
-    """The metrics for the token of the settings, 401 for another, 404 where none is set."""
+    """The metrics if METRICS_TOKEN is sent; 401 for another token, 404 if the setting is empty."""
     if not settings.METRICS_TOKEN:
         return Answer(404)
     expected = f"Bearer {settings.METRICS_TOKEN}".encode()

@@ -48,14 +48,14 @@ def area_of(path: str) -> str:
 
 
 def request_id(header: str) -> str:
-    """The id that the site's own proxy states for a request, or a new one."""
+    """The request id sent by the site's own proxy, or a new one."""
     trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
     return (observing.valid_id(header) if trusted else "") or observing.new_id()
 
 
 @contextmanager
 def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
-    """Give a request of ASGI its id within the block; the `send` to use adds it to the response."""
+    """Set the id of an ASGI request for the block; yields a `send` that adds it to the response."""
     header = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
     identifier = request_id(header.decode("latin-1"))
 
@@ -71,7 +71,7 @@ def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
 
 
 def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Give a request its id, and count it. The first middleware of all."""
+    """Set the id of a request, and count it. The first middleware of all."""
 
     def middleware(request: HttpRequest) -> Any:
         area, started = area_of(request.path_info), time.perf_counter()
@@ -114,7 +114,7 @@ def count_beat(**_signal: Any) -> None:
 
 @setup_logging.connect
 def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
-    """Celery's messages go where the settings send all others.
+    """Keep the logging of the settings for Celery's messages.
 
     Without a receiver Celery would add a handler of its own, which writes no JSON.
     """

@@ -29,7 +29,7 @@ _HIDDEN = "(its message is logged with LOG_LEVEL=DEBUG)"
 
 
 def discreet(record: logging.LogRecord) -> logging.LogRecord:
-    """The record as it may be written: itself while debugging, else a copy if it would quote."""
+    """The record to write: unchanged while debugging, else a copy without quoted content."""
     if _is_debugging():
         return record
     error = record.exc_info[1] if record.exc_info else None
@@ -57,7 +57,7 @@ def _is_debugging() -> bool:
 
 
 def _quotes(value: object) -> bool:
-    """Whether it is an error whose message may quote a question or a document."""
+    """Whether the error's message may quote a question or a document."""
     if isinstance(value, django.db.Error):
         value = value.__cause__ or value
     if isinstance(value, psycopg.Error):
@@ -72,7 +72,7 @@ def _type_of(error: object) -> str:
 
 
 def _lines(error: BaseException) -> Iterator[str]:
-    """The traceback of the error and of those that it was raised from, the first one first."""
+    """The tracebacks of the error and of its causes, the first cause first."""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None:
         yield from _lines(before)
@@ -88,7 +88,7 @@ FORMATS = ("line", "json")
 
 
 class LineFormatter(logging.Formatter):
-    """A line a record, with the ids of the work that it is about."""
+    """Formats a record as one line with the ids of its request or task."""
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discreet(record)).partition("\n")
@@ -97,7 +97,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(structlog.stdlib.ProcessorFormatter):
-    """structlog's formatter, for records without what they must not quote."""
+    """structlog's formatter, applied to records without quoted content (`discreet`)."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(discreet(record))
@@ -129,7 +129,7 @@ def _add_process(logger: WrappedLogger, method: str, event: EventDict) -> Mappin
 
 
 def _add_exception(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
-    """The traceback that `discreet` has written already."""
+    """Add the traceback that `discreet` has already formatted."""
     written = getattr(event["_record"], TRACEBACK, "")
     if written:
         event["exception"] = written

@@ -1,4 +1,4 @@
-"""Which requests may use a thread now, which wait for one, and which are refused at once.
+"""Admission control: which requests get a thread, which wait for one, which are refused.
 
 A request that waited longer than its reader does costs as much as one in time and helps nobody.
 So the queue is bounded by the time that it takes, and what exceeds it gets a 503 without work.
@@ -28,7 +28,7 @@ _STAFF_SECONDS, _STAFF_WAITING = 5.0, 16
 
 
 class Busy(Exception):
-    """No place became free in time; `retry_after` are whole seconds, at least 1."""
+    """No place became free in time; `retry_after` is in whole seconds, at least 1."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Place:
         self._began = time.monotonic()
 
     def leave(self) -> None:
-        """Give the place to the next one; nothing if that was done."""
+        """Release the place for the next request; nothing if it was released already."""
         if self._admission is None:
             return
         admission, self._admission = self._admission, None
@@ -176,7 +176,7 @@ class Admission:
         self._reserved.release()
 
     def _next(self) -> None:
-        """Give free places to those who wait, in their order."""
+        """Assign free places to the waiting requests, in their order."""
         # Once the others' half is used up only searches pass, and they come first in the heap.
         while self._waiting and self._is_free_for(self._waiting[0].rank):
             first = heapq.heappop(self._waiting)

@@ -142,7 +142,7 @@ class Pages(ASGIHandler):
             await self._answer(scope, body, place, receive, send)
 
     async def _enter(self, scope: Scope) -> Place | None:
-        """A place for the request, whose body has arrived: a slow one would hold it.
+        """A place for the request, after its body has arrived: a slow upload must not block one.
 
         None for static files, which take no time. Raises Busy.
         """
@@ -191,7 +191,7 @@ class Pages(ASGIHandler):
     def _respond(
         self, scope: Scope, body: IO[bytes], place: Place | None, loop: asyncio.AbstractEventLoop
     ) -> HttpResponseBase:
-        """The response to a request, with all that Django does around it; closed if it is whole.
+        """The response to a request, with Django's signals and middleware; closed if not streaming.
 
         By the thread alone: it works to its end even if the client has left.
         """
@@ -216,7 +216,7 @@ class Pages(ASGIHandler):
                     loop.call_soon_threadsafe(place.leave)
 
     async def _stream(self, response: HttpResponseBase, receive: Receive, send: Send) -> None:
-        """Send a response part by part, until its reader leaves."""
+        """Send a response part by part, until the client disconnects."""
         sending = asyncio.ensure_future(self.send_response(response, send))
         leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
         try:
@@ -261,7 +261,7 @@ class Pages(ASGIHandler):
 
 
 async def _file(content: Iterator[bytes]) -> AsyncGenerator[bytes]:
-    """The parts of a file, each read in any thread: a slow reader holds none."""
+    """The parts of a file, each read in any thread, so that a slow client occupies none."""
     read = sync_to_async(partial(next, content, None))
     while (part := await read()) is not None:
         yield part

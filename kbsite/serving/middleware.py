@@ -73,7 +73,7 @@ class ContentSecurityPolicy(CSPMiddleware):
 
 
 def exceptions(path: str) -> dict[str, Any]:
-    """The directives that are different at this address."""
+    """The directives of the policy that differ at this path."""
     directives: dict[str, Any] = {}
     if path.startswith(_PACKAGED):
         directives["script-src"] = [SELF, NONCE]
@@ -91,5 +91,5 @@ def nonce(request: HttpRequest) -> dict[str, Any]:
 
 
 def protect(response: HttpResponse) -> None:
-    """Put the policy on a page that no middleware sees."""
+    """Set the policy on a page that does not pass through the middleware."""
     response["Content-Security-Policy"] = build_policy()

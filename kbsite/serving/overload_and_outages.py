@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 def refusal(
     path: str, *, status: int, code: str, heading: str, sentence: str, retry_after: int = 0
 ) -> HttpResponse:
-    """The refusal in the shape that the address promises: JSON for programs, otherwise a page.
+    """The refusal in the format of the address: JSON for programs, otherwise a page.
 
     `retry_after` are the seconds after which the request may succeed; 0: never as it is.
     """
@@ -51,7 +51,7 @@ def refusal(
 
 
 def busy(path: str, retry_after: int) -> HttpResponse:
-    """Status 503: more is asked than can be answered in time."""
+    """Status 503: there are more requests than can be answered in time."""
     return refusal(
         path,
         status=503,
@@ -122,7 +122,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 class Outage:
-    """What this process knows about an outage of the database."""
+    """This process's state of a database outage: refuses requests until a connection succeeds."""
 
     def __init__(self, answers: Callable[[], bool]) -> None:
         self._answers = answers
@@ -134,7 +134,7 @@ class Outage:
         return self._is_on.is_set()
 
     def begin(self) -> None:
-        """Refuse requests until the database answers; nothing if that is so already."""
+        """Refuse requests until the database answers; nothing if they are refused already."""
         with self._beginning:
             if self.is_on:
                 return
@@ -188,7 +188,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
-    """Status 503 in the shape that the address promises. Asks no database and no cache."""
+    """Status 503 in the format of the address. Uses neither database nor cache."""
     response = refusal(
         request.path_info,
         status=503,
@@ -241,7 +241,7 @@ def _is_of_outage(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and those that it was raised from."""
+    """The error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

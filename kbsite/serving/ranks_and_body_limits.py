@@ -1,4 +1,4 @@
-"""What a view states of itself for the server: its rank, and the largest body that it accepts.
+"""The rank of a view in the server's queue, and the largest request body that it accepts.
 
 A view, its class or its ModelAdmin states a `rank` and, if it accepts files, `most_bytes`: the name
 of the setting that bounds them. Views of the API have the latter on their parsers. Bodies are
@@ -84,12 +84,12 @@ async def is_known(scope: dict[str, Any]) -> bool:
 
 
 def has_session(scope: dict[str, Any]) -> bool:
-    """Whether the request comes with a session's cookie, of whomever."""
+    """Whether the request has a session cookie, valid or not."""
     return settings.SESSION_COOKIE_NAME.encode() in dict(scope["headers"]).get(b"cookie", b"")
 
 
 async def is_staff(scope: dict[str, Any]) -> bool:
-    """Whether the request has the session of an administrator; False while nothing can tell."""
+    """Whether the session belongs to a member of staff; False if it cannot be looked up."""
     try:
         return bool(await sync_to_async(lambda: _user(_request(scope)).is_staff)())
     except (Error, psycopg.Error):
@@ -158,7 +158,7 @@ class BodyLimits:
 
 
 class _Body:
-    """Counts a request's body. For the application a refused one is a client that left."""
+    """Counts the bytes of a body. For the application, a refused request is a client that left."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive

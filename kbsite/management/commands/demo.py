@@ -85,7 +85,7 @@ class Command(PlainCommand):
     def _use(
         self, supervisor: Supervisor, url: str, password: str, options: dict[str, Any]
     ) -> None:
-        """The visit: documents in, examples out; then until Ctrl-C, unless it is to end there."""
+        """Load the documents, print the examples, then run until Ctrl-C unless told to exit."""
         everything = options["corpus"] == "all"
         received = documents.Uploads()
         documents.receive(documents.SAMPLES, documents.samples(), received)

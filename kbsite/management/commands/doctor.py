@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with this installation, and what to do."""
+"""`manage.py doctor`: print the problems of this installation and their remedies."""
 
 from __future__ import annotations
 

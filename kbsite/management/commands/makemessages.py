@@ -13,7 +13,7 @@ MARKERS = {"FileType": 3} | dict.fromkeys(("InvalidFilter", "NothingAsked", "Que
 
 
 def is_for_readers(path: str) -> bool:
-    """Whether readers meet the strings of the file at this path of the project."""
+    """Whether the strings of this file (a path in the project) can appear on readers' pages."""
     lines = (BASE_DIR / "locale/readers.txt").read_text().splitlines()
     rules = [line for line in lines if path.startswith(line.removeprefix("- "))]
     return not max(rules, key=len, default="-").startswith("-")

@@ -1,4 +1,4 @@
-"""The probes of this site, by what they examine; here as Django's system checks.
+"""The probes of this site, grouped by subject, and their registration as Django system checks.
 
 The site imports all of them when it starts.
 """

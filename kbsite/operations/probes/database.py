@@ -70,7 +70,7 @@ def size_gauges() -> Iterator[Metric]:
     gauges=size_gauges,
 )
 def database() -> Iterator[Finding]:
-    """Its version, and what `check --database` says."""
+    """The database: reachability, version, and the findings of `check --database`."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version")
         yield ok(f"Postgres {cursor.fetchone()[0]}")
@@ -148,7 +148,7 @@ def migrations() -> Iterator[Finding]:
 
 @register("indexes", needs="migrations")
 def indexes() -> Iterator[Finding]:
-    """Indexes that a failed build left, and that of the active embedding space."""
+    """Invalid indexes left by a failed build, and a missing index of the active space."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
@@ -171,7 +171,7 @@ def indexes() -> Iterator[Finding]:
 
 @register("embedding spaces", Occasion.ROWS)
 def spaces() -> Iterator[Finding]:
-    """Whether the settings name another model than the active space, or do not allow a space's."""
+    """Whether the settings name another model than the active space, or forbid a space's model."""
     rows = list(EmbeddingSpace.objects.all())
     advice = "See “Embedding spaces” in docs/operations.md."
     if rows:
@@ -183,7 +183,7 @@ def spaces() -> Iterator[Finding]:
 
 @register("expressions", Occasion.ROWS)
 def expressions() -> Iterator[Finding]:
-    """Expressions from before RE2 that it lacks: they match nothing."""
+    """Stored regular expressions that RE2 does not support: they match nothing."""
     for kind, row, problems in _expressions():
         if problems:
             text = f"The {kind} “{row}” matches nothing: {problems[0]}"
@@ -221,7 +221,7 @@ def signals() -> Iterator[Finding]:
 
 @register("tokens", Occasion.DEPLOYED_ROWS)
 def tokens() -> Iterator[Finding]:
-    """Tokens that may do all, and superusers without a second factor."""
+    """Tokens with all rights of their user, and superusers without a second factor."""
     if count := everlasting().count():
         text = f"{count} API tokens never expire, or may do all that their users may."
         advice = "Revoke them under “API tokens” in the admin; their owners make others."

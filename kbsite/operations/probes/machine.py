@@ -29,7 +29,7 @@ _SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to 
 
 @register("settings")
 def settings_() -> Iterator[Finding]:
-    """What `manage.py check` says, with `--deploy` where the site is served over HTTPS."""
+    """The findings of `manage.py check`, with `--deploy` where the site is served over HTTPS."""
     problems = list(findings(include_deployment_checks=settings.HTTPS))
     yield from problems or [ok("nothing to correct")]
 
@@ -70,7 +70,7 @@ def disk_gauges() -> Iterator[Metric]:
 
 @register("disks", gauges=disk_gauges)
 def disks() -> Iterator[Finding]:
-    """Whether the folders can be written, and the room on their disks."""
+    """Whether the folders are writable, and the free space on their disks."""
     for name, folder in _folders().items():
         yield _disk(name, folder)
 

@@ -1,4 +1,4 @@
-"""Probes of what works beside the database: models, Redis, queues, workers and their jobs."""
+"""Probes of the services other than the database: models, Redis, queues, workers and jobs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def embedder() -> Iterator[Finding]:
 
 @register("documents", needs="migrations")
 def documents() -> Iterator[Finding]:
-    """Whether every document that is called searchable has a vector in the active space."""
+    """Whether every searchable document has vectors in the active space."""
     vectors = ChunkEmbedding.objects.filter(
         chunk__version=OuterRef("current"), space=spaces.active_space()
     )
@@ -90,7 +90,7 @@ OLD_INTERACTIVE, OLD = 120, 3000
     else "Start it, or correct REDIS_URL.",
 )
 def redis_server() -> Iterator[Finding]:
-    """Its version, and that it does not drop what is in it."""
+    """Redis: its version, and whether its eviction policy keeps all keys."""
     location = str(settings.CACHES["default"]["LOCATION"])
     with redis.Redis.from_url(location, socket_timeout=PATIENCE) as client:
         about = dict(client.info())
@@ -112,7 +112,7 @@ def queue_gauges() -> Iterator[Metric]:
 
 @register("workers", needs="redis", gauges=queue_gauges)
 def workers() -> Iterator[Finding]:
-    """The workers that answer, and the queues that none of them takes from."""
+    """The number of answering workers, and the queues that no worker serves."""
     try:
         with current_app.connection_for_write() as broker:
             inspect = current_app.control.inspect(timeout=PATIENCE, connection=broker)
@@ -133,7 +133,7 @@ def workers() -> Iterator[Finding]:
 
 @register("beat", needs="redis")
 def beat() -> Iterator[Finding]:
-    """How many beats run on this machine; another machine's are not seen from here."""
+    """The number of beat processes on this machine; those of other machines are not visible."""
     running = processes.registry().get_sample_value("steelyard_processes", {"program": "beat"}) or 0
     if running > 1:
         text = f"{running:.0f} run: everything periodic happens as often"

@@ -57,7 +57,7 @@ def var_dir() -> Iterator[Finding]:
 
 @register("static", Occasion.SETTINGS)
 def static_files() -> Iterator[Finding]:
-    """Without the collected files, each page of a development server would be an error."""
+    """The static files must have been collected, or each page of a development server fails."""
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
     if sys.argv[1:2] == ["runserver"] and not (settings.DEBUG or manifest.exists()):
         text = "The static files are not collected, and every page needs them."
@@ -189,7 +189,7 @@ def query_classifier() -> Iterator[Finding]:
 
 @register("people", Occasion.SETTINGS)
 def people() -> Iterator[Finding]:
-    """Settings of sign-on, second factors and quotas must have a meaning."""
+    """Settings of sign-on, second factors and quotas must have valid values."""
     for text in _without_meaning():
         yield wrong(text, "docs/sign-on.md describes each setting.", "E040")
 
@@ -222,7 +222,7 @@ def _is_mapping(groups: Any) -> bool:
 
 @register("hosts", Occasion.DEPLOYMENT)
 def hosts() -> Iterator[Finding]:
-    """The site must answer to its own names only, and know the one that mails link to."""
+    """ALLOWED_HOSTS must list only the site's own names, and SITE_URL must not be this machine."""
     names = settings.ALLOWED_HOSTS
     if "*" in names:
         text = "ALLOWED_HOSTS contains *: a forged Host header gets into links for others."
@@ -244,7 +244,7 @@ def hosts() -> Iterator[Finding]:
 
 @register("proxies", Occasion.DEPLOYMENT)
 def proxies() -> Iterator[Finding]:
-    """What the site believes of a proxy's headers must fit the proxies that it has."""
+    """The settings about trusted proxy headers must match the proxies in front of the site."""
     behind = bool(settings.SECURE_PROXY_SSL_HEADER)
     number = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
     if settings.SECURE_SSL_REDIRECT and not behind:
