@@ -118,8 +118,7 @@ def cover(claim: Claim, sources: Sequence[CitedPassage], weights: Mapping[str, f
 def verdict_on(
     claim: Claim, sources: Sequence[CitedPassage], covered: Cover
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict of the sources on a claim, and the reasons against it as sentences for readers.
-    """
+    """The verdict of the sources on a claim, and the reasons against it as readers read them."""
     if claim.code:
         texts = ("\n".join(line.text for line in source.lines) for source in sources)
         is_quoted = any(contains_snippet(claim.code, text) for text in texts)

@@ -40,8 +40,7 @@ RETRY = 50
 
 
 class Draft:
-    """The part of a model's answer that has arrived. `refusal` is the text that means "no answer".
-    """
+    """The arrived part of a model's answer. `refusal` is the text that means "no answer"."""
 
     def __init__(self, context: Context, refusal: str) -> None:
         self.text = ""

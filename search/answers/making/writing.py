@@ -141,8 +141,7 @@ async def judge(
 
 
 def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> list[Sentence]:
-    """The sentences, in which those that the judge refuses are unsupported. It never supports one.
-    """
+    """The sentences; those refused by the judge become unsupported. It never supports one."""
     return [
         replace(sentence, verdict=Verdict.UNSUPPORTED, reasons=(*sentence.reasons, REASON))
         if sentence.verdict is Verdict.SUPPORTED and verdict is Verdict.UNSUPPORTED
