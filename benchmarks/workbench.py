@@ -119,9 +119,9 @@ def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
 def live() -> None:
     """Prints the times over the golden queries of the site's own database."""
     from search.engine import configuration
+    from search.tuning.candidate_pool_building import build
+    from search.tuning.candidate_pools import Width, pooled
     from search.tuning.evaluation.golden_set import ask, golden_set
-    from search.tuning.workbench.pool_building import build
-    from search.tuning.workbench.pools import Width, pooled
 
     profile = configuration.current().profile()
     goldens = golden_set()

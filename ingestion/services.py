@@ -27,7 +27,7 @@ from django.utils.translation import gettext
 from common.accounts import tokens
 from common.accounts.models import User
 from common.jobs import enqueue
-from ingestion.chunking.options import LAYOUT
+from ingestion.chunking.sizes_and_embedding_text import LAYOUT
 from ingestion.documents import editions
 from ingestion.documents.bulk_changes import annotate, move
 from ingestion.documents.deletion import (

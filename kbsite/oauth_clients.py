@@ -24,9 +24,9 @@ from unfold.admin import ModelAdmin
 
 from common import UserError
 from common.accounts.models import Scope
-from ingestion.intake.fetching import fetch
-from ingestion.intake.fetching.guard import read_target
-from ingestion.intake.importing import web
+from ingestion.intake import import_web as web
+from ingestion.intake.url_fetching import fetch
+from ingestion.intake.url_guard import read_target
 
 GRANT_TYPES = ("authorization_code", "refresh_token")
 # The draft asks servers to take 5 kB.

@@ -20,11 +20,10 @@ from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.readers import history_and_saved, reviews, search_news
-from search.tuning import optimisations
+from search.tuning import candidate_pool_building, optimisations
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
 from search.tuning.publishing import publications
-from search.tuning.workbench import pool_building
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def measure_run(run_id: int) -> bool:
 def build_pools(build_id: int) -> int:
     """Build pools; return how many. The row has the error."""
     try:
-        return pool_building.carry_out(build_id)
+        return candidate_pool_building.carry_out(build_id)
     except PoolError:
         return 0
 

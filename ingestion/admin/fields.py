@@ -22,7 +22,7 @@ from unfold.widgets import (
 )
 
 from common.admin.mixins import actor
-from ingestion.chunking.options import LAYOUT
+from ingestion.chunking.sizes_and_embedding_text import LAYOUT
 from ingestion.collections import save
 from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import TYPE_LABELS

@@ -24,9 +24,9 @@ from common.api.requests_and_errors import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.documents import completeness
 from ingestion.errors import IngestionError
-from ingestion.intake import importing
-from ingestion.intake.importing import Counts, counts_of
-from ingestion.intake.importing.protocol import HERE, MANIFEST_ENDS, ImportRefused
+from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake.import_protocol_and_folders import HERE, MANIFEST_ENDS, ImportRefused
+from ingestion.intake.import_start_stop_retry import Counts, counts_of
 from ingestion.models import Import, ImportItem
 from ingestion.models.documents import open_to
 

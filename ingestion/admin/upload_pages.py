@@ -31,9 +31,9 @@ from ingestion.admin import status
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
-from ingestion.intake import importing as imports
-from ingestion.intake.fetching.guard import MAX_URL_CHARS
-from ingestion.intake.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
+from ingestion.intake import import_start_stop_retry as imports
+from ingestion.intake.import_web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
+from ingestion.intake.url_guard import MAX_URL_CHARS
 from ingestion.models import Document, Import
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Str
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
 from ingestion.idempotency import HEADER, once
-from ingestion.intake import importing
-from ingestion.intake.importing import Counts, counts_of
+from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake.import_start_stop_retry import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 from ingestion.models.documents import open_to
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ingestion.chunking.options import ChunkingOptions, TextLimits
+from ingestion.chunking.sizes_and_embedding_text import ChunkingOptions, TextLimits
 from ingestion.chunking.text_splitting import Break
 from ingestion.chunking.units_and_tables import PROSE, Unit, UnitReader
 from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft, SectionPlace

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from ingestion.chunking.options import ChunkingOptions, TextLimits, short_name
+from ingestion.chunking.sizes_and_embedding_text import ChunkingOptions, TextLimits, short_name
 from ingestion.chunking.text_splitting import (
     Break,
     Piece,

@@ -21,7 +21,7 @@ from django.utils.translation import gettext, gettext_lazy
 from common.accounts.models import User
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
-from ingestion.chunking.options import TextLimits
+from ingestion.chunking.sizes_and_embedding_text import TextLimits
 from ingestion.documents import versions
 from ingestion.documents.hand_edit_transfer import anchor, parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors

@@ -23,7 +23,7 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
-from ingestion.chunking.options import LAYOUT
+from ingestion.chunking.sizes_and_embedding_text import LAYOUT
 from ingestion.documents import activation, archive_members, editions, hand_edit_transfer, versions
 from ingestion.documents.hand_edit_transfer import identifiers
 from ingestion.documents.picture_cache import ocr_of_settings

@@ -33,8 +33,8 @@ from ingestion.events import tell_of_currency
 from ingestion.exporting import attached, currency, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
-from ingestion.intake.importing.archives import copy_counted, open_archive
-from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.intake.import_archives import copy_counted, open_archive
+from ingestion.intake.import_protocol_and_folders import ImportRefused
 from ingestion.lexical import bm25_weights
 from ingestion.metadata import check_metadata
 from ingestion.models import (

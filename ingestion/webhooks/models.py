@@ -18,7 +18,7 @@ from common.accounts.models import user_or_none
 from common.jobs import DEFAULT, Job
 from ingestion import events
 from ingestion.errors import AddressRefused
-from ingestion.intake.fetching import MAX_URL_CHARS, Guard, read_rules, read_target
+from ingestion.intake.url_guard import MAX_URL_CHARS, Guard, read_rules, read_target
 from ingestion.models import Collection
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 -- as in the Standard Webhooks specification

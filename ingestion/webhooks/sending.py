@@ -24,9 +24,8 @@ from common import circuit_breaker
 from common.circuit_breaker import retry_after
 from common.jobs import Lease, enqueue, work_on
 from ingestion.errors import AddressRefused, FetchError
-from ingestion.intake.fetching import read_target
-from ingestion.intake.fetching.guard import resolve
-from ingestion.intake.fetching.transport import FAILURES, Deadline, pool
+from ingestion.intake.url_guard import read_target, resolve
+from ingestion.intake.url_transport import FAILURES, Deadline, pool
 from ingestion.models import Collection
 from ingestion.webhooks.models import SECRET_PREFIX, TEST, Delivery, Webhook, guard
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import line
-from ingestion.chunking.options import LAYOUT
+from ingestion.chunking.sizes_and_embedding_text import LAYOUT
 from ingestion.documents.currency import review_states
 from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.versions import UNFINISHED

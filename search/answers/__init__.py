@@ -2,14 +2,16 @@
 
 domain       the values: Passage, Context, Sentence, Citation, Step, events; pure
 models       answer profiles, threads, answers with their sources, model calls, feedback
-words        words, stop words and stems, for the check, follow-ups and quotes; pure
+stop_words_and_stems
+             words with content, for the check, follow-ups and quotes; pure
 follow_ups_and_what_to_ask_next
              how a question gets its subject from the one before it; and what is offered
              below an answer
 request      a question with all that decides how it is answered
 making       the steps of an answer, their order in each mode, its searches and its text
 context      candidates -> passages under a token budget; pure; context_pieces: of chunks
-extracting   the sentences of the passages that answer best; needs no language model
+quotes       the piece of the context that answers best, quoted exactly, without a language
+             model; quote_scoring: sentences -> scores; quote_pieces: what goes with a sentence
 generating   a language model's answer, streamed; the `openai` package is imported here alone
 checking     each sentence against the passages that it cites; pure
 recording    the rows of answers, and what their readers may see of them

@@ -29,9 +29,11 @@ from common import UserError
 from common.accounts import tokens
 from common.database import in_thread
 from search.answers import recording
+from search.answers.budgets import Payer
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
 from search.answers.follow_ups_and_what_to_ask_next import read_earlier_questions
-from search.answers.generating import Model, Payer, model_for, server
+from search.answers.generating import server
+from search.answers.generating.language_model import Model, model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
 from search.answers.making.unfinished_answer import Work

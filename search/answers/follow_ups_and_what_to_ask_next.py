@@ -26,7 +26,7 @@ from search.answers.domain import Answered, Passage, State
 from search.answers.making.unfinished_answer import Work
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
-from search.answers.words import STOP, alike, content, stem
+from search.answers.stop_words_and_stems import STOP, alike, content, stem
 from search.domain import Query
 from search.engine import Purpose, configuration
 from search.engine.read import read_query

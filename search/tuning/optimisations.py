@@ -27,12 +27,13 @@ from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
+from search.tuning.candidate_pool_building import fresh_pools
 from search.tuning.evaluation.golden_set import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
-from search.tuning.publishing import activation, drafts
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
 from search.tuning.weight_search import NothingToLearn, Optimised, optimise
-from search.tuning.workbench.pool_building import fresh_pools
 
 State = Optimisation.State
 ShareProgress = Callable[[float], None]
@@ -225,7 +226,7 @@ def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
             % {"base": base}
         )
     reason = _reason(row)
-    draft = activation.draft_from(base, acting_user=acting_user, reason=reason)
+    draft = drafts.draft_from(base, acting_user=acting_user, reason=reason)
     fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
     if lean := result.get("short_lean"):  # results before 0.2 have none
         fields["short_lean"] = lean["after"]

@@ -18,8 +18,8 @@ from django.db import DataError, connection
 from common.database import in_thread
 from search.answers.budgets import Payer
 from search.answers.domain import AnswerParameters
-from search.answers.generating import Model, model_for
 from search.answers.generating import server as servers
+from search.answers.generating.language_model import Model, model_for
 from search.answers.models import ModelCall, ModelPrice
 from search.errors import ModelUnavailable
 from tests.support.fake_chat import (

@@ -24,9 +24,9 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.quotes import Extract
 from search.answers.making import searching, writing
 from search.answers.models import Answer
+from search.answers.quotes import Extract
 from search.answers.request import AnswerRequest
 from search.domain import Signal, Stage
 from search.engine.response import SearchResponse

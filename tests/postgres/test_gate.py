@@ -16,7 +16,9 @@ from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
-from search.tuning.publishing import activation, drafts, gate_runs, publications
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import gate_runs, publications
 from tests.support.golden_library import KEYWORDS_ONLY, TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
@@ -257,7 +259,7 @@ class TestRollback:
         draft_with(depth=80)
         assert named_profile(first.name, rows) == first
         # Another profile in force: still the version that was last.
-        other = activation.draft_from(SearchProfile.objects.get(name="rrf"), acting_user=None)
+        other = drafts.draft_from(SearchProfile.objects.get(name="rrf"), acting_user=None)
         publications.publish(other, acting_user=administrator, override=True, reason="A try.")
         assert active_profile() == other
         assert answered_by() == first.version

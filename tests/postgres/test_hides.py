@@ -13,7 +13,7 @@ from search.analytics.reporting import examples_for
 from search.engine import configuration
 from search.models import Hide, Pin
 from search.pipeline import Choices, search
-from search.tuning.workbench.pools import Width
+from search.tuning.candidate_pools import Width
 from tests.support.events import make_event, say
 from tests.support.golden_library import active_profile
 from tests.support.ranking import wide_candidates

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion.intake.importing.archives import ArchiveSource
+from ingestion.intake.import_archives import ArchiveSource
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, ImportItem, State
 from tests.samples.builders import make_zip
 

@@ -17,9 +17,9 @@ from django.utils import timezone
 from common.accounts.models import User
 from common.jobs import sweep
 from ingestion.errors import IngestionError, StateConflict
-from ingestion.intake import importing
-from ingestion.intake.importing import runner
-from ingestion.intake.importing.archives import ArchiveSource
+from ingestion.intake import import_runner as runner
+from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake.import_archives import ArchiveSource
 from ingestion.models import (
     Collection,
     Document,

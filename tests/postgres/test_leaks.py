@@ -43,7 +43,7 @@ from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
 from search.retrieval.spelling_candidates import neighbours, passages_with
-from search.tuning.workbench import preview
+from search.tuning import workbench_preview as preview
 from tests.support.database import lasting
 from tests.support.laws import examples
 from tests.support.permissions import WORDS, Graph

@@ -14,8 +14,8 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
-from ingestion.intake import importing
-from ingestion.intake.importing import runner
+from ingestion.intake import import_runner as runner
+from ingestion.intake import import_start_stop_retry as importing
 from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search

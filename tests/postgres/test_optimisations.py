@@ -14,10 +14,10 @@ from search import tasks
 from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
+from search.tuning import candidate_pools as pools
 from search.tuning import optimisations, weight_search
 from search.tuning.models import GoldenQuery, Judgement, Optimisation, ProfileChange
-from search.tuning.publishing import activation, drafts
-from search.tuning.workbench import pools
+from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -74,7 +74,7 @@ def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 def misled(administrator: User) -> SearchProfile:
     """A profile that follows titles: the wrong ones come first."""
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    draft = activation.draft_from(active, acting_user=administrator)
+    draft = drafts.draft_from(active, acting_user=administrator)
     weights = dict.fromkeys(QueryClass, Weights(0, 0, 1))
     fields = {"feedback": 0.0, "confidence_threshold": 0.0}
     return drafts.edit(draft, fields, weights, acting_user=administrator).profile

@@ -21,13 +21,13 @@ from search.errors import PoolError
 from search.models import Pin, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
+from search.tuning import candidate_pools as pools
+from search.tuning.candidate_pool_building import build, wanted
+from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import ask, golden_set
 from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, PoolBuild
-from search.tuning.workbench import pools
-from search.tuning.workbench.pool_building import build, wanted
-from search.tuning.workbench.pools import Width
 from tests.support.factories import make_document
 from tests.support.library import lasting_library
 from tests.support.ranking import wide_candidates

@@ -12,8 +12,9 @@ from search.pipeline import search
 from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.golden import judging
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation, drafts
-from search.tuning.workbench.preview import preview
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.workbench_preview import preview
 from tests.support.admin_client import staff
 from tests.support.golden_library import active_profile
 from tests.support.library import fill_library

@@ -32,13 +32,15 @@ from search.parts.reranker import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.retrieval.filters import Filters
+from search.tuning import candidate_pools as pools
+from search.tuning import workbench_comparison as comparing
+from search.tuning import workbench_preview as preview
+from search.tuning.candidate_pool_building import build, wanted
+from search.tuning.candidate_pools import Width
 from search.tuning.evaluation.golden_set import ask, compare, golden_set
 from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement
-from search.tuning.publishing import activation
-from search.tuning.workbench import comparing, pools, preview
-from search.tuning.workbench.pool_building import build, wanted
-from search.tuning.workbench.pools import Width
+from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_reranker import Behaviour, FakeReranker, Reply, said, status
@@ -317,7 +319,7 @@ class TestWhatIf:
         build(width)
         assert wanted(width, configuration.current()) == []
         active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-        draft = activation.draft_from(active, acting_user=None)
+        draft = drafts.draft_from(active, acting_user=None)
         SearchProfile.objects.filter(pk=draft.pk).update(rerank=0.5)
         assert len(wanted(width, configuration.current())) == len(QUESTIONS)
         assert pools.pooled(profile()).coverage.is_complete

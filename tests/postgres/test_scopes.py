@@ -16,7 +16,9 @@ from search.engine import configuration
 from search.models import ScopeProfile, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
-from search.tuning.publishing import activation, publications
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import publications
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
@@ -103,7 +105,7 @@ class TestOneCollection:
 class TestVersions:
     def test_the_version_in_force_is_used(self) -> None:
         names_own("Recipes", "default")
-        draft = activation.draft_from(active_profile(), acting_user=None)
+        draft = drafts.draft_from(active_profile(), acting_user=None)
         assert asked("recipes").profile.version == 4
         publications.publish(draft, acting_user=None)
         assert asked("recipes").profile.version == draft.version
@@ -125,7 +127,7 @@ class TestVersions:
         assert "no-such" not in told(asked())
 
     def test_a_draft_is_not_published(self) -> None:
-        draft = activation.draft_from(active_profile(), acting_user=None)
+        draft = drafts.draft_from(active_profile(), acting_user=None)
         SearchProfile.objects.filter(pk=draft.pk).update(name="recipes", version=1)
         names_own("Recipes", "recipes")
         assert asked("recipes").profile.name == "default"

@@ -11,7 +11,7 @@ from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
 from search.tuning.golden import judging
-from search.tuning.publishing import activation
+from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -56,11 +56,11 @@ def draft_with(
     weights: Mapping[str, float] | None = None, *, user: User | None = None, **fields: object
 ) -> SearchProfile:
     """Create a draft of the active profile with these weights for every class, and these fields."""
-    draft = activation.draft_from(active_profile(), acting_user=user)
+    draft = drafts.draft_from(active_profile(), acting_user=user)
     for name, value in fields.items():
         setattr(draft, name, value)
     draft.save()
     if weights is not None:
-        shares = {**dict.fromkeys(activation.SIGNALS, Decimal(0)), **weights}
+        shares = {**dict.fromkeys(drafts.SIGNALS, Decimal(0)), **weights}
         draft.class_weights.update(**shares)
     return SearchProfile.objects.get(pk=draft.pk)

@@ -19,7 +19,7 @@ import pytest
 from pytest import approx
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.answers.checking import field_factor, source_credit
+from search.answers.checking.verdicts import field_factor, source_credit
 from search.answers.making.modes import escalates
 from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets.shipped import PRESETS

@@ -47,7 +47,7 @@ def fill() -> None:
     from common.accounts.models import User
     from search.models import Pin, SearchProfile, Synonym
     from search.tuning.golden import judging
-    from search.tuning.publishing import activation
+    from search.tuning.publishing import drafts_and_differences as drafts
     from tests.support.factories import make_collection, make_document
 
     keeper = User.objects.create_user("keeper", email="keeper@example.org", is_staff=True)
@@ -65,7 +65,7 @@ def fill() -> None:
     Pin.objects.create(query="opening hours", document=held["inn.html"], position=1)
     Synonym.objects.create(terms=["ferry", "boat"])
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    activation.draft_from(active, acting_user=keeper)
+    drafts.draft_from(active, acting_user=keeper)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 

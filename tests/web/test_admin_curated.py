@@ -11,7 +11,8 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import Hide, Pin, SearchProfile, Synonym
-from search.tuning.publishing import activation, publications
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import publications
 from tests.support.admin_client import said, signed_in, staff
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
@@ -45,7 +46,7 @@ class TestSynonyms:
     def test_the_list_says_whether_they_count(self, administrator: User, desk: Client) -> None:
         assert "In the active profile this weight is 0" in desk.get(SYNONYMS).content.decode()
         active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-        draft = activation.draft_from(active, acting_user=administrator)
+        draft = drafts.draft_from(active, acting_user=administrator)
         draft.class_weights.filter(query_class="general").update(
             vector="0.5", keyword="0.3", title="0.1", synonym="0.1"
         )

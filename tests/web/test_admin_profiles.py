@@ -11,7 +11,8 @@ from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.models import ClassWeights, SearchProfile
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation, drafts, publications
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -54,7 +55,7 @@ def active(db: None) -> SearchProfile:
 
 @pytest.fixture
 def draft(active: SearchProfile, administrator: User) -> SearchProfile:
-    return activation.draft_from(active, acting_user=administrator)
+    return drafts.draft_from(active, acting_user=administrator)
 
 
 def test_what_ships_to_compare_with_is_listed_when_asked_for(
@@ -68,7 +69,7 @@ def test_what_ships_to_compare_with_is_listed_when_asked_for(
     assert "?shipped=1" in desk.get(LIST).content.decode()
     for asked in ({"shipped": "1"}, {"q": "indexfoundry"}, {"state__exact": "retired"}):
         assert "indexfoundry" in names(**asked), asked
-    activation.draft_from(shipped, acting_user=administrator)
+    drafts.draft_from(shipped, acting_user=administrator)
     assert names() == {active.name, "indexfoundry"}
     assert desk.get(LIST).context["cl"].result_count == 2
 

@@ -21,7 +21,8 @@ from search.tuning.models import (
     Publication,
     PublishGate,
 )
-from search.tuning.publishing import drafts, gate_runs, publications
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import gate_runs, publications
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.golden_library import QUESTIONS, TITLE_ONLY, active_profile, draft_with
 

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
-from ingestion.intake.importing import runner
+from ingestion.intake import import_runner as runner
 from ingestion.models import ChunkEdit, Collection, Document, Import, Visibility
 from tests.samples.builders import make_zip
 from tests.support.admin_client import staff

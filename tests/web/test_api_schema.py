@@ -32,7 +32,7 @@ from common.accounts.models import User
 from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
 from search.models import SearchProfile
-from search.tuning.publishing import activation
+from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import require_packages
 
@@ -235,7 +235,7 @@ def document(administrator: User) -> Document:
     assert document.chunks.count() > 4
     Import.objects.create(pk=7, collection=shelf, kind="archive", state="done")
     active = SearchProfile.objects.get(state="active")
-    assert str(activation.draft_from(active, acting_user=administrator)) == "default v5"
+    assert str(drafts.draft_from(active, acting_user=administrator)) == "default v5"
     return document
 
 

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.models import Collection
 from search.domain import OPTIONAL, Signal
 from search.models import SearchProfile
-from search.tuning.publishing import activation
+from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.database import lasting
 from tests.support.explanations import recomputed_json
 from tests.support.factories import make_collection, make_document
@@ -280,7 +280,7 @@ def test_profiles_are_listed_with_their_weights(api: APIClient) -> None:
 
 def test_drafts_are_for_staff_alone(api: APIClient, administrator: User, reader: User) -> None:
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    draft = activation.draft_from(active, acting_user=None)
+    draft = drafts.draft_from(active, acting_user=None)
     address = f"/api/v1/profiles/{draft.name}@{draft.version}/"
     published = api.get("/api/v1/profiles/").json()["total"]
 

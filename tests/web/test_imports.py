@@ -14,7 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.intake.importing import runner
+from ingestion.intake import import_runner as runner
 from ingestion.intake.watched_folder_scan import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
 from tests.support.admin_client import form_data, said, signed_in, staff

@@ -31,8 +31,9 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from common.accounts import app_grants, tokens
 from common.accounts.models import User
 from common.audit.models import Event
-from ingestion.intake.fetching import Guard, Policy, read_rules
-from ingestion.intake.importing import web
+from ingestion.intake import import_web as web
+from ingestion.intake.url_fetching import Policy
+from ingestion.intake.url_guard import Guard, read_rules
 from ingestion.models import Document, Visibility
 from search.mcp import Gate, is_for_agents
 from tests.support.admin_client import form_data, signed_in

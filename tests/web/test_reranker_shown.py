@@ -16,7 +16,8 @@ from pytest import approx
 from common.accounts.models import User
 from search.engine import configuration
 from search.models import SearchProfile
-from search.tuning.workbench import pools, preview
+from search.tuning import candidate_pools as pools
+from search.tuning import workbench_preview as preview
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.explanations import recomputed_json
 from tests.support.fake_reranker import FakeReranker, status

@@ -28,7 +28,8 @@ from search.tuning.models import (
     ProfileTargets,
     Publication,
 )
-from search.tuning.publishing import activation, drafts, publications
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TITLE_ONLY, active_profile, draft_with
@@ -134,7 +135,7 @@ class TestChanges:
     def test_drafts_start_with_a_copy(self) -> None:
         profile = active_profile()
         drafts.set_targets(profile, WANTED, acting_user=None)
-        draft = activation.draft_from(profile, acting_user=None)
+        draft = drafts.draft_from(profile, acting_user=None)
         drafts.set_targets(profile, {"p95_ms": None}, acting_user=None)
         held = targets.held_by(draft)
         assert {name: getattr(held, name) for name in WANTED} == WANTED

@@ -16,11 +16,11 @@ from ingestion.models import Collection, Document, Visibility
 from search.engine import configuration
 from search.engine.batch_ranking import ranking_of
 from search.models import SearchProfile
+from search.tuning import candidate_pools as pools
+from search.tuning.candidate_pool_building import build
+from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, PoolBuild, ProfileChange
-from search.tuning.workbench import pools
-from search.tuning.workbench.pool_building import build
-from search.tuning.workbench.pools import Width
 from tests.support.admin_client import form_data, signed_in, staff
 
 pytestmark = pytest.mark.django_db
@@ -152,12 +152,12 @@ class TestPreview:
             ranked.append(args[1].profile.name)
             return ranking_of(*args)
 
-        monkeypatch.setattr("search.tuning.workbench.preview.ranking_of", counting)
+        monkeypatch.setattr("search.tuning.workbench_preview.ranking_of", counting)
         asked = body(client, active, "barometer", **KEYWORDS)
         assert ask(client, "preview", asked).status_code == 200
         assert len(ranked) == 2
         monkeypatch.setattr("search.presentation.results.read_rows", None)
-        monkeypatch.setattr("search.tuning.workbench.preview.find", None)
+        monkeypatch.setattr("search.tuning.workbench_preview.find", None)
         with django_assert_max_num_queries(10):
             ask(client, "preview", asked)
         for change in ({"feedback": "0.1"}, {"fusion": "rrf"}):

@@ -15,8 +15,8 @@ from textwrap import dedent
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding.protocol import encodable
 from ingestion.lexical.sentences import Kind
-from search.answers.checking import check
 from search.answers.checking.splitting import MARKER, completed, split
+from search.answers.checking.verdicts import check
 from search.answers.domain import (
     NOT_SUPPORTED,
     Answered,
@@ -29,8 +29,8 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.pieces import Quote, TextPart
 from search.answers.generating.markers import MarkerParser
+from search.answers.quote_pieces import Quote, TextPart
 
 # The end of a complete sentence: its stop, and then the markers.
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*(?:\s*\[\d+\])*\s*$|\[\d+\]\s*$")

@@ -25,7 +25,7 @@ from common.database import in_thread
 from ingestion.documents import completeness
 from search.answers import recording
 from search.answers.as_json import not_current
-from search.answers.checking import is_baseless
+from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
 from search.answers.making.drafting import Draft, replay, unsupported

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from common.database import in_thread
 from search.answers import recording
-from search.answers.checking import product_confidence
+from search.answers.checking.verdicts import product_confidence
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -23,7 +23,7 @@ from search.answers.domain import (
     Usage,
     Verdict,
 )
-from search.answers.generating import Model
+from search.answers.generating.language_model import Model
 from search.answers.request import AnswerRequest
 from search.errors import BudgetExceeded, ModelUnavailable
 from search.pipeline import SearchResponse

@@ -27,11 +27,11 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.answers.extracting.quotes import Extract, extract, sentence_embedder
-from search.answers.generating import Model
+from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
 from search.answers.making.drafting import Draft, quoted, replay
 from search.answers.making.unfinished_answer import Work, milliseconds_since
+from search.answers.quotes import Extract, extract, sentence_embedder
 from search.engine import configuration
 from search.errors import ModelUnavailable
 from search.pipeline import SearchResponse

@@ -20,8 +20,7 @@ from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.models import SearchProfile
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation
-from search.tuning.publishing.drafts import edit_stamp
+from search.tuning.publishing import drafts_and_differences as drafts
 
 # The effect of a setting and the cost of raising it, where the model's text says less.
 COSTS: dict[str, Promise] = {
@@ -119,7 +118,7 @@ class ProfileForm(VersionForm):
 
     class Meta:
         model = SearchProfile
-        fields = ("name", *activation.FIELDS)
+        fields = ("name", *drafts.FIELDS)
         help_texts = COSTS
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
 
@@ -129,12 +128,12 @@ class ProfileForm(VersionForm):
         rows = source.class_weights.all() if source else []
         self.fields.update(weight_fields(shares_of(list(rows))))
         if self.instance.pk:
-            self.fields["stamp"].initial = partial(edit_stamp, self.instance)
+            self.fields["stamp"].initial = partial(drafts.edit_stamp, self.instance)
 
     @property
     def settings(self) -> dict[str, object]:
         """The cleaned values of the profile's settings, without its weights."""
-        return {name: self.cleaned_data[name] for name in activation.FIELDS}
+        return {name: self.cleaned_data[name] for name in drafts.FIELDS}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -149,7 +148,7 @@ class ProfileForm(VersionForm):
         The admin's view is one transaction: the lock is held until this edit is saved.
         """
         row = SearchProfile.objects.select_for_update().get(pk=self.instance.pk)
-        stamp = edit_stamp(row)
+        stamp = drafts.edit_stamp(row)
         was_draft = opened.startswith(SearchProfile.State.DRAFT)
         if stamp == opened or not (was_draft or row.is_draft):
             return
@@ -243,7 +242,7 @@ class WorkbenchForm(ProfileForm):
         cleaned, saved = self.cleaned_data, self.instance
         return excluded | {
             name
-            for name in activation.FIELDS
+            for name in drafts.FIELDS
             if name in cleaned and cleaned[name] == getattr(saved, name)
         }
 

@@ -36,7 +36,8 @@ from search.tuning.admin.publish_pages import (
     targets_context,
 )
 from search.tuning.admin.weight_fields import beams, class_rows
-from search.tuning.publishing import activation, drafts
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -92,7 +93,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = template_profile()
-        values = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
+        values = {name: getattr(source, name) for name in drafts.FIELDS} if source else {}
         return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
     published_at = moment_column("published", _("published"))

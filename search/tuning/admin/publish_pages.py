@@ -18,7 +18,9 @@ from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileTargets, Publication
-from search.tuning.publishing import activation, drafts, gate_runs, publications
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import gate_runs, publications
 
 
 class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -169,8 +171,8 @@ def gate_page(publication: Publication | None) -> HttpResponse | None:
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     """The differences that affect searches: all but the description."""
-    lines = activation.differences(before, after)
-    return [line for line in lines if line != activation.DESCRIPTION_CHANGED]
+    lines = drafts.differences(before, after)
+    return [line for line in lines if line != drafts.DESCRIPTION_CHANGED]
 
 
 def differences_from_active(profile: SearchProfile) -> list[str]:

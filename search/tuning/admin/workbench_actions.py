@@ -26,13 +26,13 @@ from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.presentation import measure_label
+from search.tuning import candidate_pool_building
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
-from search.tuning.publishing import drafts
-from search.tuning.workbench import pool_building
-from search.tuning.workbench.comparing import verified
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.workbench_comparison import verified
 
 VIEW, CHANGE, JUDGE, RUN = (
     "search.view_searchprofile",
@@ -138,7 +138,7 @@ def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
 def pools_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Rebuild the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
-    pool_building.enqueue_both(configuration.current().profile(), draft)
+    candidate_pool_building.enqueue_both(configuration.current().profile(), draft)
     return {"building": 0.0}
 
 

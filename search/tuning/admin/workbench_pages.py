@@ -48,8 +48,8 @@ from search.tuning.admin.workbench_actions import (
 from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
-from search.tuning.workbench.comparing import compare, visible_goldens, weakest
-from search.tuning.workbench.preview import preview
+from search.tuning.workbench_comparison import compare, visible_goldens, weakest
+from search.tuning.workbench_preview import preview
 
 RECENT = timedelta(hours=1)  # a live run is shown after a reload within this time
 

@@ -19,7 +19,7 @@ from search.models.profiles import in_force_first
 from search.models.versions import NAME
 from search.signals import registry
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.publishing import activation
+from search.tuning.publishing import drafts_and_differences as drafts
 
 SEE_DRAFTS = "search.view_searchprofile"
 
@@ -103,7 +103,7 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     class Meta:
         model = SearchProfile
         fields = (
-            "name", "version", "state", "active", "weights", *activation.FIELDS, "published",
+            "name", "version", "state", "active", "weights", *drafts.FIELDS, "published",
             "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
@@ -166,14 +166,14 @@ class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
 
     class Meta:
         model = SearchProfile
-        fields = (*activation.FIELDS, "weights", "reason", "fingerprint")
+        fields = (*drafts.FIELDS, "weights", "reason", "fingerprint")
         extra_kwargs: ClassVar[dict[str, Any]] = {
-            name: {"required": False} for name in activation.FIELDS
+            name: {"required": False} for name in drafts.FIELDS
         }
 
     @property
     def settings(self) -> dict[str, object]:
-        return {name: self.validated_data[name] for name in activation.FIELDS
+        return {name: self.validated_data[name] for name in drafts.FIELDS
                 if name in self.validated_data}  # fmt: skip
 
     @property

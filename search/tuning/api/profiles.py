@@ -35,7 +35,8 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.publishing import activation, drafts, gate_runs, publications
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import gate_runs, publications
 
 
 class DifferenceParameters(Parameters):
@@ -104,7 +105,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         given, user = form.validated_data, actor(request)
         base = self._base(given.get("based_on"))
         if name := given.get("name"):
-            values = {field: getattr(base, field) for field in activation.FIELDS}
+            values = {field: getattr(base, field) for field in drafts.FIELDS}
             shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
             draft = drafts.create(
                 name,
@@ -115,7 +116,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             )
             targets.copy(base, draft)
         else:
-            created = activation.draft_from(base, acting_user=user, reason=given["reason"])
+            created = drafts.draft_from(base, acting_user=user, reason=given["reason"])
             draft = drafts.edit(created, form.settings, form.shares, acting_user=user).profile
         return self._fresh(draft, status.HTTP_201_CREATED)
 
@@ -158,7 +159,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         """Show how a profile differs from another."""
         against = read_query(request, DifferenceParameters).validated_data.get("against")
         row, other = self.get_object(), self._base(against)
-        return Response({"differences": activation.differences(other, row)})
+        return Response({"differences": drafts.differences(other, row)})
 
     @extend_schema(
         request=PublishSerializer,

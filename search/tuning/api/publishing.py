@@ -26,7 +26,8 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, gate_runs, publications
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import gate_runs, publications
 
 
 class ReasonSerializer(Parameters):

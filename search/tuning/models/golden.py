@@ -178,7 +178,7 @@ class JudgementAction(models.Model):
 
 
 class CandidatePool(models.Model):
-    """The wide candidate set of a golden query: see `search.tuning.workbench.pools`.
+    """The wide candidate set of a golden query: see `search.tuning.candidate_pools`.
 
     `key` is a hash of the settings that decide the retrieved candidates, `corpus` one of the
     library's content. `facts` hold everything but the arrays.

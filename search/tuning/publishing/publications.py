@@ -18,7 +18,9 @@ from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation, gate, gate_runs
+from search.tuning.publishing import activation_and_rollback as activation
+from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning.publishing import gate, gate_runs
 
 State = Publication.State
 Action = ProfileChange.Action
@@ -214,8 +216,8 @@ def _fail(publication: Publication, problem: str) -> Publication:
 
 def _refuse(publication: Publication, state: Publication.State) -> Publication:
     active, draft = publication.replaces, publication.profile
-    changes = activation.differences(active, draft) if active else []
-    activation.audit(
+    changes = drafts.differences(active, draft) if active else []
+    drafts.audit(
         draft,
         Action.REFUSED,
         publication.user,

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.answers.checking import (
+from search.answers.checking.figure_parsing import figures
+from search.answers.checking.figures import Figure, same
+from search.answers.checking.splitting import completed, split
+from search.answers.checking.verdicts import (
     FEW_WORDS,
     check,
     contains_snippet,
@@ -18,9 +21,6 @@ from search.answers.checking import (
     product_confidence,
     source_credit,
 )
-from search.answers.checking.figure_parsing import figures
-from search.answers.checking.figures import Figure, same
-from search.answers.checking.splitting import completed, split
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
 from tests.support.claims import GERMAN, MANUAL, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of

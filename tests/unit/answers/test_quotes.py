@@ -16,10 +16,10 @@ from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Context, Mode, Passage
-from search.answers.extracting.pieces import TextPart, hangs, piece_around, stands_alone
-from search.answers.extracting.quotes import extract, short_answer
-from search.answers.extracting.scoring import QuestionWords, question_weights
 from search.answers.making.drafting import quoted as quoted_answer
+from search.answers.quote_pieces import TextPart, hangs, piece_around, stands_alone
+from search.answers.quote_scoring import QuestionWords, question_weights
+from search.answers.quotes import extract, short_answer
 from search.domain import Query, TermStatistic
 from tests.support.pieces import passage
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingestion.intake.fetching import Guard, Policy, read_rules
+from ingestion.intake.url_fetching import Policy
+from ingestion.intake.url_guard import Guard, read_rules
 from tests.support.local_site import Site, local_site
 
 

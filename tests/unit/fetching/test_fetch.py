@@ -14,18 +14,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 import trustme
 
-from ingestion.intake.fetching import (
-    AddressRefused,
-    Fetched,
-    FetchError,
-    Guard,
-    PauseWanted,
-    Policy,
-    TooLong,
-    fetch,
-    read_rules,
-    read_target,
-)
+from ingestion.errors import AddressRefused, FetchError, PauseWanted, TooLong
+from ingestion.intake.url_fetching import Fetched, Policy, fetch
+from ingestion.intake.url_guard import Guard, read_rules, read_target
 from tests.support.local_site import Answer, Site, local_site, page, redirect
 
 

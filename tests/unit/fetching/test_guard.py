@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.intake.fetching import (
-    AddressRefused,
-    FetchError,
-    Guard,
-    TooLong,
-    read_rules,
-    read_target,
-)
-from ingestion.intake.fetching.guard import Resolver, checked_addresses
-from ingestion.intake.fetching.networks import why_special
+from ingestion.errors import AddressRefused, FetchError, TooLong
+from ingestion.intake.private_networks import why_special
+from ingestion.intake.url_guard import Guard, Resolver, checked_addresses, read_rules, read_target
 
 PUBLIC = "93.184.216.34"
 

@@ -8,16 +8,10 @@ import time
 
 import pytest
 
-from ingestion.intake.fetching import (
-    FetchError,
-    PauseWanted,
-    Policy,
-    RobotsRefused,
-    TooLong,
-    file_name,
-    read_target,
-)
-from ingestion.intake.fetching.crawling import Robots, read_page, read_sitemap
+from ingestion.errors import FetchError, PauseWanted, RobotsRefused, TooLong
+from ingestion.intake.site_crawling import Robots, read_page, read_sitemap
+from ingestion.intake.url_fetching import Policy, file_name
+from ingestion.intake.url_guard import read_target
 from tests.samples import builders
 from tests.support.local_site import Answer, Site
 

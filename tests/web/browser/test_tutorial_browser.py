@@ -17,10 +17,10 @@ from ingestion.lexical import bm25_weights
 from kbsite.demo import documents, examples
 from kbsite.demo.site import ADMINISTRATOR
 from search.engine import configuration
+from search.tuning.candidate_pool_building import build
+from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import golden_set
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench.pool_building import build
-from search.tuning.workbench.pools import Width
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 from tests.web.browser.test_workbench_browser import save

@@ -11,11 +11,11 @@ from common.accounts.models import User
 from ingestion.lexical import bm25_weights
 from search.engine import configuration
 from search.models import SearchProfile
+from search.tuning.candidate_pool_building import build
+from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, Judgement
-from search.tuning.workbench.pool_building import build
-from search.tuning.workbench.pools import Width
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 

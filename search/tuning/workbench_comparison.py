@@ -13,12 +13,12 @@ from django.utils.translation import gettext
 
 from ingestion.models.collection_access import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
+from search.tuning.candidate_pools import Coverage, Pooled, corpus_stamp, pooled
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash
 from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun, GoldenQuery
-from search.tuning.workbench.pools import Coverage, Pooled, corpus_stamp, pooled
 
 # A smaller change of the measure only swaps documents of equal worth.
 MOVED = 0.005

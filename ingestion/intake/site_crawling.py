@@ -12,9 +12,9 @@ from xml.parsers import expat
 from protego import Protego
 
 from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused
-from ingestion.intake.fetching import Policy, fetch
-from ingestion.intake.fetching.guard import Target, read_target
-from ingestion.intake.fetching.transport import MIB, counted, inflated, is_gzip
+from ingestion.intake.url_fetching import Policy, fetch
+from ingestion.intake.url_guard import Target, read_target
+from ingestion.intake.url_transport import MIB, counted, inflated, is_gzip
 
 # RFC 9309 requires at least 500 kB; the rest is ignored.
 _LARGEST = MIB

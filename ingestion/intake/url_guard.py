@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 import idna
 
 from ingestion.errors import AddressRefused, FetchError, TooLong
-from ingestion.intake.fetching.networks import (
+from ingestion.intake.private_networks import (
     Address,
     inner,
     is_beyond_names,

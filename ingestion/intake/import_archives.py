@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 
 from ingestion.errors import FileTooLarge, IngestionError
 from ingestion.files.storage import local_copy
-from ingestion.intake.importing.protocol import (
+from ingestion.intake.import_protocol_and_folders import (
     MANIFEST_ENDS,
     FoundItem,
     ImportRefused,

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ingestion.embedding import Vectors
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Context, Passage
-from search.answers.extracting.pieces import TextPart, parts_of, stands_alone
-from search.answers.words import STOP, words
+from search.answers.quote_pieces import TextPart, parts_of, stands_alone
+from search.answers.stop_words_and_stems import STOP, words
 from search.domain import TermStatistic
 
 OVERLAP = 2.4  # the share of the question's idf that the sentence says

@@ -17,8 +17,8 @@ from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
-from search.answers.extracting.pieces import Quote, piece_around
-from search.answers.extracting.scoring import (
+from search.answers.quote_pieces import Quote, piece_around
+from search.answers.quote_scoring import (
     EMBEDDED,
     IDENTIFIER,
     Offer,
@@ -28,7 +28,7 @@ from search.answers.extracting.scoring import (
     question_weights,
     scores,
 )
-from search.answers.words import STOP, words
+from search.answers.stop_words_and_stems import STOP, words
 from search.domain import Query, TermStatistic
 
 logger = logging.getLogger(__name__)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import Q
@@ -11,41 +10,18 @@ from django.dispatch import Signal as Notice
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from search.domain import COLUMNS, QueryClass, Signal, Weights
-from search.engine import configuration
+from search.domain import QueryClass
 from search.errors import NotPermitted, ProfileError, RunConflict
-from search.models import ClassWeights, SearchProfile
-from search.tuning.evaluation import targets
+from search.models import SearchProfile
 from search.tuning.models import EvaluationRun, ProfileChange
+from search.tuning.publishing.drafts_and_differences import audit, differences
+
+Action = ProfileChange.Action
+ROLL_BACK = "search.rollback_searchprofile"
+ACTIVATIONS = (Action.PUBLISHED, Action.OVERRIDDEN, Action.ROLLED_BACK)
 
 activated = Notice()
 """Sent with the new active `profile` and the `user`, in the transaction that activates it."""
-
-# The settings of a profile besides its weights, as copied to drafts and compared.
-FIELDS = ("description", *COLUMNS)
-SIGNALS = tuple(signal.value for signal in Signal)
-# Both descriptions in full would obscure the other differences.
-DESCRIPTION_CHANGED = "description: rewritten"
-
-
-@transaction.atomic
-def draft_from(
-    profile: SearchProfile, *, acting_user: User | None, reason: str = ""
-) -> SearchProfile:
-    """Create a draft with the profile's settings and weights as the next version of its name."""
-    draft = profile.next_draft(FIELDS)
-    draft.save()
-    ClassWeights.objects.bulk_create(
-        ClassWeights(
-            profile=draft,
-            query_class=row.query_class,
-            **{signal: getattr(row, signal) for signal in SIGNALS},
-        )
-        for row in profile.class_weights.all()
-    )
-    targets.copy(profile, draft)
-    audit(draft, ProfileChange.Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
-    return draft
 
 
 @transaction.atomic
@@ -84,51 +60,6 @@ def activate(
     return successor
 
 
-@transaction.atomic
-def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> None:
-    """Set the weights of a draft by class. Raises ProfileError for a published profile."""
-    if not draft.is_draft:
-        raise ProfileError(
-            gettext("%(draft)s is published and cannot be changed. Create a draft of it first.")
-            % {"draft": draft}
-        )
-    for query_class, shares in weights.items():
-        ClassWeights.objects.update_or_create(
-            profile=draft, query_class=query_class, defaults=shares.as_dict()
-        )
-
-
-def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
-    """The differences between two profiles, one line each."""
-    lines = [
-        f"{name.replace('_', ' ')}: {_shown(before, name)} → {_shown(after, name)}"
-        for name in FIELDS
-        if name != "description" and getattr(before, name) != getattr(after, name)
-    ]
-    if before.description != after.description:
-        lines.append(DESCRIPTION_CHANGED)
-    old = {row.query_class: row for row in before.class_weights.all()}
-    for row in after.class_weights.all():
-        was = old.get(row.query_class)
-        for signal in SIGNALS:
-            if was is None or getattr(was, signal) != getattr(row, signal):
-                earlier = "none" if was is None else _percent(getattr(was, signal))
-                lines.append(
-                    f"{row.query_class}, {signal}: {earlier} → {_percent(getattr(row, signal))}"
-                )
-    return lines
-
-
-def _shown(profile: SearchProfile, name: str) -> object:
-    """A field's value for people: the label of a choice."""
-    label = getattr(profile, f"get_{name}_display", None)
-    return label() if label else getattr(profile, name)
-
-
-def _percent(share: Decimal) -> str:
-    return f"{(share * 100).normalize():f}%"
-
-
 def check_complete(profile: SearchProfile) -> None:
     """Raises ProfileError if a query class has no weights."""
     classes = set(profile.class_weights.values_list("query_class", flat=True))
@@ -138,37 +69,6 @@ def check_complete(profile: SearchProfile) -> None:
             gettext("%(profile)s has no weights for: %(missing)s. Add them first.")
             % {"profile": profile, "missing": ", ".join(missing)}
         )
-
-
-def audit(
-    profile: SearchProfile,
-    action: ProfileChange.Action,
-    user: User | None,
-    reason: str,
-    changes: Sequence[str],
-    *,
-    findings: Sequence[str] = (),
-    run: EvaluationRun | None = None,
-    replaced: SearchProfile | None = None,
-) -> None:
-    """Add an entry to the audit of a profile."""
-    ProfileChange.objects.create(
-        profile=profile,
-        action=action,
-        user=user,
-        reason=reason,
-        differences=list(changes),
-        findings=list(findings),
-        run=run,
-        replaced=replaced,
-    )
-    # Bulk writes send no signals.
-    configuration.bump()
-
-
-Action = ProfileChange.Action
-ROLL_BACK = "search.rollback_searchprofile"
-ACTIVATIONS = (Action.PUBLISHED, Action.OVERRIDDEN, Action.ROLLED_BACK)
 
 
 @transaction.atomic

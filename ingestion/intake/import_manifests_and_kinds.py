@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 
 from ingestion.currency import KEYS, kept
 from ingestion.errors import InvalidMetadata
-from ingestion.intake.importing.archives import ArchiveSource, local_file
-from ingestion.intake.importing.protocol import (
+from ingestion.intake.import_archives import ArchiveSource, local_file
+from ingestion.intake.import_protocol_and_folders import (
     METADATA,
     STATED,
     FolderSource,
@@ -28,7 +28,7 @@ from ingestion.intake.importing.protocol import (
     allowed,
     opened,
 )
-from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
+from ingestion.intake.import_web import SitemapSource, SiteSource, UrlSource
 from ingestion.lexical.languages_and_word_parts import primary_code
 from ingestion.metadata import as_key, check_metadata, read_value
 from ingestion.models import Document, Import, ImportItem

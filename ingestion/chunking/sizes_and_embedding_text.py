@@ -1,4 +1,4 @@
-"""Chunk sizes in tokens of the embedding model, and the prefix that a chunk is embedded with."""
+"""Chunk sizes in tokens of the embedding model, and the text that is embedded of a chunk."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Imports of many files or pages: from an archive, a manifest, a folder or the web.
 
-protocol  -> the interface between the runner and the kinds of import; read first
-archives, folders, manifests, web -> the kinds; `manifests` also maps Import.Kind to its class
-here      -> start, stop, resume, retry and remove imports
-runner    -> discovers the items and ingests them one by one; can be interrupted and resumed
+import_protocol_and_folders -> the interface between the runner and the kinds; the simplest kind
+import_archives, import_manifests_and_kinds, import_web -> the other kinds, and all by their names
+here          -> start, stop, resume, retry and remove imports
+import_runner -> discovers the items and ingests them one by one; can be interrupted and resumed
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from common.jobs import enqueue, revoke
 from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
-from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import HERE, METADATA, ImportRefused, Taken
+from ingestion.intake.import_manifests_and_kinds import source_for
+from ingestion.intake.import_protocol_and_folders import HERE, METADATA, ImportRefused, Taken
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.versions import UNFINISHED

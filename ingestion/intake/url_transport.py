@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpcore2
 
 from ingestion.errors import FetchError, TooLong
-from ingestion.intake.fetching.guard import Guard, Resolver, checked_addresses
+from ingestion.intake.url_guard import Guard, Resolver, checked_addresses
 
 MIB = 1024 * 1024
 _AT_ONCE = MIB

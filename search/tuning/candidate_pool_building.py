@@ -24,10 +24,7 @@ from search.engine.read import Question, read_query
 from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters
-from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
-from search.tuning.evaluation.profile_runs import evaluator
-from search.tuning.models import CandidatePool, PoolBuild
-from search.tuning.workbench.pools import (
+from search.tuning.candidate_pools import (
     Pooled,
     Width,
     asked_by,
@@ -37,6 +34,9 @@ from search.tuning.workbench.pools import (
     digest,
     pooled,
 )
+from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
+from search.tuning.evaluation.profile_runs import evaluator
+from search.tuning.models import CandidatePool, PoolBuild
 
 State = PoolBuild.State
 Progress = Callable[[int, int], None]

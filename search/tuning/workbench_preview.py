@@ -31,7 +31,7 @@ from search.errors import RerankerUnavailable
 from search.presentation.result_rows import Rows
 from search.presentation.results import Result, results_for
 from search.retrieval import Filters
-from search.tuning.workbench.pools import Width, corpus_stamp
+from search.tuning.candidate_pools import Width, corpus_stamp
 
 SHOWN = 10
 CACHE_SECONDS = 15 * 60

@@ -1,9 +1,9 @@
 """Documents from web addresses, restricted to addresses that anyone on the internet could fetch.
 
-networks, guard -> which addresses may be connected to; read first
-transport       -> connections to checked addresses, a deadline, bounded decompression
+private_networks, url_guard -> which addresses may be connected to; read first
+url_transport   -> connections to checked addresses, a deadline, bounded decompression
 here            -> one address, its redirects followed, into a file, and the file's name
-crawling        -> a site's robots.txt and sitemaps, the links of its pages
+site_crawling   -> a site's robots.txt and sitemaps, the links of its pages
 """
 
 from __future__ import annotations
@@ -22,28 +22,11 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 
 from common.circuit_breaker import retry_after
-from ingestion.errors import (
-    AddressRefused,
-    FetchError,
-    PauseWanted,
-    RefusedUpload,
-    RobotsRefused,
-    TooLong,
-    TypeMismatch,
-)
+from ingestion.errors import FetchError, PauseWanted, RefusedUpload, TooLong, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.files.filetypes import FileType, sniff
-from ingestion.intake.fetching.guard import (
-    MAX_URL_CHARS,
-    Guard,
-    Resolver,
-    Rule,
-    Target,
-    read_rules,
-    read_target,
-    resolve,
-)
-from ingestion.intake.fetching.transport import FAILURES, MIB, Deadline, counted, inflated, pool
+from ingestion.intake.url_guard import Guard, Resolver, Target, read_target, resolve
+from ingestion.intake.url_transport import FAILURES, MIB, Deadline, counted, inflated, pool
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _IN_MEMORY = 4 * MIB

@@ -13,20 +13,9 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
+from ingestion.errors import PauseWanted, RobotsRefused
 from ingestion.files.filetypes import HEAD_BYTES
-from ingestion.intake.fetching import (
-    Guard,
-    PauseWanted,
-    Policy,
-    RobotsRefused,
-    Target,
-    fetch,
-    file_name,
-    read_rules,
-    read_target,
-)
-from ingestion.intake.fetching.crawling import CrawledPage, Robots, read_page, read_sitemap
-from ingestion.intake.importing.protocol import (
+from ingestion.intake.import_protocol_and_folders import (
     FoundItem,
     ImportRefused,
     ImportSource,
@@ -34,6 +23,9 @@ from ingestion.intake.importing.protocol import (
     Taken,
     TryLater,
 )
+from ingestion.intake.site_crawling import CrawledPage, Robots, read_page, read_sitemap
+from ingestion.intake.url_fetching import Policy, fetch, file_name
+from ingestion.intake.url_guard import Guard, Target, read_rules, read_target
 from ingestion.models import Import, ImportItem, SourceKind
 from ingestion.parsing.formats.markup import decode_html
 

@@ -1,1 +1,0 @@
-"""The workbench: candidate pools, what-if measures, previews."""
