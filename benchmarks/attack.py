@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=("tests", "load", "words"))
     parser.add_argument("--seconds", default="300")
     chosen = parser.parse_args()
-    files = [file for held in SUITE.values() for file in held]
+    files = [file for group in SUITE.values() for file in group]
     commands: dict[str, Sequence[str]] = {
         "tests": ("pytest", "-n", "3", "--dist", "loadfile", "-q", *files),
         "load": ("benchmarks.load", "--seconds", chosen.seconds),
@@ -101,17 +101,17 @@ def compare_words() -> None:
         shelf = Collection.objects.create(name="Hidden", visibility="groups")
         for version in receive(shelf, [" ".join(hidden).encode()], "hidden.txt"):
             processing_steps.advance(version)
-        taken: dict[str, list[float]] = {"hidden": [], "missing": []}
+        milliseconds: dict[str, list[float]] = {"hidden": [], "missing": []}
         for pair in zip(hidden, missing, strict=True):
-            named = list(zip(taken, pair, strict=True))
+            named = list(zip(milliseconds, pair, strict=True))
             dice.shuffle(named)
             for name, word in named:
                 began = time.perf_counter()
                 search(word, viewer=None)
-                taken[name].append((time.perf_counter() - began) * 1000)
-        for name, times in taken.items():
+                milliseconds[name].append((time.perf_counter() - began) * 1000)
+        for name, times in milliseconds.items():
             print(f"  {PAIRS} {name} words: median {statistics.median(times):.2f} ms")
-        slower = sum(one > other for one, other in zip(*taken.values(), strict=True))
+        slower = sum(one > other for one, other in zip(*milliseconds.values(), strict=True))
         print(f"  hidden ones were slower in {slower} of {PAIRS} pairs (chance: 105 to 135)")
 
 

@@ -49,10 +49,10 @@ def measure(name: str, versions: Sequence[int]) -> None:
             processing_steps.advance(pk)
         whole = time.perf_counter() - started
     chunks = Chunk.objects.filter(version__in=versions).count()
-    found = Concept.objects.filter(version__in=versions).count()
+    count = Concept.objects.filter(version__in=versions).count()
     part = sum(spent)
     print(
-        f"{name:<8} {len(versions)} documents, {chunks} chunks, {found} concepts in {whole:.1f} s;"
+        f"{name:<8} {len(versions)} documents, {chunks} chunks, {count} concepts in {whole:.1f} s;"
         f" concepts {part:.2f} s, {part / whole:.1%}",
         flush=True,
     )

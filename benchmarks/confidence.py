@@ -48,7 +48,7 @@ ALIKE = (
     {"med", "scifact", "nfcorpus"},
 )
 MODELS_DIR = ROOT / "var" / "models"
-KEPT = ROOT / "var" / "bench" / "confidence-vectors"
+CACHE = ROOT / "var" / "bench" / "confidence-vectors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +58,14 @@ class Model:
     name: str
     embedder: Embedder
 
-    def vectors(self, library: str, texts: Sequence[str], *, asked: bool) -> Any:
+    def vectors(self, library: str, texts: Sequence[str], *, query: bool) -> Any:
         """Unit vectors of questions or passages, a row each; kept."""
-        digest = hashlib.sha256("\0".join((*texts, str(asked))).encode()).hexdigest()[:16]
-        path = KEPT / f"{self.name.replace('/', '-').replace(':', '-')}-{library}-{digest}.npy"
+        digest = hashlib.sha256("\0".join((*texts, str(query))).encode()).hexdigest()[:16]
+        path = CACHE / f"{self.name.replace('/', '-').replace(':', '-')}-{library}-{digest}.npy"
         if not path.exists():
             embed = self.embedder.embed_query
-            made = [embed(t) for t in texts] if asked else self.embedder.embed_documents(texts)
-            KEPT.mkdir(parents=True, exist_ok=True)
+            made = [embed(t) for t in texts] if query else self.embedder.embed_documents(texts)
+            CACHE.mkdir(parents=True, exist_ok=True)
             np.save(path, np.array(made, np.float16))
         vectors = np.load(path).astype(np.float32)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -76,20 +76,20 @@ def samples(model: Model, libraries: Sequence[Library]) -> Iterator[tuple[str, S
     from search.engine.similarity_background import PROBES
     from search.ranking.confidence import Background
 
-    probes = model.vectors("probes", PROBES, asked=True)
-    asked = {
-        each.name: model.vectors(each.name, [q.text for q in each.questions], asked=True)
+    probes = model.vectors("probes", PROBES, query=True)
+    question_vectors = {
+        each.name: model.vectors(each.name, [q.text for q in each.questions], query=True)
         for each in libraries
     }
     for library in libraries:
-        passages = model.vectors(library.name, library.texts, asked=False)
+        passages = model.vectors(library.name, library.texts, query=False)
         background = Background.of((probes @ passages.T).max(axis=1))
-        own = list(zip(library.questions, asked[library.name], strict=True))
+        own = list(zip(library.questions, question_vectors[library.name], strict=True))
         others = [
             pair
             for other in libraries
             if other is not library and not any({other.name, library.name} <= a for a in ALIKE)
-            for pair in zip(other.questions, asked[other.name], strict=True)
+            for pair in zip(other.questions, question_vectors[other.name], strict=True)
         ]
         kinds = {
             QuestionKind.ANSWERABLE: own,
@@ -144,14 +144,14 @@ def _sample(
     prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
     weights = profile.weights[QueryClass.GENERAL]
     moved = weights.keyword * MeaningEvidence.of(prepared).for_meaning * profile.short_lean
-    leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
-    ranked = rank(Batch.of([prepared]), [leant], [QueryClass.GENERAL], profile)
+    shifted = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
+    ranked = rank(Batch.of([prepared]), [shifted], [QueryClass.GENERAL], profile)
     columns = ranked.columns(0).tolist()
     evidence = Evidence.of(prepared, columns, background)
     if evidence is None:
         return None
-    shown = set(prepared.candidates.rows["chunk"][prepared.rows[columns[:FIRST_PAGE]]].tolist())
-    answered = kind is QuestionKind.ANSWERABLE and bool(question.relevant & shown)
+    page = set(prepared.candidates.rows["chunk"][prepared.rows[columns[:FIRST_PAGE]]].tolist())
+    answered = kind is QuestionKind.ANSWERABLE and bool(question.relevant & page)
     return Sample(kind, question.group, answered, evidence)
 
 

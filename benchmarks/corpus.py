@@ -140,8 +140,8 @@ def _load(collection: Collection, space: EmbeddingSpace, chunks: int) -> None:
     centres, windows = _centres(), Windows(chunks)
     documents = -(-chunks // CHUNKS_PER_DOCUMENT)
     prefix = f"{collection.pk}-"
-    held = Document.objects.filter(collection=collection).values_list("content_hash", flat=True)
-    there = {int(each.removeprefix(prefix)) for each in held}
+    hashes = Document.objects.filter(collection=collection).values_list("content_hash", flat=True)
+    there = {int(each.removeprefix(prefix)) for each in hashes}
     todo = [number for number in range(documents) if number not in there]
     if not there:  # the weights of the first chunks would else be those of a shorter average
         sample = todo[:: max(1, len(todo) // SAMPLE)]
@@ -264,9 +264,9 @@ def _prepared(field: models.Field[Any, Any], rows: Sequence[models.Model]) -> It
     """The field's values as the database adapter wants them. Most columns hold one value."""
     last = value = None
     for i, row in enumerate(rows):
-        given = field.pre_save(row, True)
-        if i == 0 or given != last:
-            last, value = given, field.get_db_prep_save(given, connection)
+        current = field.pre_save(row, True)
+        if i == 0 or current != last:
+            last, value = current, field.get_db_prep_save(current, connection)
         yield value
 
 

@@ -37,19 +37,19 @@ def main() -> None:
 
     from benchmarks.texts import questions
 
-    asked = questions(arguments.questions)
-    pipeline, api, page = _pipeline(asked), _over("/api/v1/search/", asked), _over("/", asked)
+    texts = questions(arguments.questions)
+    pipeline, api, page = _pipeline(texts), _over("/api/v1/search/", texts), _over("/", texts)
     runs = {"pipeline": pipeline, "API": api, "page": page}
     for run in runs.values():
-        for i in range(len(asked)):
+        for i in range(len(texts)):
             run(i)
     if arguments.gc == "tuned":
         from kbsite.apps import spare_collections
 
         spare_collections()
-    _print(runs, len(asked), arguments.rounds)
+    _print(runs, len(texts), arguments.rounds)
     if arguments.functions:
-        _functions(runs["pipeline"], len(asked), arguments.functions)
+        _functions(runs["pipeline"], len(texts), arguments.functions)
 
 
 def build(size: int) -> None:

@@ -75,9 +75,9 @@ def _recording(count: int) -> None:
     for turn in range(4):
         for question in texts.questions(count):
             started = time.perf_counter()
-            found = search(question, viewer=None)
+            response = search(question, viewer=None)
             between = time.perf_counter()
-            record_search(request, found, uuid.uuid4(), channel="page")
+            record_search(request, response, uuid.uuid4(), channel="page")
             if turn:
                 times["search"].append((between - started) * 1000)
                 times["record"].append((time.perf_counter() - between) * 1000)

@@ -46,21 +46,21 @@ def main() -> None:
     from benchmarks.texts import questions
     from kbsite.apps import spare_collections
 
-    asked = questions(chosen.questions)
+    texts = questions(chosen.questions)
     with ExitStack() as stack:
         ways: dict[str, Way] = {
-            "pipeline": (_pipeline(asked), 0),
-            "pipeline, folded marked": (_pipeline(asked, mark_folded=True), 0),
+            "pipeline": (_pipeline(texts), 0),
+            "pipeline, folded marked": (_pipeline(texts, mark_folded=True), 0),
         }
         for where in filter(None, (chosen.beside, ROOT)):
             beside = "" if where is ROOT else ", beside"
             port, pid = stack.enter_context(_serving(where))
-            ways[f"API{beside}"] = over_http(asked, port), pid
+            ways[f"API{beside}"] = over_http(texts, port), pid
         for run, _ in ways.values():
-            for i in range(len(asked)):
+            for i in range(len(texts)):
                 run(i)
         spare_collections()
-        _print(ways, _measured(ways, len(asked), chosen.rounds))
+        _print(ways, _measured(ways, len(texts), chosen.rounds))
 
 
 def _arguments() -> argparse.Namespace:
@@ -92,15 +92,15 @@ Spent = dict[str, list[float]]
 def _measured(ways: dict[str, Way], count: int, rounds: int) -> dict[str, Spent]:
     shuffled = random.Random(1)
     others = {"Postgres": postmaster(), "Valkey": _valkey()}
-    found: dict[str, Spent] = {name: {} for name in ways}
+    times: dict[str, Spent] = {name: {} for name in ways}
     gc.disable()
     for _ in range(rounds):
         for i in shuffled.sample(range(count), count):
             for name in shuffled.sample(list(ways), len(ways)):
                 run, web = ways[name]
                 for part, seconds in _spent(lambda: run(i), others, web).items():  # noqa: B023
-                    found[name].setdefault(part, []).append(seconds * 1e3)
-    return found
+                    times[name].setdefault(part, []).append(seconds * 1e3)
+    return times
 
 
 def _spent(run: Callable[[], Any], others: dict[str, int], web: int) -> dict[str, float]:
@@ -122,15 +122,15 @@ def _valkey() -> int:
     return int(client.info("server")["process_id"])
 
 
-def _print(ways: dict[str, Way], found: dict[str, Spent]) -> None:
+def _print(ways: dict[str, Way], times: dict[str, Spent]) -> None:
     parts = ("clock", "all", "Postgres", "Valkey", "web", "asking")
-    calls = len(next(iter(found.values()))["all"])
+    calls = len(next(iter(times.values()))["all"])
     print(
         f"medians of {calls} calls, milliseconds; all: of processor; load {os.getloadavg()[0]:.1f}"
     )
     print(f"{'':<30}" + "".join(f"{part:>10}" for part in parts))
     for name in ways:
-        print(f"{name:<30}" + "".join(_cell(found[name].get(part)) for part in parts))
+        print(f"{name:<30}" + "".join(_cell(times[name].get(part)) for part in parts))
 
 
 def _cell(spent: list[float] | None) -> str:

@@ -156,8 +156,8 @@ def embedder_alone(threads: int, collection: Collection) -> float:
     settings.EMBEDDER_OPTIONS["local"]["threads"] = threads
     spaces.forget_embedders()
     embedder = spaces.embedder()
-    held = Chunk.objects.filter(collection=collection)
-    rows = held.select_related("version__document__collection").order_by("?")
+    chunks = Chunk.objects.filter(collection=collection)
+    rows = chunks.select_related("version__document__collection").order_by("?")
     texts = texts_of(rows[:EMBEDDED_ALONE], embedder)
     embedder.embed_documents(texts[:32])
     started = time.perf_counter()
@@ -178,8 +178,8 @@ def memory(count: int) -> None:
             children = psutil.Process(process.pid).children()
             pids |= {child.pid for child in children}
             sizes.append(max(child.memory_info().rss for child in children) / 1e6)
-        shown = ", ".join(f"{size:.0f}" for size in sizes)
-        print(f"memory over {count} documents, after each {tenth}: {shown} MB; ", end="")
+        listed = ", ".join(f"{size:.0f}" for size in sizes)
+        print(f"memory over {count} documents, after each {tenth}: {listed} MB; ", end="")
         print(f"last to first {sizes[-1] / sizes[0]:.2f}; {len(pids)} process(es)")
 
 
@@ -194,16 +194,16 @@ def waiting(count: int, pdfs: int) -> None:
         receive(collection, every[: CORES + 1], "document.md")  # each process loads its model
         wait_until_finished()
         del every[: CORES + 1]
-        idle = [seconds_until_found(collection, note) for note in every[:count]]
+        idle = [seconds_until_searchable(collection, note) for note in every[:count]]
         print(f"a note, idle worker: {spread(idle)}", flush=True)
         texts = passages()
         receive(collection, (pdf(texts, i, 1) for i in range(pdfs)), "page.pdf", Lane.BULK)
-        busy = [seconds_until_found(collection, note) for note in every[count:]]
+        busy = [seconds_until_searchable(collection, note) for note in every[count:]]
         left = DocumentVersion.objects.filter(state__in=UNFINISHED, lane=Lane.BULK).count()
         print(f"a note, {left} to {pdfs} PDFs queued: {spread(busy)}")
 
 
-def seconds_until_found(collection: Collection, note: bytes) -> float:
+def seconds_until_searchable(collection: Collection, note: bytes) -> float:
     from ingestion.models import Chunk
 
     started = time.perf_counter()

@@ -61,9 +61,9 @@ class Library:
 
         count, scores, terms = len(self.texts), np.zeros(len(self.texts)), []
         for lexeme, times in question.lexemes.items():
-            if held := self.frequencies[lexeme]:
-                idf = math.log(1 + (count - held + 0.5) / (held + 0.5))
-                terms.append(TermStatistic(lexeme, held, idf, times))
+            if containing := self.frequencies[lexeme]:
+                idf = math.log(1 + (count - containing + 0.5) / (containing + 0.5))
+                terms.append(TermStatistic(lexeme, containing, idf, times))
                 counts = np.array([each[lexeme] for each in self.lexemes])
                 scores += terms[-1].weight * counts * (K1 + 1) / (counts + self.lengths)
         missing = [w for w, of in question.words if of and not any(map(self.frequencies.get, of))]
@@ -78,12 +78,12 @@ def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
     chance = random.Random(26)
     texts = {p.id: f"{p.title}\n\n{p.text}".strip()[:LETTERS] for p in judged.passages()}
     chosen: dict[str, None] = {}
-    asked = []
+    drawn = []
     for query in chance.sample(sorted(judged.queries), len(judged.queries)):
         relevant = sorted(p for p, grade in judged.qrels[query].items() if grade > 0)[:3]
-        if len(asked) < questions and len(chosen | dict.fromkeys(relevant)) <= passages:
+        if len(drawn) < questions and len(chosen | dict.fromkeys(relevant)) <= passages:
             chosen |= dict.fromkeys(relevant)
-            asked.append(query)
+            drawn.append(query)
     rest = [each for each in texts if each not in chosen]
     chosen |= dict.fromkeys(chance.sample(rest, min(len(rest), passages - len(chosen))))
     places = {passage: place for place, passage in enumerate(chosen)}
@@ -100,7 +100,7 @@ def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
         [lexemes(texts[each]) for each in chosen],
         [
             question(judged.queries[q], [p for p, g in judged.qrels[q].items() if g > 0])
-            for q in asked
+            for q in drawn
         ],
     )
 

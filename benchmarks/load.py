@@ -124,21 +124,21 @@ def read(
     until: threading.Event | None = None,
 ) -> Read:
     """Readers that ask one question after another, each over a connection that stays open."""
-    found = Read(readers)
-    asyncio.run(_read(target, questions, found, seconds, until))
-    return found
+    load = Read(readers)
+    asyncio.run(_read(target, questions, load, seconds, until))
+    return load
 
 
 async def _read(
     target: Server,
     questions: Sequence[str],
-    found: Read,
+    load: Read,
     seconds: float,
     until: threading.Event | None,
 ) -> None:
     numbers = count()
     began = time.perf_counter()
-    found.megabytes.append(_megabytes(target))
+    load.megabytes.append(_megabytes(target))
 
     def is_over() -> bool:
         over = time.perf_counter() - began > seconds
@@ -148,16 +148,16 @@ async def _read(
         asker = Asker(target.port)
         while not is_over():
             question = questions[next(numbers) % len(questions)]
-            asked = time.perf_counter()
+            started = time.perf_counter()
             try:
                 status, wait = await asker.ask(question)
             except (OSError, asyncio.IncompleteReadError, KeyError, ValueError) as error:
-                found.statuses[type(error).__name__] += 1
+                load.statuses[type(error).__name__] += 1
                 await asyncio.sleep(1)
                 continue
-            found.statuses[status] += 1
+            load.statuses[status] += 1
             if status == 200:
-                found.milliseconds.append((time.perf_counter() - asked) * 1000)
+                load.milliseconds.append((time.perf_counter() - started) * 1000)
             else:
                 await asyncio.sleep(wait)
         asker.close()
@@ -165,13 +165,13 @@ async def _read(
     async def weigh() -> None:
         while True:
             await asyncio.sleep(seconds / SAMPLES)
-            found.megabytes.append(_megabytes(target))
+            load.megabytes.append(_megabytes(target))
 
     weighing = asyncio.create_task(weigh())
-    await asyncio.gather(*(reader() for _ in range(found.readers)))
+    await asyncio.gather(*(reader() for _ in range(load.readers)))
     weighing.cancel()
-    found.seconds = time.perf_counter() - began
-    found.megabytes.append(_megabytes(target))
+    load.seconds = time.perf_counter() - began
+    load.megabytes.append(_megabytes(target))
 
 
 class Asker:

@@ -60,8 +60,8 @@ def first(text: str, viewer: Any, slugs: Sequence[str], *, exact: bool = False) 
     from search.retrieval import Filters
 
     within, choices = Filters(collections=tuple(slugs)), Choices(exact=exact)
-    found = search(text, viewer=viewer, filters=within, choices=choices, page_size=1)
-    return (found.hits[0].chunk_id if found.hits else 0), found.query.original
+    response = search(text, viewer=viewer, filters=within, choices=choices, page_size=1)
+    return (response.hits[0].chunk_id if response.hits else 0), response.query.original
 
 
 def measure(
@@ -74,14 +74,14 @@ def measure(
         word = rarest(text, viewer)
         if not word:
             continue
-        wanted, _ = first(text, viewer, slugs)
+        expected, _ = first(text, viewer, slugs)
         kind = KINDS[place % len(KINDS)]
         wrong = misspelt(word, kind, random.Random(f"{SEED} {name} {key}"))
-        passage, asked = first(text.replace(word, wrong, 1), viewer, slugs, exact=exact)
-        counts[kind, "same" if passage == wanted else "other"] += 1
-        counts[kind, "corrected"] += asked.lower() == text.lower()
-        if failures and passage != wanted:
-            print(f"  {kind}: {text} | {word} -> {wrong} | asked: {asked}", flush=True)
+        passage, query = first(text.replace(word, wrong, 1), viewer, slugs, exact=exact)
+        counts[kind, "same" if passage == expected else "other"] += 1
+        counts[kind, "corrected"] += query.lower() == text.lower()
+        if failures and passage != expected:
+            print(f"  {kind}: {text} | {word} -> {wrong} | asked: {query}", flush=True)
     return counts
 
 
@@ -117,12 +117,12 @@ def report(name: str, counts: Counter[tuple[str, str]]) -> None:
     kinds = list(dict.fromkeys(kind for kind, _ in counts))
     parts = []
     for kind in kinds:
-        asked = counts[kind, "same"] + counts[kind, "other"]
+        total = counts[kind, "same"] + counts[kind, "other"]
         same, corrected = counts[kind, "same"], counts[kind, "corrected"]
-        parts.append(f"{kind} {same}/{asked} ({same / asked:.0%}; corrected {corrected})")
+        parts.append(f"{kind} {same}/{total} ({same / total:.0%}; corrected {corrected})")
     same = sum(counts[kind, "same"] for kind in kinds)
-    asked = same + sum(counts[kind, "other"] for kind in kinds)
-    print(f"{name}: same first passage {same}/{asked} ({same / asked:.1%}). " + ", ".join(parts))
+    total = same + sum(counts[kind, "other"] for kind in kinds)
+    print(f"{name}: same first passage {same}/{total} ({same / total:.1%}). " + ", ".join(parts))
 
 
 if __name__ == "__main__":

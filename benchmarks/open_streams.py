@@ -51,11 +51,11 @@ def main() -> None:
         alone = ask(target, questions)
         show("one asker", alone)
         show(f"{ASKERS} askers", crowd(target, questions))
-        with streams(target, chosen.streams, questions[0]) as held:
-            held.wait_until_open()
+        with streams(target, chosen.streams, questions[0]) as open_streams:
+            open_streams.wait_until_open()
             under = ask(target, questions)
             show(f"one asker, {chosen.streams} streams open", under)
-        held.report(target, alone, under)
+        open_streams.report(target, alone, under)
 
 
 @dataclass
@@ -209,17 +209,17 @@ def connections(target: Server) -> int:
 
 @contextmanager
 def streams(target: Server, count: int, question: str) -> Iterator[Streams]:
-    held = Streams(count)
-    thread = threading.Thread(target=held.run, args=(target.port, question))
+    open_streams = Streams(count)
+    thread = threading.Thread(target=open_streams.run, args=(target.port, question))
     before = target.worker.num_threads()
     print(f"\nworker before the streams: {before} threads")
     thread.start()
     try:
-        yield held
+        yield open_streams
     finally:
-        held.threads = target.worker.num_threads()
-        held.connections = connections(target)
-        held.stop()
+        open_streams.threads = target.worker.num_threads()
+        open_streams.connections = connections(target)
+        open_streams.stop()
         thread.join()
 
 

@@ -56,7 +56,7 @@ WORKBENCH = f"/admin/search/workbench/?q={CONTESTED}&{COLLECTIONS}"
 class Picture:
     """A page, the size of its window in CSS pixels, and what is done before it is taken.
 
-    `prepare` returns the element to show, or None for the window.
+    `prepare` returns the part to show, or None for the window.
     """
 
     name: str
@@ -172,11 +172,9 @@ def sign_in(page: Page, password: str) -> None:
         )
 
 
-def image_of(page: Page, shown: Locator | None = None) -> Image.Image:
+def image_of(page: Page, part: Locator | None = None) -> Image.Image:
     # An element is shown without the bar that stays in sight.
-    shot = (
-        shown.screenshot(style=".wb-bar-top { position: static }") if shown else page.screenshot()
-    )
+    shot = part.screenshot(style=".wb-bar-top { position: static }") if part else page.screenshot()
     return Image.open(io.BytesIO(shot)).convert("RGB")
 
 

@@ -62,10 +62,10 @@ def tree(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += children.get(pid, [])
+    return pids
 
 
 def lifetime_seconds(root: int) -> float:
@@ -82,10 +82,10 @@ def timed(run: Callable[[], T], others: list[int]) -> tuple[float, float, T]:
     Processor time is that of this process and of `others`, with their descendants.
     """
     theirs, ours, started = running_seconds(others), time.process_time(), time.perf_counter()
-    found = run()
+    result = run()
     elapsed, ours = time.perf_counter() - started, time.process_time() - ours
     theirs = running_seconds(others) - theirs
-    return elapsed * 1e3, (ours + theirs) * 1e3, found
+    return elapsed * 1e3, (ours + theirs) * 1e3, result
 
 
 def running_seconds(roots: list[int]) -> float:

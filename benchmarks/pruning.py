@@ -148,17 +148,17 @@ def _measure(count: int, rounds: int) -> None:
     queries = [parse(text, ()) for text in texts.questions(count)]
     rules = _rules()
     exact = [_run(rules[EXACT], query)[0] for query in queries]
-    found: dict[str, list[tuple[Sequence[int], float]]] = {name: [] for name in rules}
+    timings: dict[str, list[tuple[Sequence[int], float]]] = {name: [] for name in rules}
     for round_number in range(rounds + 1):
         for query in queries:
             for name, rule in rules.items():
                 ids, elapsed = _run(rule, query)
                 if round_number:
-                    found[name].append((ids, elapsed))
+                    timings[name].append((ids, elapsed))
     print(f"{count} questions, {rounds} rounds")
     print(f"{'':<26}{'of 10':>8}{'of 100':>8}{'p50 ms':>8}{'p95 ms':>8}{'p50':>7}")
-    base = statistics.median(elapsed for _, elapsed in found["rare terms to 10000"])
-    for name, runs in found.items():
+    base = statistics.median(elapsed for _, elapsed in timings["rare terms to 10000"])
+    for name, runs in timings.items():
         times = [elapsed for _, elapsed in runs]
         shares = [_shares(run[0], exact[i % count]) for i, run in enumerate(runs)]
         p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]

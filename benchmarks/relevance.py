@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "relevance.md"
 TABLES = ROOT / "benchmarks" / "results" / "relevance.md"
 # The rows of the overview; the page says what each stands for.
-SHOWN = (
+PROFILES = (
     "default", "keyword-only", "vector-only", "rrf", "textbook:50/50", "textbook", "indexfoundry",
     "concept-rag", "mind", "physical-ai",
 )  # fmt: skip
@@ -87,7 +87,7 @@ def summary(outcomes: Sequence[MeasuredCollection]) -> str:
         "| difference (95%) | clearly above, below |",
         "|---" * 6 + "|",
     ]
-    for name in SHOWN:
+    for name in PROFILES:
         measured = [outcome for outcome in outcomes if outcome.profile.name == name]
         if len(measured) < len(names):
             continue

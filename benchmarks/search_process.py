@@ -29,17 +29,17 @@ def serve(queries: int) -> None:
     from benchmarks.texts import questions
     from kbsite.apps import spare_collections
 
-    asked = questions(queries)
+    texts = questions(queries)
     # The product's own server, of one process: the one client needs no more. Its connection may
     # wait longer for its turn than the product keeps one.
     own = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75", "kbsite.asgi")
     with server(*own) as target:
         port, web = target.port, target.process.pid
         ways = {
-            "statement": _replay(_statements(asked)),
-            "pipeline": _pipeline(asked),
-            "pipeline, all marked": _pipeline(asked, mark_folded=True),
-            "HTTP": over_http(asked, port),
+            "statement": _replay(_statements(texts)),
+            "pipeline": _pipeline(texts),
+            "pipeline, all marked": _pipeline(texts, mark_folded=True),
+            "HTTP": over_http(texts, port),
         }
         gc.collect()
         spare_collections()
@@ -50,7 +50,7 @@ def serve(queries: int) -> None:
                 way = partial(ways[request["way"]], request["question"])
                 answer: Any = timed(way, others)[:2]
             else:
-                answer = _report(web) if "report" in request else len(asked)
+                answer = _report(web) if "report" in request else len(texts)
             print(json.dumps(answer), flush=True)
 
 

@@ -129,15 +129,15 @@ def _times(servers: dict[int, Child], rounds: int) -> _Times:
     """
     shuffled = random.Random(SEED)
     turns = [(size, way) for size in servers for way in WAYS]
-    found: _Times = {turn: [] for turn in turns}
+    times: _Times = {turn: [] for turn in turns}
     count = min(server.ask({"questions": True}) for server in servers.values())
     for round_number in range(rounds + 1):
         for i in shuffled.sample(range(count), count):
             for size, way in shuffled.sample(turns, len(turns)):
                 milliseconds, processor = servers[size].ask({"way": way, "question": i})
                 if round_number:
-                    found[size, way].append((milliseconds, processor))
-    return found
+                    times[size, way].append((milliseconds, processor))
+    return times
 
 
 def _print_times(times: _Times) -> None:

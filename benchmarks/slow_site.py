@@ -23,8 +23,8 @@ async def frames(question: str) -> AsyncIterator[str]:
     from search.answers import answering
     from search.answers.request import AnswerRequest
 
-    asked = AnswerRequest(question, viewer=None, is_recorded=False)
-    async for event in answering.events(asked):
+    request = AnswerRequest(question, viewer=None, is_recorded=False)
+    async for event in answering.events(request):
         yield f"event: {type(event).__name__}\ndata: {{}}\n\n"
     for number in range(int(SECONDS / PAUSE)):
         await asyncio.sleep(PAUSE)

@@ -77,10 +77,10 @@ def _soak(arguments: argparse.Namespace) -> None:
         for n in range(arguments.processes)
     ]
     kills = _kill_while(actors, random.Random(arguments.seed))
-    told = [json.loads(actor.communicate()[0] or b"{}") for actor in actors]
+    reports = [json.loads(actor.communicate()[0] or b"{}") for actor in actors]
     seconds = time.monotonic() - started
     _finish()
-    _report(kills, told, seconds, time.monotonic() - started - seconds)
+    _report(kills, reports, seconds, time.monotonic() - started - seconds)
     if any(actor.returncode for actor in actors):
         sys.exit("A process ended with an error.")
 
@@ -142,13 +142,13 @@ def _finish() -> None:
 
 
 def _report(
-    kills: Counter[str], told: list[dict[str, dict[str, int]]], seconds: float, after: float
+    kills: Counter[str], reports: list[dict[str, dict[str, int]]], seconds: float, after: float
 ) -> None:
     from ingestion.models import Chunk, Document, DocumentVersion
 
     done: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for each in told:
+    for each in reports:
         done.update(each.get("done", {}))
         refused.update(each.get("refused", {}))
     states = Counter(

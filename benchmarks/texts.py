@@ -13,12 +13,12 @@ WINDOW_CHARS = 900
 
 def passages() -> list[str]:
     """Every passage of the judged collections, title first."""
-    found = []
+    texts = []
     for source in SOURCES:
         for line in (RELEVANCE / source / "corpus.jsonl").read_text().splitlines():
             row = json.loads(line)
-            found.append(f"{row.get('title', '')}\n{row['text']}".strip())
-    return found
+            texts.append(f"{row.get('title', '')}\n{row['text']}".strip())
+    return texts
 
 
 def questions(count: int) -> list[str]:

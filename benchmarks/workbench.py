@@ -37,16 +37,16 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=200)
     parser.add_argument("--live", action="store_true")
     parser.add_argument("--page", metavar="QUESTION", nargs="?", const="how does it work")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
 
     import django
 
     django.setup()
-    if asked.page:
-        page(asked.page)
+    if arguments.page:
+        page(arguments.page)
         return
-    synthetic(asked.queries, asked.candidates)
-    if asked.live:
+    synthetic(arguments.queries, arguments.candidates)
+    if arguments.live:
         live()
 
 
@@ -145,8 +145,10 @@ def page(question: str) -> None:
 
     for name, view in (("both rankings", preview_view), ("all measures", measures_view)):
         bodies = list(_moves(question))
-        first, *_ = _asked(view, bodies[0])
-        wall, processor, queries = zip(*(_asked(view, body) for body in bodies[1:]), strict=True)
+        first, *_ = _request_costs(view, bodies[0])
+        wall, processor, queries = zip(
+            *(_request_costs(view, body) for body in bodies[1:]), strict=True
+        )
         print(
             f"  {name}: first {first:.0f} ms, each of {MOVES} moves {statistics.median(wall):.0f} "
             f"ms (most {max(wall):.0f}), of these processor {statistics.median(processor):.0f} "
@@ -182,7 +184,7 @@ def _moves(question: str) -> Iterator[dict[str, object]]:
         yield {"profile": row.pk, "values": values, "text": question}
 
 
-def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, float, int]:
+def _request_costs(view: Callable[..., HttpResponse], body: object) -> tuple[float, float, int]:
     """Milliseconds on the clock and of the processor, and how many queries the view needs."""
     from django.db import connection
     from django.test import RequestFactory

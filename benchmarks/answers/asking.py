@@ -67,7 +67,7 @@ class QuestionRow:
     answerability: float = 0.0
     quotes: int = 0
     is_right: bool = False  # one of the pieces
-    held: dict[Shape, bool] = field(default_factory=dict)
+    has_gold: dict[Shape, bool] = field(default_factory=dict)
     naive: bool = False
     tokens: int = 0
     extract_ms: float = 0.0
@@ -127,12 +127,12 @@ def _extract(
     row: QuestionRow, response: SearchResponse, context: Context, parameters: AnswerParameters
 ) -> None:
     started = time.process_time()  # of all threads: other work on the machine does not count
-    found = extracted(response, context, parameters)
+    extract = extracted(response, context, parameters)
     row.extract_ms = (time.process_time() - started) * 1000
-    row.answerability, row.quotes = found.answerability, len(found.quotes)
+    row.answerability, row.quotes = extract.answerability, len(extract.quotes)
     pieces = [
         (context.passage(quote.passage), [(part.start, part.end) for part in quote.parts])
-        for quote in found.quotes
+        for quote in extract.quotes
     ]
     row.is_right = any(_answers(passage, spans, row.question) for passage, spans in pieces)
 
@@ -167,7 +167,7 @@ def _recall(
             if is_own
             else context_of_all([response.hits], viewer=evaluator(), parameters=shaped)
         )
-        row.held[budget, passages] = holds(made, golds)
+        row.has_gold[budget, passages] = holds(made, golds)
     row.naive = holds_any(_first_hits(response, context.tokens), golds)
 
 
@@ -184,7 +184,7 @@ def _first_hits(response: SearchResponse, budget: int) -> list[str]:
 
 
 def _answer(question: Question, slug: str, mode: Mode, embedding: float) -> ModeRow:
-    asked = AnswerRequest(
+    request = AnswerRequest(
         question.text,
         viewer=evaluator(),
         mode=mode,
@@ -193,7 +193,7 @@ def _answer(question: Question, slug: str, mode: Mode, embedding: float) -> Mode
         is_recorded=False,
     )
     try:
-        answered = answering.answer(asked)
+        answered = answering.answer(request)
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return ModeRow(State.FAILED, False, False, False, 0, 0, 0, None, None, 0.0)
     citations = [each for sentence in answered.sentences for each in sentence.citations]
@@ -229,9 +229,9 @@ def _pieces(answered: Answered, question: Question) -> list[bool]:
 def _valid(answered: Answered) -> int:
     """The number of citations of passages that exist, can be read, and hold the quoted words."""
     cited = [each for each in answered.context.passages if each.number in answered.cited]
-    wanted = {number for passage in cited for number in passage.chunk_ids}
-    chunks = Chunk.objects.visible_to(evaluator()).filter(pk__in=wanted)
-    readable = set(chunks.values_list("pk", flat=True)) if wanted else set()
+    chunk_ids = {number for passage in cited for number in passage.chunk_ids}
+    chunks = Chunk.objects.visible_to(evaluator()).filter(pk__in=chunk_ids)
+    readable = set(chunks.values_list("pk", flat=True)) if chunk_ids else set()
     open_to = {each.number for each in cited if readable.issuperset(each.chunk_ids)}
     return sum(
         citation.passage in open_to and _stands(citation, sentence.text, answered)

@@ -41,9 +41,9 @@ class Refusals:
     wrong: float | None
 
 
-def share(found: Iterable[bool]) -> float | None:
+def share(outcomes: Iterable[bool]) -> float | None:
     """The share that is true; None of nothing."""
-    values = list(found)
+    values = list(outcomes)
     return sum(values) / len(values) if values else None
 
 
@@ -119,11 +119,11 @@ def holds_any(texts: Iterable[str], golds: Sequence[str]) -> bool:
     Punctuation inside a word is read both ways: SQuAD deletes it ("US$3" is "us3"), but its answers
     are spans that may begin or end there ("3"). In scripts without spaces each letter is a word.
     """
-    wanted = [(_joined(gold), _parted(gold)) for gold in golds]
-    wanted = [(joined, parted) for joined, parted in wanted if joined]
-    for text in texts if wanted else ():
+    expected = [(_joined(gold), _parted(gold)) for gold in golds]
+    expected = [(joined, parted) for joined, parted in expected if joined]
+    for text in texts if expected else ():
         joined, parted = _joined(text), _parted(text)
-        if any(one in joined or other in parted for one, other in wanted):
+        if any(one in joined or other in parted for one, other in expected):
             return True
     return False
 
@@ -147,5 +147,5 @@ def _is_punctuation(character: str) -> bool:
 def _words(text: str) -> str:
     """The words without articles, with a space on each side; empty without a word."""
     words = _UNSPACED_LETTER.sub(r" \1 ", text).split()
-    kept = [word for word in words if word not in _ARTICLES]
-    return f" {' '.join(kept)} " if kept else ""
+    content = [word for word in words if word not in _ARTICLES]
+    return f" {' '.join(content)} " if content else ""

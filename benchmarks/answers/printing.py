@@ -10,23 +10,23 @@ from benchmarks.answers.figures import interval
 Figures = dict[str, Any]
 
 
-def as_text(found: Figures) -> str:
+def as_text(figures: Figures) -> str:
     """One collection's figures, a paragraph each: contexts, quotes, refusals, modes."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_lines(figures)) + "\n"
 
 
-def _lines(found: Figures) -> Iterator[str]:
-    asked = found["questions"]
+def _lines(figures: Figures) -> Iterator[str]:
+    counts = figures["questions"]
     yield (
-        f"{found['collection']}: {asked['answerable']} questions with an answer, "
-        f"{asked['unanswerable']} without, {asked['foreign']} of other collections"
+        f"{figures['collection']}: {counts['answerable']} questions with an answer, "
+        f"{counts['unanswerable']} without, {counts['foreign']} of other collections"
     )
-    yield from _context(found["context_recall"])
-    yield f"Choosing the pieces: {_times(found['extract_ms'])}"
-    for name, refusal in found["refusal"].items():
+    yield from _context(figures["context_recall"])
+    yield f"Choosing the pieces: {_times(figures['extract_ms'])}"
+    for name, refusal in figures["refusal"].items():
         if refusal:
             yield from _refusal(name, refusal)
-    for mode, values in found["modes"].items():
+    for mode, values in figures["modes"].items():
         yield from _mode(mode, values)
 
 

@@ -56,12 +56,12 @@ def questions_of(judged: JudgedCollection, limit: int | None) -> list[Question]:
     if isinstance(judged, SectionCollection):
         return _of_manual(judged)
     titles = {str(row["_id"]): str(row.get("title") or "") for row in rows(judged.folder / CORPUS)}
-    asked = [
+    answerable = [
         Question(name, judged.queries[name], golds, half=_article_half(judged, name, titles))
         for row in rows(judged.folder / QUERIES)
         if (name := str(row["_id"])) in judged.queries and (golds := _golds(row))
     ]
-    if not asked:
+    if not answerable:
         raise EvaluationError(
             f"No question of {judged.folder} has a gold answer. Give each its answers in "
             f'{QUERIES}: {{"_id": ..., "text": ..., "metadata": {{"answers": ["..."]}}}}.'
@@ -72,7 +72,7 @@ def questions_of(judged: JudgedCollection, limit: int | None) -> list[Question]:
         Question(name := str(row["_id"]), str(row["text"]), half=_half(judged, name))
         for row in others
     ]
-    return [*spread(asked, limit), *spread(without, limit)]
+    return [*spread(answerable, limit), *spread(without, limit)]
 
 
 def _of_manual(judged: SectionCollection) -> list[Question]:

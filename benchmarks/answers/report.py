@@ -64,17 +64,17 @@ def figures(outcome: Outcome) -> Figures:
 
 
 def _recall(rows: Sequence[QuestionRow]) -> Figures:
-    shapes = next((list(row.held) for row in rows if row.held), [])
-    held = [
+    shapes = next((list(row.has_gold) for row in rows if row.has_gold), [])
+    by_shape = [
         {
             "tokens": tokens,
             "passages": passages,
-            "recall": _rounded(share(row.held.get((tokens, passages), False) for row in rows)),
+            "recall": _rounded(share(row.has_gold.get((tokens, passages), False) for row in rows)),
         }
         for tokens, passages in shapes
     ]
     return {
-        "by_shape": held,
+        "by_shape": by_shape,
         "naive": _rounded(share(row.naive for row in rows)),
         "mean_tokens": round(sum(row.tokens for row in rows) / max(len(rows), 1)),
     }
@@ -135,12 +135,12 @@ def _refusal(outcome: Outcome, without: Sequence[QuestionRow]) -> Figures | None
         "area_under_risk": _rounded(area(judged)),
         "thresholds": [
             {
-                "below": found.threshold,
-                "rightly_refused": _rounded(found.right),
-                "wrongly_refused": _rounded(found.wrong),
+                "below": refusal.threshold,
+                "rightly_refused": _rounded(refusal.right),
+                "wrongly_refused": _rounded(refusal.wrong),
             }
             for threshold in sorted({0.1, 0.2, 0.3, 0.4, 0.5, outcome.parameters.refuse_below})
-            for found in [refusals(judged, threshold)]
+            for refusal in [refusals(judged, threshold)]
         ],
     }
 

@@ -104,7 +104,7 @@ def load(
     from search.management import finish
 
     manual = MANUALS[name]
-    held, _ = Collection.objects.kept().get_or_create(
+    collection, _ = Collection.objects.kept().get_or_create(
         name=f"judged: {name}", defaults={"visibility": Visibility.GROUPS}
     )
     files = [
@@ -112,11 +112,11 @@ def load(
         for path, content in pages(manual, download(manual, ROOT / "var" / "bench" / "archives"))
     ]
     uploads = documents.Uploads()
-    documents.add(held, sorted(files, key=lambda file: file.source), uploads)
+    documents.add(collection, sorted(files, key=lambda file: file.source), uploads)
     for problem in uploads.problems:
         say(problem)
     finish(uploads.waiting, write=say, processes=processes)
-    return [held.slug], {}
+    return [collection.slug], {}
 
 
 def kinds(name: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.peers.shared import LARGE, Library, found_share, ndcg
+from benchmarks.peers.shared import LARGE, Library, ndcg, recall
 from benchmarks.processes import Child
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,13 +116,13 @@ def _ask(
     for round_number in range(rounds + 1):
         for i in shuffled.sample(range(count), count):
             for peer in shuffled.sample(list(peers), len(peers)):
-                milliseconds, processor, found = peers[peer].ask({"question": i})
+                milliseconds, processor, results = peers[peer].ask({"question": i})
                 if round_number:
                     times[peer].append((milliseconds, processor))
                 elif library.judged:
-                    quality[peer].append(ndcg(found, library.judged[library.queries[i]]))
+                    quality[peer].append(ndcg(results, library.judged[library.queries[i]]))
                 elif (near := peers[peer].ask({"nearest": i})) is not None:
-                    quality[peer].append(found_share(near, library.nearest[i]))
+                    quality[peer].append(recall(near, library.nearest[i]))
     return times, quality
 
 

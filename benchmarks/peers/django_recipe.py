@@ -11,7 +11,7 @@ from pathlib import Path
 from pgvector import HalfVector
 
 from benchmarks.peers.postgres import HNSW, SEARCHED, Server
-from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, fused
+from benchmarks.peers.shared import CHUNKS, DEPTH, RESULTS, RRF_K, Library, Vector, fused
 
 _BUILT = f"GIN, ts_rank, english, words joined by OR; HNSW of halfvec, {HNSW}"
 SETTINGS = f"{_BUILT}, {SEARCHED}; RRF k {RRF_K} of {DEPTH} each"
@@ -43,7 +43,7 @@ class Searcher:
         run = self._connection.execute
         by_words = [str(pk) for (pk,) in run(_WORDS, [either])]
         by_meaning = [str(pk) for (pk,) in run(_MEANING, [HalfVector(vector)])]
-        return fused(by_words, by_meaning)[:KEPT]
+        return fused(by_words, by_meaning)[:CHUNKS]
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
         rows = self._connection.execute(_MEANING, [HalfVector(vector)])

@@ -11,13 +11,13 @@ import lancedb
 import pyarrow as pa
 from lancedb.rerankers import RRFReranker
 
-from benchmarks.peers.shared import KEPT, LARGE, RESULTS, RRF_K, Library, Vector, build_once
+from benchmarks.peers.shared import CHUNKS, LARGE, RESULTS, RRF_K, Library, Vector, build_once
 
 _INDEX: dict[str, Any] = {"index_type": "IVF_PQ"}
 # Without refining, its default, it finds a tenth of the ten nearest (benchmarks/README.md).
-_ASKED: dict[str, int] = {"nprobes": 20, "refine_factor": 50}
+_OPTIONS: dict[str, int] = {"nprobes": 20, "refine_factor": 50}
 _BUILT = f"FTS index with stemming, stop words removed; from {LARGE:,} chunks on {_INDEX}"
-SETTINGS = f"{_BUILT}, {_ASKED}, else vectors exact; RRF k {RRF_K} of {KEPT} each"
+SETTINGS = f"{_BUILT}, {_OPTIONS}, else vectors exact; RRF k {RRF_K} of {CHUNKS} each"
 _BATCH = 5_000
 
 
@@ -47,21 +47,21 @@ class Searcher:
         table.optimize()
 
     def search(self, question: str, vector: Vector) -> list[str]:
-        asked = self._table.search(query_type="hybrid").vector(vector).text(question)
-        asked = self._by_index(asked.distance_type("cosine"))
-        rows = asked.rerank(self._reranker).limit(KEPT).to_arrow()
+        search = self._table.search(query_type="hybrid").vector(vector).text(question)
+        search = self._by_index(search.distance_type("cosine"))
+        rows = search.rerank(self._reranker).limit(CHUNKS).to_arrow()
         return [str(each) for each in rows["id"].to_pylist()]
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
-        asked = self._by_index(self._table.search(vector).distance_type("cosine"))
+        search = self._by_index(self._table.search(vector).distance_type("cosine"))
         # As many as the hybrid search asks of its vectors: what is refined depends on it.
-        return [str(each) for each in asked.limit(KEPT).to_arrow()["id"].to_pylist()][:RESULTS]
+        return [str(each) for each in search.limit(CHUNKS).to_arrow()["id"].to_pylist()][:RESULTS]
 
-    def _by_index(self, asked: Any) -> Any:
+    def _by_index(self, search: Any) -> Any:
         if self._indexed:
-            for name, value in _ASKED.items():
-                asked = getattr(asked, name)(value)
-        return asked
+            for name, value in _OPTIONS.items():
+                search = getattr(search, name)(value)
+        return search
 
 
 def _batches(library: Library, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

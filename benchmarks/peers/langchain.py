@@ -11,7 +11,7 @@ from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from benchmarks.peers.shared import DEPTH, KEPT, RRF_K, Library, Vector
+from benchmarks.peers.shared import CHUNKS, DEPTH, RRF_K, Library, Vector
 
 SETTINGS = "BM25Retriever (words by spaces), FAISS flat, 100 each; EnsembleRetriever .5/.5, c 60"
 
@@ -51,4 +51,4 @@ class Searcher:
 
     def search(self, question: str, vector: Vector) -> list[str]:
         self._known.vectors = {question: vector.tolist()}
-        return [each.metadata["id"] for each in self._both.invoke(question)[:KEPT]]
+        return [each.metadata["id"] for each in self._both.invoke(question)[:CHUNKS]]

@@ -12,7 +12,7 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.retrievers.bm25 import BM25Retriever
 
-from benchmarks.peers.shared import DEPTH, KEPT, Library, Vector
+from benchmarks.peers.shared import CHUNKS, DEPTH, Library, Vector
 
 SETTINGS = "BM25Retriever (english), SimpleVectorStore, 100 each; reciprocal_rerank"
 
@@ -52,12 +52,12 @@ class Searcher:
             llm=MockLLM(),
             mode="reciprocal_rerank",
             num_queries=1,
-            similarity_top_k=KEPT,
+            similarity_top_k=CHUNKS,
             use_async=False,
         )
         self.processes: list[int] = []
 
     def search(self, question: str, vector: Vector) -> list[str]:
         self._known.vectors = {question: vector.tolist()}
-        found = self._both.retrieve(QueryBundle(question))
-        return [each.node.node_id for each in found]
+        nodes = self._both.retrieve(QueryBundle(question))
+        return [each.node.node_id for each in nodes]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pymilvus import AnnSearchRequest, DataType, Function, FunctionType, MilvusClient, RRFRanker
 
-from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, build_once
+from benchmarks.peers.shared import CHUNKS, DEPTH, RESULTS, RRF_K, Library, Vector, build_once
 
 SETTINGS = (
     "BM25 function, english analyzer, k1 1.2, b .75; dense FLAT by cosine; RRF k 60 of 100 each"
@@ -39,14 +39,14 @@ class Searcher:
             AnnSearchRequest([question], "words", {"metric_type": "BM25"}, limit=DEPTH),
             AnnSearchRequest([vector.tolist()], "vector", {"metric_type": "COSINE"}, limit=DEPTH),
         ]
-        (found,) = self._client.hybrid_search("chunk", requests, RRFRanker(RRF_K), limit=KEPT)
-        return [str(each["id"]) for each in found]
+        (hits,) = self._client.hybrid_search("chunk", requests, RRFRanker(RRF_K), limit=CHUNKS)
+        return [str(each["id"]) for each in hits]
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
-        (found,) = self._client.search(
+        (hits,) = self._client.search(
             "chunk", [vector.tolist()], anns_field="vector", limit=RESULTS
         )
-        return [str(each["id"]) for each in found]
+        return [str(each["id"]) for each in hits]
 
 
 def _build(library: Library, place: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from benchmarks.peers.postgres import HNSW, SEARCHED, Server
-from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector
+from benchmarks.peers.shared import CHUNKS, DEPTH, RESULTS, RRF_K, Library, Vector
 
 _BUILT = f"bm25 index, english, k1 1.2, b .75; HNSW of halfvec, {HNSW}"
 SETTINGS = f"{_BUILT}, {SEARCHED}; RRF k {RRF_K} of {DEPTH} each"
@@ -23,7 +23,7 @@ WITH word AS (
 )
 SELECT id FROM word FULL JOIN meaning USING (id)
 ORDER BY coalesce(1.0 / ({RRF_K} + word.rank), 0) + coalesce(1.0 / ({RRF_K} + meaning.rank), 0) DESC
-LIMIT {KEPT}
+LIMIT {CHUNKS}
 """
 _MEANING = f"SELECT id FROM chunk ORDER BY vector <=> %s LIMIT {DEPTH}"
 

@@ -24,14 +24,14 @@ def main() -> None:
         if "nearest" in request:
             i = request["nearest"]
             nearest = getattr(searcher, "nearest", lambda *_: None)  # lists are searched exactly
-            answer = nearest(library.questions[i], library.asked[i])
+            answer = nearest(library.questions[i], library.question_vectors[i])
         elif request:
             i = request["question"]
-            search = partial(searcher.search, library.questions[i], library.asked[i])
-            elapsed, processor, found = timed(search, searcher.processes)
+            search = partial(searcher.search, library.questions[i], library.question_vectors[i])
+            elapsed, processor, results = timed(search, searcher.processes)
             if not name.startswith("steelyard"):  # it returns passages, the others chunks
-                found = list(dict.fromkeys(library.ids[int(each)] for each in found))
-            answer = [elapsed, processor, found[:RESULTS]]
+                results = list(dict.fromkeys(library.ids[int(each)] for each in results))
+            answer = [elapsed, processor, results[:RESULTS]]
         print(json.dumps(answer), file=answers, flush=True)
     if close := getattr(searcher, "close", None):
         close()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float32]
 RESULTS = 10
-KEPT = 2 * RESULTS  # chunks, so that ten passages are left
+CHUNKS = 2 * RESULTS  # chunks, so that ten passages are left
 DEPTH = 100  # candidates of each side before their fusion
 RRF_K = 60  # Cormack, Clarke & Büttcher 2009
 # Vectors of so many chunks are searched by an index, of fewer exactly where a peer offers that.
@@ -42,7 +42,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Library:
-    """`vectors` are those of `texts`, `asked` those of `questions`, all of unit length.
+    """`vectors` are those of `texts`, `question_vectors` those of `questions`, all of unit length.
 
     `ids` are those that `judged` names: passages of several chunks, or each chunk's own. Without
     judgements `nearest` has the numbers of the chunks nearest to each question, nearest first.
@@ -53,7 +53,7 @@ class Library:
     vectors: Vector
     queries: list[str]
     questions: list[str]
-    asked: Vector
+    question_vectors: Vector
     judged: dict[str, dict[str, int]]
     nearest: list[list[int]]
 
@@ -64,7 +64,7 @@ class Library:
         return cls(
             texts=Texts(folder / "chunks.jsonl", len(words["ids"])),
             vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
-            asked=np.load(folder / "asked.npy"),
+            question_vectors=np.load(folder / "asked.npy"),
             **words,
         )
 
@@ -76,11 +76,11 @@ def write(
     *,
     queries: list[str],
     questions: list[str],
-    asked: Vector,
+    question_vectors: Vector,
     judged: dict[str, dict[str, int]],
 ) -> None:
     """Write a library of `count` chunks, each an id, a text and a vector."""
-    shape = (count, asked.shape[1])
+    shape = (count, question_vectors.shape[1])
     vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, shape)
     ids = []
     with (folder / "chunks.jsonl").open("w", encoding="utf-8") as lines:
@@ -91,25 +91,25 @@ def write(
     if len(ids) != count:
         raise RuntimeError(f"{len(ids)} chunks were read, {count} counted.")
     vectors.flush()
-    np.save(folder / "asked.npy", asked)
-    nearest = [] if judged else _nearest(vectors, asked).tolist()
+    np.save(folder / "asked.npy", question_vectors)
+    nearest = [] if judged else _nearest(vectors, question_vectors).tolist()
     words = {"ids": ids, "queries": queries, "questions": questions}
     words |= {"judged": judged, "nearest": nearest}
     (folder / "library.json").write_text(json.dumps(words))  # last: it says that all is there
 
 
-def _nearest(vectors: Vector, asked: Vector) -> npt.NDArray[np.int64]:
+def _nearest(vectors: Vector, questions: Vector) -> npt.NDArray[np.int64]:
     """The numbers of the RESULTS vectors nearest to each question, a block of vectors at a time."""
-    best = np.full((len(asked), 0), 0.0)
-    numbers = np.full((len(asked), 0), 0)
+    best = np.full((len(questions), 0), 0.0)
+    numbers = np.full((len(questions), 0), 0)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
-        best = np.hstack([best, asked @ block.T])
-        more = np.broadcast_to(np.arange(start, start + len(block)), (len(asked), len(block)))
+        best = np.hstack([best, questions @ block.T])
+        more = np.broadcast_to(np.arange(start, start + len(block)), (len(questions), len(block)))
         numbers = np.hstack([numbers, more])
-        kept = np.argsort(-best, axis=1)[:, :RESULTS]
-        best = np.take_along_axis(best, kept, 1)
-        numbers = np.take_along_axis(numbers, kept, 1)
+        nearest = np.argsort(-best, axis=1)[:, :RESULTS]
+        best = np.take_along_axis(best, nearest, 1)
+        numbers = np.take_along_axis(numbers, nearest, 1)
     return numbers
 
 
@@ -125,7 +125,7 @@ class Peer(Protocol):
     def __init__(self, library: Library, folder: Path) -> None: ...
 
     def search(self, question: str, vector: Vector) -> list[str]:
-        """The numbers of the best `KEPT` chunks in the library, as text, best first."""
+        """The numbers of the best `CHUNKS` chunks in the library, as text, best first."""
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
         """Those of the `RESULTS` nearest by its vectors alone; only where they are by an index."""
@@ -149,7 +149,7 @@ def fused(*rankings: list[str]) -> list[str]:
     for ranking in rankings:
         for rank, each in enumerate(ranking, start=1):
             scores[each] = scores.get(each, 0.0) + 1 / (RRF_K + rank)
-    return sorted(scores, key=lambda each: -scores[each])[:KEPT]
+    return sorted(scores, key=lambda each: -scores[each])[:CHUNKS]
 
 
 def ndcg(ranking: list[str], grades: dict[str, int]) -> float:
@@ -161,6 +161,6 @@ def ndcg(ranking: list[str], grades: dict[str, int]) -> float:
     return float(np.dot(gains, discounts[: len(gains)])) / ideal if ideal else 0.0
 
 
-def found_share(found: list[str], nearest: list[int]) -> float:
+def recall(results: list[str], nearest: list[int]) -> float:
     """The share of the exactly nearest chunks that are among those found (recall@10)."""
-    return len({*map(int, found[:RESULTS])} & {*nearest}) / len(nearest)
+    return len({*map(int, results[:RESULTS])} & {*nearest}) / len(nearest)

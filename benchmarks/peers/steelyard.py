@@ -74,18 +74,18 @@ def _write_judged(name: str, folder: Path) -> None:
     collection.save()
     passages = DocumentCorpus.of(judged, collection).documents
     chunks = ((passages[document][0], text, vector) for _, document, text, vector in _chunks())
-    asked = [query for query in judged.queries if judged.qrels.get(query)]
-    words = [judged.queries[query] for query in asked]
-    grades = {query: dict(judged.qrels[query]) for query in asked}
+    queries = [query for query in judged.queries if judged.qrels.get(query)]
+    words = [judged.queries[query] for query in queries]
+    grades = {query: dict(judged.qrels[query]) for query in queries}
     lines = [f"{pk} {each[0]}" for pk, each in passages.items()]
     (folder / "documents.txt").write_text("\n".join(lines))
     write(
         folder,
         chunks,
         _count(),
-        queries=asked,
+        queries=queries,
         questions=words,
-        asked=_embedded(words),
+        question_vectors=_embedded(words),
         judged=grades,
     )
 
@@ -98,8 +98,8 @@ def _write_sized(folder: Path, size: int, queries: int) -> None:
         sys.exit(f"Build it first: python -m benchmarks.search_speed --sizes {size} --build-only")
     words = questions(queries)
     if (folder / "library.json").exists():
-        kept = Library.read(folder)
-        if kept.questions == words and [int(kept.ids[0]), int(kept.ids[-1])] == _ends():
+        stored = Library.read(folder)
+        if stored.questions == words and [int(stored.ids[0]), int(stored.ids[-1])] == _ends():
             return
     print(f"Writing {size:,} chunks for the peers ...", flush=True)
     chunks = ((str(chunk), text, vector) for chunk, _, text, vector in _chunks())
@@ -109,7 +109,7 @@ def _write_sized(folder: Path, size: int, queries: int) -> None:
         size,
         queries=[str(i) for i in range(len(words))],
         questions=words,
-        asked=_embedded(words),
+        question_vectors=_embedded(words),
         judged={},
     )
 

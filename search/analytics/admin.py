@@ -47,7 +47,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
     list_display = (
-        "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
+        "at", "question", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
     )  # fmt: skip
     list_display_links = None
     list_filter = ("channel", "unsure", "query_class", "profile_name")
@@ -69,7 +69,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
         )
 
     @admin.display(description=_("question"), ordering="folded")
-    def asked(self, event: SearchEvent) -> SafeString | str:
+    def question(self, event: SearchEvent) -> SafeString | str:
         if not event.query:
             return gettext("(removed)")
         address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
@@ -104,7 +104,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
 
 Kind = GapStep.Kind
 
-SHOWN = 100
+MAX_GAPS = 100
 STATES = {state.value: state.label for state in Gap.State}
 
 
@@ -166,13 +166,13 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             raise PermissionDenied
         state = request.GET.get("state", "")
         state = state if state in STATES else Gap.State.OPEN
-        summaries = gap_queue.summaries(request.user, state=state, limit=SHOWN)
+        summaries = gap_queue.summaries(request.user, state=state, limit=MAX_GAPS)
         context = {
             "cl": None,
             "gaps": summaries,
             "state": state,
             "states": STATES.items(),
-            "shown": SHOWN,
+            "shown": MAX_GAPS,
             "opts": self.opts,
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
         }

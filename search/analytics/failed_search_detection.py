@@ -43,7 +43,7 @@ SHARED_WORDS = 0.4
 # A search is processed once its visitor has had time to click, to rate or to ask again.
 SETTLE = timedelta(minutes=15)
 # A similar question within this time means that the first one was not answered. A guess.
-ASKED_AGAIN = timedelta(minutes=3)
+NEXT_WITHIN = timedelta(minutes=3)
 # Reading a document for this long means that it was useful: a guess, twice a glance.
 READ_SECONDS = 30.0
 BATCH = 200
@@ -65,7 +65,7 @@ def nearest_group(
 ) -> int | None:
     """The group with the highest mean cosine to `vector`; None below `at_least`.
 
-    `members` has one row of length 1 per member, `groups` their groups. Ties go to the lowest.
+    `members` has a row of length 1 for each member, `groups` its group. The lowest wins ties.
     """
     if not len(groups):
         return None
@@ -100,9 +100,9 @@ def gather(*, now: datetime | None = None) -> int:
 
 
 def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -> int:
-    """Call `batch` with the time before which things have settled until it returns 0; their number.
+    """Call `batch` with a settled time until it returns 0; return the sum of its results.
 
-    If the embedding model is unavailable, the rest waits for the next run, and the log says so.
+    If the embedding model is unavailable, the rest waits for the next run, and this is logged.
     """
     settled = (now or timezone.now()) - SETTLE
     seen = 0
@@ -134,17 +134,17 @@ def _failures(events: Sequence[SearchEvent]) -> Iterable[Failure]:
     interactions: dict[int, list[Interaction]] = defaultdict(list)
     for interaction in Interaction.objects.filter(event__in=searches):
         interactions[interaction.event_id].append(interaction)
-    asked_next = _asked_next(searches)
+    following = _next_questions(searches)
     for event in searches:
-        yield Failure(event, signs_of(event, interactions[event.pk], asked_next.get(event.pk)))
+        yield Failure(event, signs_of(event, interactions[event.pk], following.get(event.pk)))
 
 
 def signs_of(
-    event: SearchEvent, interactions: Iterable[Interaction], asked_next: SearchEvent | None
+    event: SearchEvent, interactions: Iterable[Interaction], next_question: SearchEvent | None
 ) -> tuple[Sign, ...]:
     """The signs that a search failed; empty if its visitor gave evidence of success.
 
-    `asked_next` is the visitor's next question within ASKED_AGAIN, if any.
+    `next_question` is the visitor's next question within NEXT_WITHIN, if any.
     """
     kinds = {interaction.kind for interaction in interactions}
     read = any((interaction.seconds or 0) >= READ_SECONDS for interaction in interactions)
@@ -154,7 +154,7 @@ def signs_of(
         return ()
     signs = list(_silent_signs(event))
     if event.best_click is None:
-        if asked_next is not None and _asks_the_same(event, asked_next):
+        if next_question is not None and _asks_the_same(event, next_question):
             signs.append(Sign.REFORMULATED)
         # API clients never click, so the absence of a click tells nothing.
         elif event.total and event.channel == SearchEvent.Channel.PAGE:
@@ -177,15 +177,15 @@ def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
     return float(first @ second) >= SAME_SUBJECT
 
 
-def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
-    """The next different question of each event's visitor within ASKED_AGAIN; one query."""
+def _next_questions(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
+    """The next different question of each event's visitor within NEXT_WITHIN; one query."""
     of_visitors = [event for event in searches if event.visitor]
     if not of_visitors:
         return {}
     later = SearchEvent.objects.searches().filter(
         visitor__in={event.visitor for event in of_visitors},
         at__gt=min(event.at for event in of_visitors),
-        at__lte=max(event.at for event in of_visitors) + ASKED_AGAIN,
+        at__lte=max(event.at for event in of_visitors) + NEXT_WITHIN,
     )
     by_visitor: dict[str, list[SearchEvent]] = defaultdict(list)
     for event in later.order_by("at", "pk"):
@@ -193,7 +193,7 @@ def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
     next_questions = {}
     for event in of_visitors:
         for candidate in by_visitor[event.visitor]:
-            if event.at < candidate.at <= event.at + ASKED_AGAIN:
+            if event.at < candidate.at <= event.at + NEXT_WITHIN:
                 if candidate.folded != event.folded:
                     next_questions[event.pk] = candidate
                 break

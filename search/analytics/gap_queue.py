@@ -35,7 +35,7 @@ COSTS: Mapping[str, float] = {
 }
 # Remedies: steps that a person starts on an open gap and that closing it completes.
 BEGUN = (Kind.SYNONYM, Kind.PATTERN, Kind.PIN, Kind.JUDGEMENT, Kind.DOCUMENT)
-SHOWN = 10
+TOP_RESULTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> 
     """The current search result of `query` for `viewer`. Raises SearchError."""
     narrowed = Filters(collections=tuple(collections))
     response = search(
-        query, viewer=viewer, filters=narrowed, page_size=SHOWN, purpose=Purpose.TUNER
+        query, viewer=viewer, filters=narrowed, page_size=TOP_RESULTS, purpose=Purpose.TUNER
     )
     return Snapshot(
         total=response.total,

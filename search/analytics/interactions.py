@@ -36,7 +36,7 @@ MAX_SECONDS = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Report:
     """A reported interaction. `undo` withdraws a thumb or an answer."""
 
     kind: Interaction.Kind
@@ -45,32 +45,32 @@ class Said:
     undo: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Said:
+    def of(cls, data: Mapping[str, Any]) -> Report:
         """The interaction in the valid fields of a form."""
-        document, seconds = given.get("document"), given.get("seconds")
-        return cls(Interaction.Kind(given["kind"]), document, seconds, given["undo"])
+        document, seconds = data.get("document"), data.get("seconds")
+        return cls(Interaction.Kind(data["kind"]), document, seconds, data["undo"])
 
 
-def record_interaction(request: HttpRequest, search_id: uuid.UUID, said: Said) -> None:
+def record_interaction(request: HttpRequest, search_id: uuid.UUID, report: Report) -> None:
     """Save an interaction of the searcher behind `request`; repeating it changes nothing.
 
     Raises UnknownSearch unless the search is a recent one of the same visitor, InteractionRefused
     for a document that was not among its results or that the searcher may no longer see.
     """
     event = _own_search(request, search_id)
-    rank = _rank(request, event, said)
+    rank = _rank(request, event, report)
     # Its interleaving team; empty outside experiments.
     teams = dict(zip(event.results, event.teams, strict=False))
-    team = teams.get(said.document, "").replace(NO_TEAM, "") if said.document else ""
+    team = teams.get(report.document, "").replace(NO_TEAM, "") if report.document else ""
     searched = event.follows or event
     with transaction.atomic():
         # Serialised: concurrent thumbs up and down must not both be kept.
         searched = SearchEvent.objects.select_for_update(no_key=True).get(pk=searched.pk)
-        if said.undo:
-            _of(searched, said).delete()
+        if report.undo:
+            _of(searched, report).delete()
         else:
-            _write(searched, said, rank, team)
-        _note(searched, said, rank)
+            _write(searched, report, rank, team)
+        _note(searched, report, rank)
 
 
 def _own_search(request: HttpRequest, search_id: uuid.UUID) -> SearchEvent:
@@ -83,49 +83,49 @@ def _own_search(request: HttpRequest, search_id: uuid.UUID) -> SearchEvent:
     return event
 
 
-def _rank(request: HttpRequest, event: SearchEvent, said: Said) -> int | None:
+def _rank(request: HttpRequest, event: SearchEvent, report: Report) -> int | None:
     """The rank of the document; None for an answer about the whole search."""
-    kind = {"kind": repr(said.kind.value)}
-    if said.kind in OF_THE_SEARCH and said.document is not None:
+    kind = {"kind": repr(report.kind.value)}
+    if report.kind in OF_THE_SEARCH and report.document is not None:
         raise InteractionRefused(gettext("The kind %(kind)s does not take a document.") % kind)
-    if said.kind not in OF_THE_SEARCH and said.document is None:
+    if report.kind not in OF_THE_SEARCH and report.document is None:
         raise InteractionRefused(gettext("The kind %(kind)s needs a document.") % kind)
-    if said.undo and said.kind not in OPPOSITES:
+    if report.undo and report.kind not in OPPOSITES:
         raise InteractionRefused(gettext("The kind %(kind)s cannot be undone.") % kind)
-    if said.document is None:
+    if report.document is None:
         return None
     readable = Document.objects.visible_to(cast("Viewer", request.user))
-    among = said.document in event.results
-    if not among or not readable.filter(public_id=said.document).exists():
+    among = report.document in event.results
+    if not among or not readable.filter(public_id=report.document).exists():
         raise InteractionRefused(gettext("That document was not among the results of this search."))
-    return event.first_rank + event.results.index(said.document)
+    return event.first_rank + event.results.index(report.document)
 
 
-def _write(event: SearchEvent, said: Said, rank: int | None, team: str) -> None:
+def _write(event: SearchEvent, report: Report, rank: int | None, team: str) -> None:
     seconds = None
-    if said.kind == Kind.DWELL:
-        seconds = min(max(said.seconds or 0.0, 0.0), MAX_SECONDS)
-        recorded = _of(event, said).values_list("seconds", flat=True).first()
+    if report.kind == Kind.DWELL:
+        seconds = min(max(report.seconds or 0.0, 0.0), MAX_SECONDS)
+        recorded = _of(event, report).values_list("seconds", flat=True).first()
         seconds = max(seconds, recorded or 0.0)  # the page repeatedly reports the total time
-    if said.kind in OPPOSITES:
-        opposite = OPPOSITES[said.kind]
-        event.interactions.filter(kind=opposite, document=said.document).delete()
+    if report.kind in OPPOSITES:
+        opposite = OPPOSITES[report.kind]
+        event.interactions.filter(kind=opposite, document=report.document).delete()
     Interaction.objects.update_or_create(
         event=event,
-        kind=said.kind,
-        document=said.document,
+        kind=report.kind,
+        document=report.document,
         defaults={"seconds": seconds},
         create_defaults={"seconds": seconds, "rank": rank, "team": team},
     )
 
 
-def _of(event: SearchEvent, said: Said) -> QuerySet[Interaction]:
-    return event.interactions.filter(kind=said.kind, document=said.document)
+def _of(event: SearchEvent, report: Report) -> QuerySet[Interaction]:
+    return event.interactions.filter(kind=report.kind, document=report.document)
 
 
-def _note(event: SearchEvent, said: Said, rank: int | None) -> None:
+def _note(event: SearchEvent, report: Report, rank: int | None) -> None:
     """Update the event's best click, and mark it to be processed for gaps again."""
-    if said.kind == Kind.CLICK and rank is not None:
+    if report.kind == Kind.CLICK and rank is not None:
         event.best_click = min(rank, event.best_click or rank)
     event.gathered = False
     event.save(update_fields=["best_click", "gathered"])

@@ -38,7 +38,7 @@ def readable_sources(viewer: Viewer) -> Q:
 
 class SearchEventQuerySet(models.QuerySet["SearchEvent"]):
     def visible_to(self, viewer: Viewer) -> SearchEventQuerySet:
-        """The events whose query `viewer` may read: those whose every source they may read."""
+        """The events whose query `viewer` may read: those of which they may read every source."""
         return self.filter(readable_sources(viewer))
 
     def searches(self) -> SearchEventQuerySet:

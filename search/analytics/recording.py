@@ -89,7 +89,7 @@ def record_search(
 
 def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str, Any]:
     query = response.query.original
-    shown = response.results
+    results = response.results
     trial = response.trial
     return {
         "query": query[:MAX_TEXT],
@@ -97,10 +97,10 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
         "query_class": response.classification.query_class.value,
         "rule": response.classification.rule[:120],
         "profile_name": f"{response.profile.name}@{response.profile.version}"[:80],
-        "collections": sorted(_asked_in(response, collections)),
+        "collections": sorted(_collections_in(response, collections)),
         "page": response.page,
         "total": response.total,
-        "results": [uuid.UUID(result.document_id) for result in shown],
+        "results": [uuid.UUID(result.document_id) for result in results],
         "first_rank": response.first,
         "milliseconds": response.milliseconds.get("total", 0.0),
         "confidence": response.confidence,
@@ -113,23 +113,24 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
 
 
 def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
-    """The ids of the collections whose audience alone may read the question.
+    """The ids of the collections whose readers alone may read the question.
 
-    Those whose text was shown. A question that nothing answers may still name what stands in a
-    collection, so then all count that the asker may read as a member of a group.
+    These are the collections of the displayed text. A question without an answer may still name
+    something in a collection: then all collections count that the asker may read as a member of a
+    group.
     """
-    shown = {passage.collection_id for passage in _passages(response.results)}
-    if shown and not response.low_confidence:
-        return shown
+    sources = {passage.collection_id for passage in _passages(response.results)}
+    if sources and not response.low_confidence:
+        return sources
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return shown  # a member of no group
+        return sources  # a member of no group
     readable = Collection.objects.visible_to(user).with_narrower(user)
     closed = readable.filter(visibility=Visibility.GROUPS).order_by()
-    return shown | set(closed.values_list("pk", flat=True))
+    return sources | set(closed.values_list("pk", flat=True))
 
 
-def _asked_in(response: SearchResponse, collections: Iterable[str]) -> set[str]:
+def _collections_in(response: SearchResponse, collections: Iterable[str]) -> set[str]:
     """The collections named by a filter or within the query."""
     query = response.query
     named = (*collections, *query.filters.collections, *query.unwanted.collections)
@@ -192,7 +193,7 @@ def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
     """Replace the event of the question's own beginning, if it is recent; return whether it did."""
     folded = fields["folded"]
     latest = SearchEvent.objects.filter(visitor=visitor, at__gte=timezone.now() - TYPING)
-    taken = (
+    beginnings = (
         SearchEvent.objects.alias(typed=Value(folded))
         .filter(
             Q(folded__startswith=folded) | Q(typed__startswith=F("folded")),
@@ -203,7 +204,7 @@ def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
         )
         .exclude(folded=folded)
     )
-    return bool(taken.update(**fields))
+    return bool(beginnings.update(**fields))
 
 
 # As long as the column of a wording.
@@ -212,11 +213,11 @@ MAX_WORDING = 1000
 
 @transaction.atomic
 def file_complaints(events: Iterable[SearchEvent]) -> None:
-    """File the questions of answers that did not help a visitor as gaps. Raises EmbeddingError.
+    """File the questions of answers that did not help a visitor as gaps.
 
-    The events are unsaved. `sources` are the ids of the collections that the question was answered
-    from, `collections` the names of those that were asked: whoever may not read one of them may not
-    read the question.
+    Raises EmbeddingError. The events are unsaved. `sources` are the ids of the collections that the
+    answer came from, `collections` the names of the requested ones: whoever may not read one of
+    them may not read the question.
     """
     failures = []
     for event in events:

@@ -113,7 +113,7 @@ def _share(count: int, of: int) -> float | None:
 # The periods that the front page offers, in days.
 RANGES = (7, 30, 90, 365)
 DAYS = 30
-GAPS_SHOWN = 5
+TOP_GAPS = 5
 
 
 def days_of(text: str) -> int:
@@ -174,7 +174,7 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
     """The number of open gaps, and the costliest of them; four queries."""
     return {
         "count": gap_queue.open_count(viewer),
-        "costliest": gap_queue.summaries(viewer, limit=GAPS_SHOWN),
+        "costliest": gap_queue.summaries(viewer, limit=TOP_GAPS),
     }
 
 
@@ -189,8 +189,8 @@ FILE_NAME = r"\.\w{1,5}$"
 def examples_for(viewer: Viewer) -> tuple[str, ...]:
     """Questions that led several visitors to documents `viewer` may read; two queries.
 
-    The most frequent first. Each was asked by SEARCH_EVENTS_KEEP_WORDS_FROM visitors, as words that
-    are kept for good, who opened a result that can still be found.
+    The most frequent come first. At least SEARCH_EVENTS_KEEP_WORDS_FROM visitors asked each of them
+    and opened a result that can still be found, so that its words may be kept.
     """
     recent = (
         SearchEvent.objects.visible_to(viewer)
@@ -203,7 +203,7 @@ def examples_for(viewer: Viewer) -> tuple[str, ...]:
     readable = Document.objects.visible_to(viewer).exclude(
         pk__in=Hide.objects.filter(enabled=True, folded="").values("document")
     )
-    asked = (
+    questions = (
         SearchEvent.objects.filter(
             pk__in=recent,
             interactions__kind=Interaction.Kind.CLICK,
@@ -215,7 +215,7 @@ def examples_for(viewer: Viewer) -> tuple[str, ...]:
         .filter(visitors__gte=settings.SEARCH_EVENTS_KEEP_WORDS_FROM)
         .order_by("-visitors", "folded")
     )
-    return tuple(asked.values_list("question", flat=True)[:EXAMPLES])
+    return tuple(questions.values_list("question", flat=True)[:EXAMPLES])
 
 
 def _percent(share: float | None) -> str:

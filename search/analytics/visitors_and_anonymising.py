@@ -118,12 +118,12 @@ def _anonymise_events(before: datetime) -> int:
     named = due.filter(~Q(query="")).order_by()
     # Counted before anonymising: afterwards visitors cannot be distinguished.
     for folded in list(named.values_list("folded", flat=True).distinct()):
-        if not _asked_by_many(folded):
+        if not _is_frequent(folded):
             due.filter(folded=folded).update(query="", folded="", corrected_from="")
     return due.update(user=None, visitor="", anonymised=True)
 
 
-def _asked_by_many(folded: str) -> bool:
+def _is_frequent(folded: str) -> bool:
     """True if enough different visitors asked it, now or at an earlier anonymisation."""
     same = SearchEvent.objects.filter(folded=folded)
     if same.filter(anonymised=True).exists():

@@ -24,7 +24,7 @@ from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
 from search import pipeline
-from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
+from search.analytics.interactions import MAX_SECONDS, Report, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.visitors_and_anonymising import recorded_visitor
@@ -262,9 +262,9 @@ class InteractionView(APIView):
         searched: the same user, or without one the same address and program. Reporting the same
         again changes nothing; a thumb down takes a thumb up back, and the other way round.
         """
-        said = Said.of(read_body(request, InteractionSerializer).validated_data)
+        report = Report.of(read_body(request, InteractionSerializer).validated_data)
         try:
-            record_interaction(request, search_id, said)
+            record_interaction(request, search_id, report)
         except UnknownSearch as error:
             raise Http404 from error
         return Response(status=status.HTTP_204_NO_CONTENT)

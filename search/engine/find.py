@@ -33,7 +33,7 @@ from search.query.parse import count_words, relaxed
 from search.query.spelling_correction import checked
 from search.query.synonyms_and_pins import hidden_from, pins_for
 from search.ranking import applicable
-from search.ranking.text_boosts import WISHED, by_sought
+from search.ranking.text_boosts import WISHED, by_criteria
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from search.signals import registry
 
@@ -119,7 +119,7 @@ class Breadth:
     @classmethod
     def everything(cls, profile: Profile) -> Self:
         """For any profile with the same scorers, no greater depth, and boosts that this one has."""
-        boosts = by_sought(profile.boosts)
+        boosts = by_criteria(profile.boosts)
         signals = frozenset(Signal)
         return cls(profile, signals, boosts=boosts, embeddings=True, is_wide=True)
 
@@ -127,7 +127,7 @@ class Breadth:
     def of(cls, settled: Settled) -> Self:
         """For a ranking under the profile of the settled question alone."""
         profile = settled.profile
-        boosts = by_sought(applicable(profile.boosts, settled.classification.query_class))
+        boosts = by_criteria(applicable(profile.boosts, settled.classification.query_class))
         signals = settled.signals
         return cls(profile, signals, signals, boosts, profile.feedback > 0)
 
@@ -140,7 +140,7 @@ class Breadth:
             replace(profiles[0], depth=max(each.depth for each in profiles)),
             signals,
             signals,
-            by_sought([boost for each in profiles for boost in each.boosts]),
+            by_criteria([boost for each in profiles for boost in each.boosts]),
             embeddings=any(each.feedback > 0 for each in profiles),
             is_wide=True,
         )
@@ -210,7 +210,7 @@ def _retrieved(
     options = RetrievalOptions(
         signals=breadth.signals & set(OPTIONAL),
         embeddings=breadth.embeddings,
-        boosts=(*breadth.boosts, *by_sought([WISHED])) if query.wished else breadth.boosts,
+        boosts=(*breadth.boosts, *by_criteria([WISHED])) if query.wished else breadth.boosts,
         pins=pins_for(query.original, configuration.pins),
         words=checked(question.query),
         places=breadth.is_wide,

@@ -29,7 +29,7 @@ from ingestion.models import Chunk, Concept, Document, DocumentVersion
 from ingestion.models.collection_access import language_name
 from ingestion.parsing.page_pictures import is_deck
 from ingestion.parsing.passage_rectangles import SCALE
-from search.analytics.interactions import Said, record_interaction
+from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import metadata_shown, type_label
@@ -208,9 +208,9 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
         return HttpResponse(status=403)
     if not form.is_valid():
         return HttpResponse(gettext("Invalid report."), status=400, content_type="text/plain")
-    said = Said.of(form.cleaned_data)
+    report = Report.of(form.cleaned_data)
     try:
-        record_interaction(request, search_id, said)
+        record_interaction(request, search_id, report)
     except UnknownSearch as error:
         raise Http404 from error
     except InteractionRefused as error:
@@ -218,7 +218,7 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
     back = form.cleaned_data["back"]
     if not back.startswith(f"{reverse('search:page')}?"):
         return HttpResponse(status=204)
-    context = {"said": said, "back": back, "search_id": search_id}
+    context = {"report": report, "back": back, "search_id": search_id}
     return render(request, "search/feedback_noted.html", context)
 
 

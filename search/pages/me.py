@@ -136,7 +136,7 @@ def export(request: HttpRequest) -> HttpResponse:
 def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """What one of the reader's saved searches found new."""
     search = get_object_or_404(history_and_saved.searches_of(actor(request)), public_id=public_id)
-    finds = list(search_news.finds_of(search)[: search_news.MOST_SHOWN])
+    finds = list(search_news.finds_of(search)[: search_news.MAX_NEWS])
     return render(request, "search/me/search_news.html", {"search": search, "finds": finds})
 
 

@@ -140,7 +140,7 @@ class ReviewsFeed(_PrivateFeed):
         return owner
 
     def items(self, owner: User) -> list[Document]:
-        return list(reviews.waiting_for(owner)[: reviews.MOST_SHOWN])
+        return list(reviews.waiting_for(owner)[: reviews.MAX_ENTRIES])
 
     def item_description(self, item: Document) -> str:
         return gettext("Review by %(day)s") % {"day": item.review_by}
@@ -170,7 +170,7 @@ class NewsFeed(_PrivateFeed):
         return f"urn:uuid:{search.public_id}"
 
     def items(self, search: SavedSearch) -> list[Find]:
-        return list(search_news.finds_of(search)[: search_news.MOST_SHOWN])
+        return list(search_news.finds_of(search)[: search_news.MAX_NEWS])
 
     def item_title(self, item: Find) -> str:
         return item.version.document.title

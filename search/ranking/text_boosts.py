@@ -55,13 +55,13 @@ def boosted(
 ) -> Floats:
     """The scores after all boosts, in their order; a row a query, `classes` are the queries'.
 
-    `counts` is how often each boost applies, by its `sought` key.
+    `counts` is how often each boost applies, by `boost_key`.
     """
     for boost in boosts:
-        if (counted := counts.get(sought(boost))) is None:
+        if (counted := counts.get(boost_key(boost))) is None:
             continue
-        meant = np.array([boost.query_class in (None, each) for each in classes], np.bool_)
-        times = np.where(meant[:, None], counted, 0)
+        matches = np.array([boost.query_class in (None, each) for each in classes], np.bool_)
+        times = np.where(matches[:, None], counted, 0)
         if boost.multiply:
             scores = scores * boost.amount ** times.astype(np.float64)
         else:
@@ -76,7 +76,7 @@ def with_boosts(
     if not candidate.boosts:
         return score
     for boost in applicable(boosts, query_class):
-        if times := candidate.boosts.get(sought(boost), 0):
+        if times := candidate.boosts.get(boost_key(boost), 0):
             leaves = (Leaf(f"{BOOST}{boost.name}", boost.amount),) * times
             operation = Operation.PRODUCT if boost.multiply else Operation.SUM
             score = Combination("boosted", operation, (score, *leaves))
@@ -84,18 +84,18 @@ def with_boosts(
 
 
 @lru_cache(maxsize=256)
-def sought(boost: Boost) -> str:
+def boost_key(boost: Boost) -> str:
     """A key for the boost's search criteria, independent of its name and amount."""
     criteria: list[object] = [boost.anchor, boost.pattern, sorted(boost.kinds)]
     # Only where it is set: keys of boosts without it are stored in pools.
     criteria += [boost.shorter_than] if boost.shorter_than else []
-    looked_for = json.dumps(criteria)
-    return hashlib.sha256(looked_for.encode()).hexdigest()[:16]
+    criteria_json = json.dumps(criteria)
+    return hashlib.sha256(criteria_json.encode()).hexdigest()[:16]
 
 
-def by_sought(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
-    """The distinct boosts, named by their `sought` keys, for retrieval to count."""
-    by_name = {sought(boost): boost for boost in boosts}
+def by_criteria(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
+    """The distinct boosts, named by their `boost_key`, for retrieval to count."""
+    by_name = {boost_key(boost): boost for boost in boosts}
     return tuple(replace(boost, name=name, query_class=None) for name, boost in by_name.items())
 
 

@@ -48,7 +48,7 @@ MOST_FAVOURITES = 2_000
 
 
 class NotSaved(SearchError):
-    """A saved search or a favourite that cannot be kept as asked."""
+    """A saved search or a favourite that cannot be saved; the message says why."""
 
     code = "not_saved"
 
@@ -59,16 +59,16 @@ def history_of(user: User) -> OwnQuerySet[HistoryEntry]:
 
 
 def keeps_history(user: User) -> bool:
-    """Whether the reader's searches are kept; by default they are, if the site keeps any."""
+    """Whether the reader's searches are recorded; by default yes, if the site records any."""
     if not settings.HISTORY_DAYS:
         return False
     return not ReaderSettings.objects.filter(user=user.pk, keeps_history=False).exists()
 
 
 def remember(request: HttpRequest, question: str, params: Params, *, typing: bool = False) -> None:
-    """Keep a search of a signed-in reader who keeps a history; database errors are logged.
+    """Record a search of a signed-in reader who keeps a history; database errors are logged.
 
-    With `typing`, it replaces its own beginning. Prefetched pages are not kept.
+    With `typing`, it replaces its own beginning. Prefetched pages are not recorded.
     """
     user = request.user
     if not user.is_authenticated or not question or _is_prefetched(request):
@@ -81,16 +81,16 @@ def remember(request: HttpRequest, question: str, params: Params, *, typing: boo
 
 
 def switch_history(user: User, *, keeps: bool) -> None:
-    """Keep the reader's searches from now on, or no longer; what is kept stays until cleared."""
+    """Record the reader's searches from now on, or stop; existing entries stay until cleared."""
     ReaderSettings.objects.update_or_create(user=user, defaults={"keeps_history": keeps})
 
 
 @transaction.atomic
 def clear_history(user: User) -> int:
-    """Delete the reader's history, and unlink the site's records of their searches from them.
+    """Delete the reader's history and return the number of entries.
 
-    Return the number of entries. The records lose the reader, the visitor's key and the words, as
-    they would later by age.
+    The site's records of their searches lose the reader, the visitor's key and the words, as they
+    would later by age.
     """
     count, _ = history_of(user).delete()
     SearchEvent.objects.filter(user=user.pk).update(
@@ -100,14 +100,13 @@ def clear_history(user: User) -> int:
 
 
 def forget_entry(user: User, pk: int) -> None:
-    """Delete one entry of the reader's."""
+    """Delete one of the reader's entries."""
     history_of(user).filter(pk=pk).delete()
 
 
 def forget_history(*, now: datetime | None = None) -> int:
-    """Delete the entries older than HISTORY_DAYS, and a reader's beyond MOST_ENTRIES.
-
-    Return how many.
+    """Delete entries older than HISTORY_DAYS, and a reader's oldest beyond MOST_ENTRIES; return the
+    number.
     """
     limit = (now or timezone.now()) - timedelta(days=settings.HISTORY_DAYS)
     count, _ = HistoryEntry.objects.filter(at__lt=limit).delete()
@@ -181,18 +180,18 @@ def save(
                 user=user, name=named, question=question, params=dict(params), mails=mails
             )
     except IntegrityError as error:
-        raise _name_taken(named) from error
+        raise _duplicate_name(named) from error
 
 
 def change(search: SavedSearch, *, name: str, mails: bool) -> None:
-    """Rename a saved search, and mail its news or not. Raises NotSaved."""
+    """Rename a saved search and switch its mails on or off. Raises NotSaved."""
     _check_mail(search.user, mails=mails and not search.mails)
     named = clean(name)[:120] or search.name
     try:
         with transaction.atomic():
             SavedSearch.objects.filter(pk=search.pk).update(name=named, mails=mails)
     except IntegrityError as error:
-        raise _name_taken(named) from error
+        raise _duplicate_name(named) from error
 
 
 def favourites_of(user: User) -> QuerySet[Document]:
@@ -210,7 +209,7 @@ def is_favourite(user: User, document: Document) -> bool:
 
 
 def starred_among(user: Viewer, documents: Iterable[str]) -> frozenset[str]:
-    """Of these public ids those of the viewer's favourites; one query, none for visitors."""
+    """The public ids of the viewer's favourites among `documents`; one query, none for visitors."""
     if user is None or not user.is_authenticated:
         return frozenset()
     starred = Favourite.objects.owned_by(user).filter(document__public_id__in=list(documents))
@@ -218,7 +217,7 @@ def starred_among(user: Viewer, documents: Iterable[str]) -> frozenset[str]:
 
 
 def star(user: User, document: Document, *, on: bool) -> None:
-    """Add a readable document to the reader's favourites, or take it off. Raises NotSaved."""
+    """Add a readable document to the reader's favourites, or remove it. Raises NotSaved."""
     if not on:
         Favourite.objects.owned_by(user).filter(document=document).delete()
         return
@@ -239,7 +238,7 @@ def _check_mail(user: User, *, mails: bool) -> None:
         )
 
 
-def _name_taken(name: str) -> NotSaved:
+def _duplicate_name(name: str) -> NotSaved:
     return NotSaved(
         gettext("You have a saved search named “%(name)s”. Choose another name.") % {"name": name}
     )

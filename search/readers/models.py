@@ -23,14 +23,14 @@ Params = Mapping[str, Sequence[str]]
 
 class OwnQuerySet(models.QuerySet[Row]):
     def owned_by(self, viewer: Viewer) -> OwnQuerySet[Row]:
-        """The viewer's own rows; there is no way to another's."""
+        """The viewer's own rows; there is no access to other users' rows."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.none()
         return self.filter(user=viewer.pk)
 
 
 def search_address(question: str, params: Params) -> str:
-    """The address of the search page for a question with filters, or of the library for these."""
+    """The address of the search page for a question with filters, or of the library without one."""
     if not question:
         return f"{reverse('search:library')}?{urlencode(dict(params), doseq=True)}"
     return f"{reverse('search:page')}?{urlencode({'q': question, **params}, doseq=True)}"
@@ -95,10 +95,10 @@ class Favourite(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A question with its filters, or filters alone, kept under a name.
+    """A question with its filters, or filters alone, saved under a name.
 
-    `mails`: its news are mailed. `feed_key`: the secret in its feed's address; empty: no feed.
-    `checked_at`: until when a worker has looked for news.
+    `mails`: news are sent by mail. `feed_key`: the secret in its feed's address; empty: no feed.
+    `checked_at`: the time up to which a worker has looked for news.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -26,7 +26,7 @@ from ingestion.models.documents import DocumentQuerySet
 
 logger = logging.getLogger(__name__)
 
-MOST_SHOWN = 50  # in a feed or a mail; the rest comes with the next
+MAX_ENTRIES = 50  # in a feed or a mail; the rest comes with the next one
 _FEED = signing.Signer(salt="search.readers.reviews")
 
 
@@ -39,7 +39,7 @@ def waiting_for(owner: User) -> DocumentQuerySet:
 
 
 def remind() -> int:
-    """Mail each owner what they have not been reminded of; return how many mails."""
+    """Mail each owner the documents of which no reminder was sent; return the number of mails."""
     today, states = timezone.localdate(), review_states()
     unsaid = Q(reminded=None) | Q(review_by__lt=today, reminded__lte=F("review_by"))
     due = Document.objects.filter(unsaid, states["due"] | states["overdue"]).order_by()
@@ -49,9 +49,9 @@ def remind() -> int:
         try:
             with transaction.atomic():
                 rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
-                if documents := list(rows.filter(unsaid)[:MOST_SHOWN]):
-                    told = Document.objects.filter(pk__in=[each.pk for each in documents])
-                    told.update(reminded=today)
+                if documents := list(rows.filter(unsaid)[:MAX_ENTRIES]):
+                    mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
+                    mailed.update(reminded=today)
                     sent += _message(owner, documents).send()
         except (OSError, smtplib.SMTPException) as error:
             # The transaction is undone with it: the next look tries again.
@@ -70,13 +70,13 @@ def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:
 
 
 def feed_of(owner: User) -> str:
-    """The path of an owner's feed; another password ends it."""
+    """The path of an owner's feed; it becomes invalid when the owner's password changes."""
     token = _FEED.sign_object([owner.pk, owner.get_session_auth_hash()[:16]])
     return reverse("search:reviews-feed", args=(token,))
 
 
 def owner_of_feed(token: str) -> User | None:
-    """The owner whose feed has this token; None unless it is right and they are active."""
+    """The active owner whose feed has this token; None for a wrong token."""
     try:
         pk, stamp = _FEED.unsign_object(token)
     except (signing.BadSignature, ValueError, TypeError):

@@ -43,15 +43,15 @@ logger = logging.getLogger(__name__)
 
 # Guesses: the results that a reader looks through, and the entries of a feed or a mail.
 NEWS_DEPTH = 20
-MOST_SHOWN = 50
+MAX_NEWS = 50
 # A version's time is set before its transaction ends: what ended late is looked at again.
 OVERLAP = timedelta(minutes=10)
-KEPT = timedelta(days=90)
+RETENTION = timedelta(days=90)
 _UNSUBSCRIBE = "search.readers.unsubscribe"
 
 
 def look(*, now: datetime | None = None) -> int:
-    """Look for news of all saved searches, and mail what is due; return how many mails."""
+    """Look for news of all saved searches, and send the mails that are due; return their number."""
     now = now or timezone.now()
     waiting = SavedSearch.objects.filter(checked_at__lt=now, user__is_active=True)
     for pk in list(waiting.order_by("checked_at").values_list("pk", flat=True)):
@@ -60,7 +60,7 @@ def look(*, now: datetime | None = None) -> int:
         except SearchError as error:
             # Not its message: of an invalid filter that quotes the question.
             logger.warning("A saved search was not checked for news: %s", type(error).__name__)
-    Find.objects.filter(at__lt=now - KEPT).delete()
+    Find.objects.filter(at__lt=now - RETENTION).delete()
     return mail(now=now)
 
 
@@ -90,7 +90,7 @@ def finds_of(search: SavedSearch) -> QuerySet[Find]:
 
 
 def readable(finds: QuerySet[Find], user: User) -> QuerySet[Find]:
-    """Of these finds those whose documents the user may read, the newest first."""
+    """The finds among these whose documents the user may read, the newest first."""
     documents = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
     rows = finds.filter(version__document__in=documents.values("pk"))
     joined = rows.select_related("version__document__collection")
@@ -110,7 +110,7 @@ def end_feed(search: SavedSearch) -> None:
 
 
 def of_feed(public_id: UUID, key: str) -> SavedSearch | None:
-    """The saved search whose feed has this secret; None unless it is right and its owner active."""
+    """The saved search of an active user whose feed has this secret; None for a wrong one."""
     rows = SavedSearch.objects.select_related("user").filter(
         public_id=public_id, user__is_active=True
     )
@@ -126,7 +126,10 @@ def unsubscribe_token(user: User) -> str:
 
 
 def unsubscribe(token: str, *, dry: bool = False) -> bool:
-    """End all mails of the token's reader; return whether the token is right. `dry`: only check."""
+    """End all mails of the token's reader; return whether the token is valid.
+
+    With `dry` it only checks the token.
+    """
     try:
         pk = signing.loads(token, salt=_UNSUBSCRIBE)
     except signing.BadSignature:
@@ -202,7 +205,7 @@ def _news_of(search: SavedSearch, since: datetime, until: datetime) -> list[int]
 
 
 def _fresh(user: User, since: datetime, until: datetime) -> QuerySet[Document]:
-    """The readable documents with a new file since then; one processed again is not new."""
+    """The readable documents with a new file since then; reprocessing alone does not count."""
     same = DocumentVersion.objects.filter(
         document=OuterRef("pk"),
         sha256=OuterRef("current__sha256"),
@@ -247,7 +250,7 @@ def _message(user: User, finds: Sequence[Find]) -> EmailMessage:
         documents,
     ) % {"count": documents}
     context: dict[str, Any] = {
-        "groups": [(search, rows[:MOST_SHOWN], len(rows) - MOST_SHOWN) for search, rows in groups],
+        "groups": [(search, rows[:MAX_NEWS], len(rows) - MAX_NEWS) for search, rows in groups],
         "base": base,
         "leave": leave,
         "own": base + reverse("search:me"),

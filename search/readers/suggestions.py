@@ -53,7 +53,7 @@ class SuggestionsThrottle(UserThrottle):
 
     @classmethod
     def is_off(cls) -> bool:
-        """Whether the site wants no suggestions."""
+        """Whether the site offers no suggestions."""
         throttle = cls()
         return throttle.rate is not None and not throttle.num_requests
 
@@ -69,10 +69,10 @@ class Suggestion:
 def suggest(
     typed: str, viewer: Viewer, collections: Sequence[str] = (), *, reader: User | None = None
 ) -> list[Suggestion]:
-    """At most MOST suggestions for what was typed, by kind, each text once.
+    """At most MOST suggestions for the typed text, by kind, each text once.
 
-    Of the collections with these slugs, or of all. With the own searches of `reader`, a signed-in
-    user, or with none.
+    Only of the collections with these slugs, or of all without any. `reader`, a signed-in user,
+    also gets their own searches.
     """
     typed = clean_text(typed)
     configuration = current()
@@ -90,7 +90,7 @@ def suggest(
 
 
 def _in_turn(texts: dict[Suggested, list[str]], typed: str) -> Iterator[Suggestion]:
-    """The best of each kind, then the second of each, and so on; no text twice."""
+    """The best of each kind, then the second of each, and so on; each text once."""
     once = {typed.casefold()}
     for turn in zip_longest(*texts.values()):
         for kind, text in zip(texts, turn, strict=True):
@@ -159,7 +159,7 @@ ORDER BY i.form, i.chunk_id LIMIT 1
 
 @dataclass(slots=True)
 class Matches:
-    """The texts that match, each once, the best first: those that begin with what was typed."""
+    """The matching texts, each once: those that begin with the typed text come first."""
 
     titles: list[str] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)
@@ -167,7 +167,7 @@ class Matches:
 
 
 def typed_words(typed: str) -> list[str]:
-    """The words of what was typed, in lower case, as `steelyard_words` splits a text."""
+    """The typed words in lower case, split as `steelyard_words` splits a text."""
     return _WORD.findall(typed.lower())
 
 
@@ -178,7 +178,9 @@ def matches(text: str, words: Sequence[str]) -> bool:
 
 
 def best_first(texts: Iterable[str], typed: str) -> list[str]:
-    """Texts of at most MOST_CHARS, each once: first those that begin so, then the shortest."""
+    """The texts of at most MOST_CHARS, each once: those with the typed beginning first, then the
+    shortest.
+    """
     start = typed.casefold()
     once = {text.casefold(): text for text in texts if len(text) <= MOST_CHARS}
     once.pop(start, None)
@@ -188,7 +190,7 @@ def best_first(texts: Iterable[str], typed: str) -> list[str]:
 
 
 def matches_in(scope: Scope, typed: str, patterns: Sequence[Pattern]) -> Matches:
-    """What of the scope matches the typed text, in one query; nothing for a text too short."""
+    """The matches of the typed text within the scope, in one query; none for a text too short."""
     words = typed_words(typed)
     if not LEAST_CHARS <= len(typed) <= MOST_CHARS or not 0 < len(words) <= MOST_WORDS:
         return Matches()
@@ -239,7 +241,7 @@ def _is(condition: str, *params: str) -> RawSQL:
 
 
 def _beginnings(typed: str) -> list[str]:
-    """The beginnings of canonical forms that were typed: of INC-2031-7 also `inc2031-7`."""
+    """The beginnings of canonical forms that were typed; for INC-2031-7 also `inc2031-7`."""
     plain = "".join(typed.casefold().split())
     runs = _RUN.findall(plain)
     joined = "".join(

@@ -11,12 +11,12 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.languages_and_word_parts import units
 from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Boost, Pinned, Profile, Query
-from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, sought
+from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, boost_key
 from search.retrieval.phrases import literal_pattern, literally
 from search.signals.query_terms import bm25
 
 ANYTHING = ("",)  # the patterns of a boost without one
-_WISHED = sought(WISHED)  # its name in a retrieval
+_WISHED = boost_key(WISHED)  # its name in a retrieval
 # A short passage without a heading is the rest of a running text, and a document that is one short
 # passage is whole: neither says little of what a longer one explains. The length comes from a join,
 # because each reading of a text fetches and decompresses it.

@@ -27,12 +27,12 @@ from search.retrieval import Filters
 from search.tuning.candidate_pools import (
     Pooled,
     Width,
-    asked_by,
     corpus_stamp,
     covers,
     described,
     digest,
     pooled,
+    question_key,
 )
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
 from search.tuning.evaluation.profile_runs import evaluator
@@ -42,7 +42,7 @@ State = PoolBuild.State
 Progress = Callable[[int, int], None]
 """Called with the steps done and their total."""
 
-KEPT_KEYS = 4
+MAX_KEYS = 4
 WAIT_SECONDS = 300.0  # for another worker that builds the same pools
 LOOK_SECONDS = 1.0  # between two checks of its progress
 
@@ -53,7 +53,7 @@ def build(width: Width, progress: Progress = lambda done, total: None) -> int:
     One builder at a time for a key; a second one builds nothing. Raises PoolError if the embedding
     model is unavailable: pools without the vector signal would measure something else.
     """
-    return carry_out(_asked_for(width).pk, progress)
+    return carry_out(_request_build(width).pk, progress)
 
 
 def fresh_pools(
@@ -119,7 +119,7 @@ def _carry_out(lease: Lease[PoolBuild], progress: Progress) -> int:
     return count
 
 
-def _asked_for(width: Width) -> PoolBuild:
+def _request_build(width: Width) -> PoolBuild:
     """The open row of the build; a running one is widened to cover both requests."""
     key, now = width.key(configuration.current()), timezone.now()
     with transaction.atomic():
@@ -137,7 +137,7 @@ def _asked_for(width: Width) -> PoolBuild:
     return row
 
 
-def wanted(width: Width, configured: Configuration) -> list[Golden]:
+def goldens_to_build(width: Width, configured: Configuration) -> list[Golden]:
     """The golden queries without a fresh pool that covers `width`."""
     goldens = golden_set()
     rows = {row.query_id: row for row in described(width.key(configured), goldens)}
@@ -155,7 +155,7 @@ def wanted(width: Width, configured: Configuration) -> list[Golden]:
 def _build(
     lease: Lease[PoolBuild], width: Width, configured: Configuration, progress: Progress
 ) -> int:
-    goldens = wanted(width, configured)
+    goldens = goldens_to_build(width, configured)
     corpus = corpus_stamp()
     readers = _readers(configured) if width.reranker else []
     for done, golden in enumerate(goldens):
@@ -175,7 +175,7 @@ def _keep(
     readers: Sequence[Profile],
 ) -> CandidatePool:
     profile = width.profile()
-    candidates = _found(golden, profile, configured)
+    candidates = _retrieve(golden, profile, configured)
     if readers and len(candidates):
         candidates = _read(candidates, readers, configured)
     embeddings = candidates.embeddings.tobytes() if candidates.embeddings is not None else b""
@@ -184,7 +184,7 @@ def _keep(
         key=key,
         defaults={
             "corpus": corpus,
-            "asked": asked_by(golden),
+            "asked": question_key(golden),
             "facts": {
                 **facts(candidates, profile.depth),
                 "reranker": width.reranker,
@@ -199,7 +199,7 @@ def _keep(
     return row
 
 
-def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candidates:
+def _retrieve(golden: Golden, profile: Profile, configured: Configuration) -> Candidates:
     filters = Filters(collections=golden.collections)
     try:
         if configured.space is not None:
@@ -251,7 +251,7 @@ AWAY = gettext_lazy(
 def _forget_old_keys() -> None:
     """Delete the old pools of other scorers or configurations."""
     newest = CandidatePool.objects.values("key").annotate(at=Max("built")).order_by("-at")
-    keys = [row["key"] for row in newest[:KEPT_KEYS]]
+    keys = [row["key"] for row in newest[:MAX_KEYS]]
     CandidatePool.objects.exclude(key__in=keys).delete()
     PoolBuild.objects.exclude(key__in=keys).exclude(state__in=PoolBuild.OPEN).delete()
 
@@ -267,4 +267,4 @@ def enqueue_both(active: Profile, draft: Profile) -> None:
 
 def enqueue(width: Width) -> None:
     """Enqueue a build of the missing pools."""
-    jobs.enqueue(PoolBuild, _asked_for(width).pk)
+    jobs.enqueue(PoolBuild, _request_build(width).pk)

@@ -35,7 +35,7 @@ from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.rank import fingerprint_for
 from search.engine.read import read_query
-from search.ranking.text_boosts import as_json, by_sought, parse_boosts, sought
+from search.ranking.text_boosts import as_json, boost_key, by_criteria, parse_boosts
 from search.signals import registry
 from search.tuning.evaluation.golden_set import Golden, golden_set
 from search.tuning.evaluation.whatif import Case, WhatIf
@@ -48,9 +48,9 @@ LEVELS = (150, 300, 500)
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """A pool's specification: everything in a profile that decides what the database returns.
+    """The specification of a pool: everything in a profile that decides what the database returns.
 
-    `reranker` is the fingerprint of the reranker whose strengths it holds; empty: of none.
+    `reranker` is the fingerprint of the reranker whose strengths the pool has; empty without one.
     """
 
     depth: int
@@ -67,13 +67,13 @@ class Width:
             profile.keyword_scorer,
             profile.keyword_budget,
             profile.title_scorer,
-            by_sought(profile.boosts),
+            by_criteria(profile.boosts),
             fingerprint_for(profile),
         )
 
     def joined(self, other: Self) -> Self:
         """The union of both specifications, which score alike."""
-        boosts = by_sought((*self.boosts, *other.boosts))
+        boosts = by_criteria((*self.boosts, *other.boosts))
         reranker = self.reranker or other.reranker
         depth = max(self.depth, other.depth)
         return replace(self, depth=depth, boosts=boosts, reranker=reranker)
@@ -180,7 +180,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """The part of the golden set that is pooled for a profile."""
+    """The golden queries that have a pool for a profile."""
 
     whatif: WhatIf
     goldens: tuple[Golden, ...]
@@ -190,7 +190,7 @@ class Pooled:
 _lock = threading.Lock()
 _pools: dict[tuple[int, object], Candidates] = {}
 _whatifs: dict[object, WhatIf] = {}
-MAX_HELD = 1_500  # pools in memory: about 0.25 MB each at the usual depth
+MAX_POOLS = 1_500  # pools in memory: about 0.25 MB each at the usual depth
 MAX_WHATIFS = 3
 
 
@@ -223,12 +223,12 @@ def described(key: str, goldens: Sequence[Golden]) -> list[CandidatePool]:
 
 
 def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
-    """Whether the pool is of the query in its present form, and covers `width`."""
+    """Whether the pool is for the present form of the query, and covers `width`."""
     return (
         row is not None
-        and row.asked == asked_by(golden)
+        and row.asked == question_key(golden)
         and row.facts["depth"] >= width.depth
-        and {sought(boost) for boost in width.boosts} <= set(row.facts["boosts"])
+        and {boost_key(boost) for boost in width.boosts} <= set(row.facts["boosts"])
         and width.reranker in ("", row.facts.get("reranker"))
     )
 
@@ -268,10 +268,10 @@ def _whatif(
 def _load(
     described: Sequence[CandidatePool], goldens: Sequence[Golden], configured: Configuration
 ) -> dict[int, Candidates]:
-    """The pools by golden query; only those not in memory are read."""
+    """The pools by golden query; only those missing in memory are read."""
     texts = {golden.pk: golden.text for golden in goldens}
     missing = [row.pk for row in described if (row.pk, row.built) not in _pools]
-    while _pools and len(_pools) + len(missing) > MAX_HELD:
+    while _pools and len(_pools) + len(missing) > MAX_POOLS:
         _pools.pop(next(iter(_pools)))
     for row in CandidatePool.objects.filter(pk__in=missing).iterator(chunk_size=100):
         query = read_query(texts[row.query_id], configured)
@@ -290,6 +290,6 @@ def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
     return {str(public): pk for public, pk in rows}
 
 
-def asked_by(golden: Golden) -> str:
+def question_key(golden: Golden) -> str:
     """A key for the query and its collections."""
     return digest(golden.text, golden.collections)

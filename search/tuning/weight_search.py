@@ -51,7 +51,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ClassFound:
+class ClassResult:
     """The result for one class. `weights` are the present ones if nothing is better.
 
     `gain` is on held-out queries; None for a class with too few of them.
@@ -77,7 +77,7 @@ class Optimised:
     measured: float
     fitted: float
     gain: Interval
-    by_class: tuple[ClassFound, ...]
+    by_class: tuple[ClassResult, ...]
     differences: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -87,13 +87,13 @@ class Optimised:
 
 
 class NothingToLearn(ValueError):
-    """Too few queries are judged, or no class has weights to optimise. Says which."""
+    """Too few queries are judged, or no class has weights to optimise; the message says which."""
 
 
 def optimise(
     cases: WhatIf, profile: Profile, progress: Progress = lambda done, of: None
 ) -> Optimised:
-    """Better weights for the profile, by class, with the normalisers and the lean that suit them.
+    """The best weights for the profile, by class, with their normalisers and lean.
 
     `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
@@ -195,7 +195,7 @@ class _Search:
             each: shares if gains[each].mean() > 0 else None for each, shares in weights.items()
         }
         results = tuple(
-            ClassFound(
+            ClassResult(
                 each,
                 len(self.places[each]),
                 self.profile.weights[each] if shares is None else _weights(shares, self.signals),
@@ -284,7 +284,7 @@ def _simplex(place: Floats) -> Shares:
 
 
 def _whole(shares: Sequence[float]) -> Shares:
-    """The shares in whole steps, by the largest remainders, so that they still sum to one."""
+    """The shares as whole steps, by the largest remainders, so that they still sum to 1."""
     floors = [math.floor(share * STEPS) for share in shares]
     by_remainder = sorted(range(len(shares)), key=lambda i: floors[i] - shares[i] * STEPS)
     for i in by_remainder[: STEPS - sum(floors)]:

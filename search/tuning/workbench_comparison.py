@@ -78,7 +78,7 @@ class ProfileComparison:
 
     @property
     def missing(self) -> int:
-        """The number of golden queries that are still to be searched for."""
+        """The number of golden queries without a pool."""
         return self.coverage[1].queries - self.queries
 
     @property
@@ -130,7 +130,7 @@ class Weak:
 def weakest(profile: Profile, *, below: float) -> list[Weak]:
     """The pooled golden queries with a measure below `below`, or a missed must-be-first document.
 
-    Those that miss their must-be-first document come first; then by value, lowest first.
+    Those with a missed must-be-first document come first; then by value, lowest first.
     """
     pool = pooled(profile)
     if not pool.goldens:

@@ -33,7 +33,7 @@ from search.presentation.results import Result, results_for
 from search.retrieval import Filters
 from search.tuning.candidate_pools import Width, corpus_stamp
 
-SHOWN = 10
+TOP_RESULTS = 10
 CACHE_SECONDS = 15 * 60
 CACHED_HERE = 32
 STAMP_SECONDS = 1  # the library's stamp reads every document, and sliders move often
@@ -53,13 +53,13 @@ class PreviewedResult:
 
     @property
     def moved(self) -> int | None:
-        """The number of ranks gained against the other ranking; None: it is not in that one."""
+        """The number of ranks gained against the other ranking; None if it is not there."""
         return None if self.other is None else self.other - self.rank
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewedRanking:
-    """One profile's ranking: the results shown, and the number of all."""
+    """One profile's ranking: the displayed results, and the number of all results."""
 
     profile: Profile
     ranking: Ranking
@@ -103,7 +103,7 @@ def preview(
     collections: Sequence[str] = (),
     configured: Configuration | None = None,
 ) -> Preview:
-    """The active and the draft ranking of `text` among what `viewer` may read.
+    """The active and the draft ranking of `text` for `viewer`.
 
     Raises QueryTooLong, InvalidFilter, NothingAsked.
     """
@@ -140,7 +140,7 @@ def _sides(
     viewer: Viewer,
 ) -> tuple[PreviewedRanking, PreviewedRanking]:
     groups = [each.groups for each in rankings]
-    heads = [each[:SHOWN] for each in groups]
+    heads = [each[:TOP_RESULTS] for each in groups]
     both = [*heads[0], *heads[1]]
     # The rows stay: a passage folded now may be the best of its document after the next move.
     results = results_for(
@@ -196,7 +196,9 @@ class CachedCandidates:
         return time.monotonic() - self.at > CACHE_SECONDS
 
     def under(self, profile: Profile, configured: Configuration) -> Ranking:
-        """The ranking under the profile; the active one is cached, as every move needs it."""
+        """The ranking under the profile; the active profile's is cached, as each move of a slider
+        needs it.
+        """
         cached = next((each for each in self._ranked if each[0] == profile), None)
         ranked = cached or (profile, self._ranking(profile, configured))
         others = [each for each in self._ranked if each is not cached]
@@ -272,10 +274,10 @@ def _name(
     readable = rows.order_by("pk").values_list("pk", flat=True)
     is_known = viewer is not None and viewer.is_authenticated
     who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
-    sought = sorted(boost.name for boost in width.boosts)
+    criteria = sorted(boost.name for boost in width.boosts)
     stamp = cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS)
     parts = (
-        text, width.profile().depth, sought, width.key(configured), configured.stamp,
+        text, width.profile().depth, criteria, width.key(configured), configured.stamp,
         stamp, who, list(readable), list(collections), width.reranker,
     )  # fmt: skip
     return "found:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()

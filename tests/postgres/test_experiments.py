@@ -14,7 +14,7 @@ from common.accounts.models import User
 from common.jobs import sweep
 from ingestion.models import Document
 from search.analytics import recording
-from search.analytics.interactions import Said, record_interaction
+from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryClass
@@ -240,8 +240,8 @@ class TestInterleaving:
         response, event = recorded(RISE)
         assert event.teams == "".join(team or "-" for team in response.teams)
         for document, team in zip(event.results, response.teams, strict=True):
-            said = Said(Interaction.Kind.CLICK, document)
-            record_interaction(request_of("browser"), event.search_id, said)
+            report = Report(Interaction.Kind.CLICK, document)
+            record_interaction(request_of("browser"), event.search_id, report)
             assert Interaction.objects.get(event=event, document=document).team == team
 
     def test_what_is_pinned_stays_first(

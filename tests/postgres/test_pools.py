@@ -22,7 +22,7 @@ from search.models import Pin, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from search.tuning import candidate_pools as pools
-from search.tuning.candidate_pool_building import build, wanted
+from search.tuning.candidate_pool_building import build, goldens_to_build
 from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import ask, golden_set
@@ -141,7 +141,7 @@ class TestWhatIf:
         for query in GoldenQuery.objects.all():
             judged(query, library.urlaub, 3)
         assert pools.pooled(profile).whatif.under(profile).means() != before
-        assert wanted(Width.of(profile), configuration.current()) == []
+        assert goldens_to_build(Width.of(profile), configuration.current()) == []
 
 
 class TestCoverage:

@@ -19,7 +19,7 @@ from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
 from search.pipeline import search
 from search.query import parse
-from search.ranking.text_boosts import by_sought
+from search.ranking.text_boosts import by_criteria
 from search.retrieval import Filters, RetrievalOptions, Scope, prepared, retrieve
 from search.signals import vector
 from tests.support.factories import make_collection, make_document
@@ -80,7 +80,7 @@ def test_a_kept_statement_finds_what_a_new_one_finds(
     query = replace(parse(" ".join(words), ()), expansions=tuple(words[:1]))
     slugs = data.draw(st.sampled_from([(), ("public",), ("groups", "nothing")]))
     options = RetrievalOptions(
-        boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
+        boosts=by_criteria(data.draw(st.sampled_from([(), BOOSTS]))),
         places=data.draw(st.booleans()),
         words=tuple((word, "") for word in words),
     )

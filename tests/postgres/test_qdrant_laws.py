@@ -39,7 +39,7 @@ from search.domain import (
 from search.domain.questions import Relative
 from search.parts.qdrant import retrieve as backend
 from search.query import parse
-from search.ranking.text_boosts import by_sought
+from search.ranking.text_boosts import by_criteria
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve, statement
 from search.retrieval.prepared import Shapes
 from search.signals import keyword
@@ -190,7 +190,7 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
     options = RetrievalOptions(
         signals=frozenset(data.draw(st.sets(st.sampled_from(OPTIONAL)))),
         embeddings=data.draw(st.booleans()),
-        boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
+        boosts=by_criteria(data.draw(st.sampled_from([(), BOOSTS]))),
         pins=tuple(Pinned(each) for each in data.draw(some)),
         words=(("w1", ""), ("unknown", "")),
         places=data.draw(st.booleans()),

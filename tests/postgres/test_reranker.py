@@ -35,7 +35,7 @@ from search.retrieval.filters import Filters
 from search.tuning import candidate_pools as pools
 from search.tuning import workbench_comparison as comparing
 from search.tuning import workbench_preview as preview
-from search.tuning.candidate_pool_building import build, wanted
+from search.tuning.candidate_pool_building import build, goldens_to_build
 from search.tuning.candidate_pools import Width
 from search.tuning.evaluation.golden_set import ask, compare, golden_set
 from search.tuning.evaluation.profile_runs import evaluator
@@ -317,11 +317,11 @@ class TestWhatIf:
     def test_a_rebuild_reads_for_the_drafts_weights(self, server: FakeReranker) -> None:
         width = Width.of(profile())
         build(width)
-        assert wanted(width, configuration.current()) == []
+        assert goldens_to_build(width, configuration.current()) == []
         active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         draft = drafts.draft_from(active, acting_user=None)
         SearchProfile.objects.filter(pk=draft.pk).update(rerank=0.5)
-        assert len(wanted(width, configuration.current())) == len(QUESTIONS)
+        assert len(goldens_to_build(width, configuration.current())) == len(QUESTIONS)
         assert pools.pooled(profile()).coverage.is_complete
 
     def test_a_server_that_is_away_fails_the_build_with_a_reason(

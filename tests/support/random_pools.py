@@ -27,7 +27,7 @@ from search.domain import (
 )
 from search.engine.configuration import Configuration
 from search.ranking.confidence import Background
-from search.ranking.text_boosts import sought
+from search.ranking.text_boosts import boost_key
 from search.tuning.evaluation.whatif import Case
 from tests.support.ranking import columns
 
@@ -74,7 +74,7 @@ def random_case(seed: int, size: int, *, dimensions: int = DIMENSIONS, depth: in
     pool = columns(
         candidates,
         query,
-        boosts=list(map(sought, BOOSTS)),
+        boosts=list(map(boost_key, BOOSTS)),
         places=places,
         terms=tuple(TermStatistic(word, 3, chance.random() * 3) for word in text.split()),
         readings=(Reading(chance.choice(("english", "german")), 10, 4),),
@@ -145,7 +145,7 @@ def _candidate(chance: random.Random, chunk: int, document: int, embedding: byte
         document,
         raw,
         identifier=match if chance.random() < 0.2 else None,
-        boosts={sought(boost): 2 for boost in BOOSTS if chance.random() < 0.3},
+        boosts={boost_key(boost): 2 for boost in BOOSTS if chance.random() < 0.3},
         pin=document if document <= 2 and chance.random() < 0.2 else None,
         signature=chance.choice((None, -1, -2, 7, chance.getrandbits(62))),
         embedding=embedding if chance.random() < 0.95 and Signal.VECTOR in raw else None,

@@ -39,7 +39,7 @@ from search.ranking.confidence import (
     Ran,
     confidence,
 )
-from search.ranking.text_boosts import sought
+from search.ranking.text_boosts import boost_key
 from tests.support.ranking import columns, made, prepared
 
 QUERY = Query("sliding weights")
@@ -239,7 +239,7 @@ def test_the_scale_of_the_fused_score_does_not_matter(
 ) -> None:
     """F4-05: an RRF score of .0164 says no less than a sum of .7."""
     scaled = made(boosts=(Boost("scale", scale, pattern="x"),))
-    names = [sought(boost) for boost in scaled.boosts]
+    names = [boost_key(boost) for boost in scaled.boosts]
     boosted = [replace(each, boosts=dict.fromkeys(names, 1)) for each in candidates]
     weights, classes = [Weights(0.5, 0.5, 0)], [QueryClass.GENERAL]
     found = []

@@ -20,7 +20,7 @@ from search.domain import (
 )
 from search.presentation.why_here import joined
 from search.ranking import applicable
-from search.ranking.text_boosts import anchors, parse_boosts, sought
+from search.ranking.text_boosts import anchors, boost_key, parse_boosts
 from search.retrieval.pin_and_boost_sql import patterns
 from tests.support.ranking import made, rank
 
@@ -105,18 +105,21 @@ class TestFusions:
 
 class TestBoosts:
     def test_s1_24_multiplies_once_for_each_anchor_found(self) -> None:
-        found = [candidate(1, vector=0.4, boosts={sought(CODES): 2}), candidate(2, vector=0.8)]
+        found = [
+            candidate(1, vector=0.4, boosts={boost_key(CODES): 2}),
+            candidate(2, vector=0.8),
+        ]
         hits = rank(found, Weights(1, 0, 0), options(boosts=(CODES,)))
         assert scores(hits) == approx({1: 0.4 * 1.5 * 1.5, 2: 0.8})
         assert order(hits) == [1, 2]
 
     def test_an_addition_is_added(self) -> None:
         boost = Boost("code wanted", 0.15, multiply=False, kinds=("code",))
-        found = [candidate(1, vector=0.4, boosts={sought(boost): 1})]
+        found = [candidate(1, vector=0.4, boosts={boost_key(boost): 1})]
         assert scores(rank(found, Weights(1, 0, 0), options(boosts=(boost,)))) == approx({1: 0.55})
 
     def test_s1_25_applies_on_top_of_any_fusion(self) -> None:
-        found = [candidate(1, vector=0.5, keyword=2.0, boosts={sought(CODES): 1})]
+        found = [candidate(1, vector=0.5, keyword=2.0, boosts={boost_key(CODES): 1})]
         for fusion in Fusion:
             plain = rank(found, HALVES, options(fusion))[0].score
             assert rank(found, HALVES, options(fusion, boosts=(CODES,)))[0].score == approx(

@@ -75,11 +75,11 @@ class TestMustBeFirst:
     @pytest.mark.parametrize(
         ("first", "required", "passes"),
         [
-            (First(holds=True, held=True), True, True),
-            (First(holds=False, held=True), False, False),
-            (First(holds=False, held=False), False, True),
-            (First(holds=False, held=False), True, False),
-            (First(holds=False, held=None), False, False),
+            (First(is_first=True, was_first=True), True, True),
+            (First(is_first=False, was_first=True), False, False),
+            (First(is_first=False, was_first=False), False, True),
+            (First(is_first=False, was_first=False), True, False),
+            (First(is_first=False, was_first=None), False, False),
         ],
         ids=["holds", "breaks", "as before", "required", "nothing active"],
     )
@@ -87,11 +87,11 @@ class TestMustBeFirst:
         rules = Rules(min_queries=1, first_required=required)
         verdict = decide(rules, measured([0.0], firsts={"q0": first}))
         assert verdict.passed is passes
-        if not first.holds:
+        if not first.is_first:
             assert "“question q0”" in verdict.findings[-1].text
 
     def test_a_better_mean_is_no_excuse(self) -> None:
-        breaks = {"q0": First(holds=False, held=True)}
+        breaks = {"q0": First(is_first=False, was_first=True)}
         verdict = decide(RULES, measured([0.2] * 6, firsts=breaks))
         (refusal,) = verdict.refusals
         assert "must-be-first" in refusal.text

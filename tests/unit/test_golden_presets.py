@@ -25,7 +25,7 @@ from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets.shipped import PRESETS
 from search.query import classifiers, parse
 from search.query.classifiers import classify_by
-from search.ranking.text_boosts import applicable, sought
+from search.ranking.text_boosts import applicable, boost_key
 from tests.support.ranking import rank
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
@@ -120,7 +120,7 @@ def boost_anchor(case: Case) -> None:
         1,
         1,
         {Signal.VECTOR: 0.7, Signal.KEYWORD: 1.0},
-        boosts={sought(boost): given["anchors_in_text"]},
+        boosts={boost_key(boost): given["anchors_in_text"]},
     )
     profile = BY_NAME[case["preset"]]
     (plain,) = rank([replace(candidate, boosts={})], profile.weights[QueryClass.GENERAL], profile)
@@ -236,7 +236,10 @@ def fuse_physical_ai(case: Case) -> None:
     kinds = given["chunk_type"]
     candidates = [
         Candidate(
-            int(name), 1, found, boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds}
+            int(name),
+            1,
+            found,
+            boosts={boost_key(b): 1 for b in boosts if kinds[name] in b.kinds},
         )
         for name, found in raw.items()
     ]

@@ -19,7 +19,7 @@ from search.models.versions import NAME
 from search.presets.shipped import PRESETS, SEEDS
 from search.query import classifiers
 from search.ranking.text_boosts import anchors as boost_anchors
-from search.ranking.text_boosts import as_json, parse_boosts, sought
+from search.ranking.text_boosts import as_json, boost_key, parse_boosts
 from tests.support.ranking import rank
 
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}
@@ -45,7 +45,7 @@ def candidates_of(rows: Rows, profile: Profile) -> list[Candidate]:
             pk,
             pk,
             {signal: score for signal, score in raw.items() if signal not in missing},
-            boosts={sought(boost): count for boost in profile.boosts},
+            boosts={boost_key(boost): count for boost in profile.boosts},
         )
         for pk, (raw, missing, count) in enumerate(rows, start=1)
     ]

@@ -59,7 +59,7 @@ def measured(profile: SearchProfile, **fields: Any) -> EvaluationRun:
 
 
 def states(profile: SearchProfile) -> dict[str, bool | None]:
-    held, run = targets.held_by(profile), targets.last_run(profile)
+    held, run = targets.of_profile(profile), targets.last_run(profile)
     return {each.name: each.met for each in targets.outcomes(held, run)}
 
 
@@ -137,9 +137,9 @@ class TestChanges:
         drafts.set_targets(profile, WANTED, acting_user=None)
         draft = drafts.draft_from(profile, acting_user=None)
         drafts.set_targets(profile, {"p95_ms": None}, acting_user=None)
-        held = targets.held_by(draft)
+        held = targets.of_profile(draft)
         assert {name: getattr(held, name) for name in WANTED} == WANTED
-        assert targets.held_by(active_profile()).p95_ms is None
+        assert targets.of_profile(active_profile()).p95_ms is None
 
     @pytest.mark.parametrize(
         ("wanted", "words"),

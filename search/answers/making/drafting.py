@@ -40,7 +40,7 @@ RETRY = 50
 
 
 class Draft:
-    """The arrived part of a model's answer. `refusal` is the text that means "no answer"."""
+    """The received part of a model's answer. `refusal` is the text that means "no answer"."""
 
     def __init__(self, context: Context, refusal: str) -> None:
         self.text = ""

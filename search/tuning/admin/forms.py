@@ -215,7 +215,7 @@ class WorkbenchForm(ProfileForm):
         ]
 
     def lean(self) -> Control:
-        """The control of the weights' other end: those of short questions."""
+        """The control of the weights' other end, for short questions."""
         return self._control(LEAN)
 
     def _control(self, name: str) -> Control:

@@ -154,7 +154,7 @@ def _line(row: QueryRow, by: float | None) -> dict[str, Any]:
 
 @admin.register(ProfileChange)
 class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
-    list_display = ("at", "profile_link", "action_label", "user", "reason", "what", "found")
+    list_display = ("at", "profile_link", "action_label", "user", "reason", "what", "gate_lines")
     list_display_links = None
     list_select_related = ("profile", "user")
     list_filter = ("action", ("profile__name", admin.AllValuesFieldListFilter))
@@ -193,7 +193,7 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         )
 
     @admin.display(description=_("gate findings"))
-    def found(self, change: ProfileChange) -> SafeString:
+    def gate_lines(self, change: ProfileChange) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((line,) for line in change.findings))
         run = SafeString("")
         if change.run_id:

@@ -60,7 +60,7 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
     )
     form = GoldenQueryForm
     list_display = (
-        "text", "judged", "spread_shown", "query_class", "first_shown", "last_measure", "origin",
+        "text", "judged", "spread_label", "query_class", "first_label", "last_measure", "origin",
         "enabled",
     )  # fmt: skip
     list_filter = (DiffersFilter, "origin", "query_class", "enabled")
@@ -84,10 +84,10 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
         """The fields; an uneditable must-be-first document is shown by its title."""
         if self._first_is_editable(request, obj):
             return self.fields
-        return tuple("first_shown" if name == "must_be_first" else name for name in self.fields)
+        return tuple("first_label" if name == "must_be_first" else name for name in self.fields)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return () if self._first_is_editable(request, obj) else ("first_shown",)
+        return () if self._first_is_editable(request, obj) else ("first_label",)
 
     def _first_is_editable(self, request: HttpRequest, query: Any) -> bool:
         if query is None:
@@ -104,13 +104,13 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
         ordering="spread",
         label={"far": "danger", "near": "warning"},
     )
-    def spread_shown(self, query: Any) -> tuple[str, str] | str:
+    def spread_label(self, query: Any) -> tuple[str, str] | str:
         if not query.spread:
             return "-"
         return ("far" if query.spread > 1 else "near"), str(query.spread)
 
     @admin.display(description=_("must be first"))
-    def first_shown(self, query: Any) -> str:
+    def first_label(self, query: Any) -> str:
         return query.first_title or "-"
 
     @admin.display(description=format_lazy(_("last {measure}"), measure=measures.LEADING))

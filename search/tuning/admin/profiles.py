@@ -47,7 +47,7 @@ COMPARED = [preset.name for preset in PRESETS if preset is not DEFAULT]
 
 
 class ComparedFilter(admin.SimpleListFilter):
-    """Shows what ships to compare with only if it is asked for, also by another filter."""
+    """Hides the profiles that ship for comparison, unless a filter asks for them."""
 
     title = _("rankings to compare with")
     parameter_name = "shipped"

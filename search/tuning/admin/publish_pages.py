@@ -104,7 +104,7 @@ class PublishingPages(OwnPages[SearchProfile]):
         profile = self.seen(request, pk)
         if not self.has_change_permission(request):
             raise PermissionDenied
-        row = targets.held_by(profile)
+        row = targets.of_profile(profile)
         form = TargetsForm(request.POST or None, instance=row)
         reason = request.POST.get("reason", "").strip()
         if request.method == "POST" and form.is_valid():
@@ -155,7 +155,7 @@ class PublishingPages(OwnPages[SearchProfile]):
 
 def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:
     """The profile's targets against `run`, or against its own last run; empty without targets."""
-    row = targets.held_by(profile)
+    row = targets.of_profile(profile)
     if row._state.adding:
         return {}
     run = run or targets.last_run(profile)

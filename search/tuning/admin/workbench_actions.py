@@ -55,10 +55,10 @@ def check(request: HttpRequest, *permissions: str) -> None:
 def asking(
     *permissions: str,
 ) -> Callable[[Callable[..., JsonAnswer]], Callable[[HttpRequest], HttpResponse]]:
-    """A decorator: makes a JSON view of a function from posted JSON to the answer.
+    """A decorator that makes a JSON view of a function from posted JSON to the answer.
 
-    People without access to the workbench or a permission are refused; the message of a SearchError
-    is returned.
+    It refuses people without access to the workbench or a permission, and returns the message of a
+    SearchError.
     """
 
     def decorated(answer: Callable[..., JsonAnswer]) -> Callable[[HttpRequest], HttpResponse]:
@@ -218,10 +218,10 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     if action in ("first", "not-first"):
         must_be_first = document if action == "first" else None
         judging.set_must_be_first(text, collections, must_be_first, acting_user=user)
-        said = gettext("%(title)s must be first for “%(text)s”.")
+        message = gettext("%(title)s must be first for “%(text)s”.")
         if must_be_first is None:
-            said = gettext("“%(text)s” no longer has a must-be-first document.")
-        return {"said": said % {"title": document.title, "text": text}}
+            message = gettext("“%(text)s” no longer has a must-be-first document.")
+        return {"said": message % {"title": document.title, "text": text}}
     grade = whole_number(action)
     judging.judge(text, collections, document, grade, acting_user=user)
     words = {"grades": judging.GRADES[grade], "title": document.title}

@@ -30,31 +30,31 @@ TELLING = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """The grades of a document: the viewer's own, and the others'."""
+    """The grades of a document: the viewer's own, and those of other judges."""
 
     mine: int | None = None
     others: tuple[tuple[str, int], ...] = ()
     must_be_first: bool = False
 
     @property
-    def given(self) -> list[int]:
+    def values(self) -> list[int]:
         mine = [] if self.mine is None else [self.mine]
         return [*mine, *(grade for _, grade in self.others)]
 
     @property
     def agreed(self) -> int | None:
         """The grade that measures use: the median, rounded down."""
-        return int(median(self.given)) if self.given else None
+        return int(median(self.values)) if self.values else None
 
     @property
     def differ(self) -> bool:
         """Whether two judges are more than one grade apart."""
-        return bool(self.given) and max(self.given) - min(self.given) > 1
+        return bool(self.values) and max(self.values) - min(self.values) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """A hit of one ranking, ready to be drawn."""
+    """A hit of one ranking with everything that the template draws."""
 
     place: PreviewedResult
     headings: tuple[str, ...]
@@ -116,7 +116,7 @@ class Column:
 def columns(
     preview: Preview, titles: tuple[str, str], grades: Mapping[str, Grades]
 ) -> tuple[Column, Column]:
-    """Both rankings, drawn on one scale each."""
+    """Both rankings as columns whose bars have one scale."""
     active, draft = preview.sides
     return (
         _column("active", titles[0], active, preview.query, grades, gettext("the draft")),

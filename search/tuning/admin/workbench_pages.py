@@ -174,7 +174,7 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     winners = [c for c in comparison.winners if c.golden.pk in visible]
     losers = [c for c in comparison.losers if c.golden.pk in visible]
     context = {
-        "found": comparison,
+        "comparison": comparison,
         "winners": winners,
         "losers": losers,
         "broken": [c for c in comparison.broken if c.golden.pk in visible],
@@ -228,7 +228,7 @@ def queries_view(request: HttpRequest) -> HttpResponse:
 # --- the queries to choose -----------------------------------------------------------------
 
 TABS = (("golden", _("Golden")), ("recent", _("Recent")), ("failing", _("Failing")))
-SHOWN = 60
+LIMIT = 60
 # A golden query with an nDCG@10 below this counts as failing. A guess.
 LOW = 0.6
 READ = 400  # newest searches to read, as many are repeats
@@ -251,7 +251,7 @@ def queries(tab: str, viewer: Viewer) -> list[Listed]:
 
 
 def _golden(viewer: Viewer) -> Iterator[Listed]:
-    rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:SHOWN])
+    rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:LIMIT])
     judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
     counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
     judged = dict(counted)
@@ -273,23 +273,23 @@ def _recent(viewer: Viewer) -> Iterator[Listed]:
         seen.setdefault(
             event.folded, Listed(event.query, ", ".join(notes), tuple(event.collections))
         )
-        if len(seen) == SHOWN:
+        if len(seen) == LIMIT:
             break
     yield from seen.values()
 
 
 def _failing(viewer: Viewer) -> Iterator[Listed]:
-    """Golden queries that the active profile ranks badly, the missed firsts first; search gaps."""
+    """Golden queries that the active profile ranks badly, then search gaps."""
     if configuration.current().active is not None:
         yield from _low(viewer)
-    for gap in summaries(viewer, limit=SHOWN):
+    for gap in summaries(viewer, limit=LIMIT):
         yield Listed(gap.query, ", ".join(gap.signs).lower(), heading=gettext("Search gaps"))
 
 
 def _low(viewer: Viewer) -> Iterator[Listed]:
     weak = weakest(configuration.current().profile(), below=LOW)
     visible = visible_goldens(weak, viewer)
-    for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
+    for each in [each for each in weak if each.golden.pk in visible][:LIMIT]:
         notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
         if each.first_missed:
             notes.insert(0, gettext("must-be-first document is not first"))

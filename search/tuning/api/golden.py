@@ -203,13 +203,13 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         Creates or changes your own judgement; the query becomes a golden query if it is not one.
         """
         context = {"request": request}
-        given = read_body(request, NewJudgementSerializer, context=context).validated_data
+        data = read_body(request, NewJudgementSerializer, context=context).validated_data
         judgement = judging.judge(
-            given["query"],
-            given["collections"],
-            given["document"],
-            given["grade"],
-            note=given.get("note"),
+            data["query"],
+            data["collections"],
+            data["document"],
+            data["grade"],
+            note=data.get("note"),
             acting_user=actor(request),
         )
         return self.respond(judgement)
@@ -232,12 +232,12 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @requires("tuning.add_goldenquery")
     def import_file(self, request: Request) -> Response:
         """Import judgements from a file."""
-        given = read_body(request, JudgementFileSerializer).validated_data
+        data = read_body(request, JudgementFileSerializer).validated_data
         done = exchange.import_file(
-            given["file_format"],
-            given["file"].read(),
-            queries=given["queries"].read() if "queries" in given else None,
-            judge=given["judge"],
+            data["file_format"],
+            data["file"].read(),
+            queries=data["queries"].read() if "queries" in data else None,
+            judge=data["judge"],
             acting_user=actor(request),
         )
         return Response(ImportedSerializer(done).data)

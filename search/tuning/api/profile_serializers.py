@@ -178,10 +178,10 @@ class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
 
     @property
     def shares(self) -> dict[QueryClass, Weights]:
-        given = self.validated_data.get("weights", {})
+        shares = self.validated_data.get("weights", {})
         return {
             QueryClass(name): Weights(**{signal: float(share) for signal, share in each.items()})
-            for name, each in given.items()
+            for name, each in shares.items()
         }
 
 

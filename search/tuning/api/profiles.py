@@ -102,9 +102,9 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     def create(self, request: Request) -> Response:
         """Create a draft."""
         form = read_body(request, NewProfileSerializer)
-        given, user = form.validated_data, actor(request)
-        base = self._base(given.get("based_on"))
-        if name := given.get("name"):
+        data, user = form.validated_data, actor(request)
+        base = self._base(data.get("based_on"))
+        if name := data.get("name"):
             values = {field: getattr(base, field) for field in drafts.FIELDS}
             shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
             draft = drafts.create(
@@ -112,11 +112,11 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
                 {**values, "description": "", **form.settings},
                 {**shares, **form.shares},
                 acting_user=user,
-                reason=given["reason"],
+                reason=data["reason"],
             )
             targets.copy(base, draft)
         else:
-            created = drafts.draft_from(base, acting_user=user, reason=given["reason"])
+            created = drafts.draft_from(base, acting_user=user, reason=data["reason"])
             draft = drafts.edit(created, form.settings, form.shares, acting_user=user).profile
         return self._fresh(draft, status.HTTP_201_CREATED)
 
@@ -176,13 +176,13 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
         refused, with the findings and the queries in `details`.
         """
-        given = read_body(request, PublishSerializer).validated_data
+        data = read_body(request, PublishSerializer).validated_data
         publication = publications.publish(
             self.get_object(),
             acting_user=actor(request),
-            reason=given["reason"],
-            override=given["override"],
-            expected=given["fingerprint"],
+            reason=data["reason"],
+            override=data["override"],
+            expected=data["fingerprint"],
         )
         return outcome(publication)
 

@@ -134,23 +134,23 @@ class RollbackViewSet(ApiViewSet[Any]):
     @extend_schema(request=RollbackSerializer, responses={200: ProfileNameSerializer})
     def create(self, request: Request) -> Response:
         """Roll back to a profile that was active before."""
-        given = read_body(request, RollbackSerializer).validated_data
+        data = read_body(request, RollbackSerializer).validated_data
         profile = activation.roll_back(
-            published_profile(given["to"]) if "to" in given else None,
+            published_profile(data["to"]) if "to" in data else None,
             acting_user=actor(request),
-            reason=given["reason"],
-            leaving=published_profile(given["leaving"]) if "leaving" in given else None,
+            reason=data["reason"],
+            leaving=published_profile(data["leaving"]) if "leaving" in data else None,
         )
         return self.respond(profile)
 
 
 def outcome(publication: Publication) -> Response:
     """The response to a publication: done, being measured, or refused with the reasons."""
-    shown: Any = PublicationSerializer(publication).data
+    data: Any = PublicationSerializer(publication).data
     if publication.state == Publication.State.PUBLISHED:
-        return Response(shown)
+        return Response(data)
     if publication.state == Publication.State.MEASURING:
-        return Response(shown, status.HTTP_202_ACCEPTED)
+        return Response(data, status.HTTP_202_ACCEPTED)
     refused = publication.state == Publication.State.REFUSED
     code = "gate_refused" if refused else "not_published"
     message = (
@@ -158,7 +158,7 @@ def outcome(publication: Publication) -> Response:
         if refused
         else publication.error or gettext("The publication was cancelled.")
     )
-    details = {"publication": shown}
+    details = {"publication": data}
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
 
 
@@ -249,12 +249,12 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
 
         A worker measures it; ask `runs/ID/` until its `state` is `done`, `failed` or `cancelled`.
         """
-        given = read_body(request, NewRunSerializer).validated_data
+        data = read_body(request, NewRunSerializer).validated_data
         seen = visible_profiles(request.user)
         run = golden_runs.start(
-            named_profile(given["profile"], seen),
+            named_profile(data["profile"], seen),
             acting_user=actor(request),
-            baseline=named_profile(given["baseline"], seen) if "baseline" in given else None,
+            baseline=named_profile(data["baseline"], seen) if "baseline" in data else None,
         )
         return self.respond(run, status.HTTP_202_ACCEPTED)
 
@@ -262,6 +262,6 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
     @requires("tuning.change_evaluationrun")
     def cancel(self, request: Request, run: int) -> Response:
         """Stop a run."""
-        found = self.get_object()
-        golden_runs.cancel(found)
-        return self.respond(found)
+        row = self.get_object()
+        golden_runs.cancel(row)
+        return self.respond(row)

@@ -69,7 +69,7 @@ class JudgedCollection:
 
     @property
     def corpus_name(self) -> str:
-        """What the corpus is called; judged collections with the same corpus may share it."""
+        """The name of the corpus; judged collections with the same corpus may share it."""
         return self.name
 
     def passages(self) -> Iterator[CorpusPassage]:
@@ -85,7 +85,7 @@ class JudgedCollection:
 
 
 class Corpus(Protocol):
-    """A judged collection's documents, under the names that judgements use."""
+    """The documents of a judged collection, with the names that judgements use."""
 
     @property
     def slugs(self) -> Sequence[str]:
@@ -93,7 +93,7 @@ class Corpus(Protocol):
 
     @property
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """The grades of what can be found here, by query."""
+        """The grades of the documents that can be found here, by query."""
 
     def ranked(self, query: str, ranking: Ranking) -> list[str]:
         """The names of the results of a judged query, best first, without repeats."""
@@ -101,9 +101,9 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentCorpus:
-    """A corpus that was loaded passage by passage: `documents` has the corpus ids of each document.
+    """A corpus that was loaded passage by passage.
 
-    A document stands where its best passage stands.
+    `documents` has the corpus ids of each document. A document has the rank of its best passage.
     """
 
     slugs: tuple[str, ...]
@@ -169,9 +169,10 @@ def corpus_collection(judged: JudgedCollection) -> Collection:
 
 
 def receive_missing(judged: JudgedCollection, collection: Collection) -> list[int]:
-    """Upload what the collection lacks of the corpus; return the versions to wait for.
+    """Upload the documents of the corpus that the collection lacks; return the versions to wait
+    for.
 
-    Documents already there stay; those not in the corpus are removed. Rows without a word are
+    Existing documents stay; those that are not in the corpus are removed. Rows without a word are
     skipped: no query could match them.
     """
     passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}

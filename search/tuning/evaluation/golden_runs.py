@@ -124,7 +124,7 @@ def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     return measured
 
 
-def brought_to_an_end(run: EvaluationRun) -> bool:
+def complete(run: EvaluationRun) -> bool:
     """Measure the run unless it has ended; return False while another process measures it.
 
     A failure does not raise: the row states it.
@@ -211,7 +211,7 @@ class QueryRow:
 
 
 def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
-    """The run's queries that still exist and `viewer` may see, in two database queries."""
+    """The run's existing queries that `viewer` may see, in two database queries."""
     queries = GoldenQuery.objects.visible_to(viewer).filter(
         pk__in=[int(key) for key in run.by_query]
     )

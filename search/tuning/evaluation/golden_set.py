@@ -73,8 +73,8 @@ class GoldenRanking:
     """A profile's ranking for one golden query.
 
     `ranking` holds documents' public ids by their best passage, without repeats; empty if the
-    search rejected the query. `query_class` is the class by the default rules, whatever the
-    profile classifies by. `problem` says why the answer must not be measured; empty if it may be.
+    search rejected the query. `query_class` is the class by the default rules, whatever classifier
+    the profile has. `problem` is the reason why the ranking must not be measured, else empty.
     `confidence` is None if unknown.
     """
 
@@ -120,13 +120,13 @@ def _grades(queries: Sequence[int]) -> dict[int, dict[str, int]]:
 
     Read as plain rows, not as instances: every move of a slider reads thousands.
     """
-    given: dict[int, dict[str, list[int]]] = {pk: defaultdict(list) for pk in queries}
+    by_query: dict[int, dict[str, list[int]]] = {pk: defaultdict(list) for pk in queries}
     rows = Judgement.objects.filter(query__in=queries).order_by("pk")
     for query, reference, grade in rows.values_list("query", "reference", "grade"):
-        given[query][str(reference)].append(grade)
+        by_query[query][str(reference)].append(grade)
     return {
         query: {reference: median_grade(grades) for reference, grades in documents.items()}
-        for query, documents in given.items()
+        for query, documents in by_query.items()
     }
 
 
@@ -172,7 +172,7 @@ def values_of(
 
 
 def fingerprint(profile: Profile) -> str:
-    """A value that differs between profiles that may rank differently; ignores name and version."""
+    """A hash of everything in a profile that affects its ranking: all but name and version."""
     ranked_by = {
         each.name: getattr(profile, each.name)
         for each in fields(Profile)
@@ -186,7 +186,7 @@ def fingerprint(profile: Profile) -> str:
 
 
 def set_hash(goldens: Sequence[Golden]) -> str:
-    """SHA-256 of the queries and their judgements: equal for comparable runs."""
+    """SHA-256 of the queries and their judgements; runs with equal hashes are comparable."""
     parts: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
         (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
     ]

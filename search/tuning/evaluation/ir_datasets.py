@@ -50,10 +50,10 @@ class IrdsCollection(JudgedCollection):
 
 
 def load_dataset(name: str) -> IrdsCollection:
-    """The judged collection `irds:...`, of the queries that have a relevant document.
+    """The judged collection `irds:...`, with the queries that have a relevant document.
 
-    Raises EvaluationError without the package, for an unknown name, and for a dataset without
-    documents, queries or judgements, or that cannot be downloaded.
+    Raises EvaluationError without the package, for an unknown name, for a dataset without
+    documents, queries or judgements, and for one that cannot be downloaded.
     """
     dataset = _registered(name.removeprefix(PREFIX))
     with _read(name):
@@ -103,7 +103,7 @@ def _list(label: str, names: list[str]) -> str:
 
 @contextmanager
 def _read(name: str) -> Iterator[None]:
-    """Say which dataset could not be downloaded or read, and why."""
+    """Raise errors of the download with the name of the dataset and the reason."""
     try:
         yield
     # The errors of requests are OSErrors; of a format whose package is missing, ImportErrors.
@@ -121,7 +121,7 @@ def _passage(document: Any) -> CorpusPassage:
 
 
 def _text(row: Any) -> str:
-    """A document's or a query's text as ir_datasets has it; else its texts after the id."""
+    """The text of a document or a query; without one, its text fields after the id."""
     if hasattr(row, "default_text"):
         return str(row.default_text()).strip()
     return "\n".join(value for value in row[1:] if isinstance(value, str))

@@ -84,10 +84,10 @@ def source_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SectionCorpus:
-    """The judged sections that were found. `own` names the section of each passage.
+    """The judged sections with their passages.
 
-    `judged` has the judged section of each passage by query; `missing` the sections that no passage
-    belongs to: the documents have changed since.
+    `own` has the section of each passage, `judged` the judged section of each passage by query.
+    `missing` are the sections without a passage: the documents have changed since the judgements.
     """
 
     slugs: Sequence[str]
@@ -153,12 +153,12 @@ def _passages(slugs: Sequence[str]) -> dict[str, list[_Passage]]:
     rows = Chunk.objects.filter(searchable=True, collection__slug__in=slugs)
     fields = ("pk", "heading_path", "sections", "text", "document__source", "document__title")
     passages: dict[str, list[_Passage]] = defaultdict(list)
-    for pk, path, held, text, source, title in rows.values_list(*fields).order_by("pk"):
+    for pk, path, places, text, source, title in rows.values_list(*fields).order_by("pk"):
         above, *inner = (
             tuple(each[1:] if each[:1] == (title,) else each)
-            for each in (tuple(path), *paths(path, [SectionPlace(*each) for each in held]))
+            for each in (tuple(path), *paths(path, [SectionPlace(*each) for each in places]))
         )
-        passages[source].append(_Passage(pk, above, tuple(inner), None if held else text))
+        passages[source].append(_Passage(pk, above, tuple(inner), None if places else text))
     return passages
 
 
@@ -172,9 +172,9 @@ def _find(
     """
     source, hash_sign, rest = name.partition("#")
     headings = tuple(rest.split(BETWEEN)) if rest else ()
-    for given, actual in aliases.items():
-        if source.startswith(given):
-            source = actual + source.removeprefix(given)
+    for alias, actual in aliases.items():
+        if source.startswith(alias):
+            source = actual + source.removeprefix(alias)
     passages = by_source.get(source, [])
     if not headings:
         return frozenset(each.pk for each in passages if not (hash_sign and each.path))
@@ -191,7 +191,7 @@ def _find(
 
 
 def _innermost(grades: Mapping[str, int], chunks: Mapping[str, AbstractSet[int]]) -> dict[int, str]:
-    """The judged section of each passage; of several as deep, the one with the highest grade."""
+    """The judged section of each passage; of equally deep ones, the one with the highest grade."""
     of_passage: dict[int, str] = {}
     for name in sorted(grades, key=lambda each: (_depth(each), grades[each], each)):
         of_passage.update(dict.fromkeys(chunks[name], name))
@@ -199,6 +199,6 @@ def _innermost(grades: Mapping[str, int], chunks: Mapping[str, AbstractSet[int]]
 
 
 def _depth(name: str) -> int:
-    """How deep a section is: 0 for a whole document, 1 for the part before its first heading."""
+    """The depth of a section: 0 for a whole document, 1 for the part before its first heading."""
     _, hash_sign, headings = name.partition("#")
     return len(hash_sign) + (len(headings.split(BETWEEN)) if headings else 0)

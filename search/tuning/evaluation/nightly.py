@@ -34,15 +34,15 @@ MAIL = "mail"
 MAX_ATTEMPTS = 8
 # The delay after the first failed attempt; it doubles each time, about two hours in all.
 PAUSE = timedelta(minutes=1)
-SHOWN = 20
+MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Fall:
     """The change of a measure between two runs, over the queries that both measured.
 
-    `queries` are those that fell, the worst first, as (text, before, now). `broken` are the queries
-    whose must-be-first document was first and no longer is.
+    `queries` are those whose measure fell, the largest fall first, as (text, before, now). `broken`
+    are the queries whose must-be-first document was first and no longer is.
     """
 
     measure: str
@@ -57,9 +57,9 @@ class Fall:
 
 
 def run_if_due(*, now: datetime | None = None) -> QualityRun | None:
-    """Start the quality run that is due; return None if none is, or nothing can be measured.
+    """Start the quality run that is due; return None if none is due, or nothing can be measured.
 
-    Starts at most one run a day, however often and concurrently it is called.
+    Starts at most one run a day, also with concurrent calls.
     """
     now = timezone.localtime(now)
     due = due_at(now)
@@ -86,7 +86,7 @@ def due_at(now: datetime) -> datetime | None:
 
 
 def judge() -> int:
-    """Judge the quality runs whose measurement has ended, oldest first; return how many."""
+    """Compare the finished quality runs with earlier ones, oldest first; return their number."""
     finished = QualityRun.objects.filter(
         status=Status.WAITING, run__state__in=(RunState.DONE, RunState.FAILED, RunState.CANCELLED)
     )
@@ -269,14 +269,14 @@ def text_of(alert: Alert) -> str:
         ]
         lines += [
             f"  {row['before']:.3f} -> {row['now']:.3f}  {row['query']}"
-            for row in findings["queries"][:SHOWN]
+            for row in findings["queries"][:MAX_LINES]
         ]
-        more = len(findings["queries"]) - SHOWN
+        more = len(findings["queries"]) - MAX_LINES
         if more > 0:
             lines.append("  " + gettext("and %(count)d more") % {"count": more})
     if findings["no_longer_first"]:
         lines += ["", gettext("The must-be-first document is no longer first for:")]
-        lines += [f"  {query}" for query in findings["no_longer_first"][:SHOWN]]
+        lines += [f"  {query}" for query in findings["no_longer_first"][:MAX_LINES]]
     lines += [
         "",
         gettext(

@@ -192,7 +192,7 @@ def record(outcome: MeasuredCollection) -> EvaluationRun:
 def figures(
     values: Values, classes: Mapping[str, QueryClass], differences: Mapping[str, Interval]
 ) -> dict[str, Any]:
-    """The columns of an evaluation run that state measures, and what they were measured with."""
+    """The columns of an evaluation run with its measures and the versions that were measured."""
     space = configuration.current().space
     return {
         "queries": len(values),
@@ -220,7 +220,7 @@ def code_version() -> str:
 
 
 def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:
-    """`limit` of the queries at equal distances, or all."""
+    """`limit` of the queries at equal distances, or all of them."""
     items = list(queries.items())
     if limit is None or limit >= len(items):
         return dict(items)

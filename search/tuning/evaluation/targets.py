@@ -30,7 +30,7 @@ class Outcome:
 
     name: str
     sentence: str
-    wanted: float
+    target: float
     measured: float | None
     at_most: bool = False
 
@@ -40,11 +40,11 @@ class Outcome:
         if self.measured is None:
             return None
         if self.at_most:
-            return self.measured <= self.wanted
-        return self.measured >= self.wanted
+            return self.measured <= self.target
+        return self.measured >= self.target
 
 
-def held_by(profile: SearchProfile) -> ProfileTargets:
+def of_profile(profile: SearchProfile) -> ProfileTargets:
     """The profile's targets; an unsaved row without any."""
     row = ProfileTargets.objects.filter(profile=profile).first()
     return row or ProfileTargets(profile=profile)
@@ -52,7 +52,7 @@ def held_by(profile: SearchProfile) -> ProfileTargets:
 
 def copy(source: SearchProfile, draft: SearchProfile) -> None:
     """Give the draft the targets of the profile that it starts from."""
-    row = held_by(source)
+    row = of_profile(source)
     if not row._state.adding:
         values = {name: getattr(row, name) for name in NAMES}
         ProfileTargets.objects.create(profile=draft, **values)
@@ -70,7 +70,7 @@ def last_run(profile: SearchProfile) -> EvaluationRun | None:
 
 
 def outcomes(targets: ProfileTargets, run: EvaluationRun | None) -> list[Outcome]:
-    """Each target that is set, with the run's value; without a run nothing is measured."""
+    """The outcome of each target that is set; without a run, nothing is measured."""
     results: list[Outcome] = []
     rows: Mapping[str, Mapping[str, Any]] = run.by_query if run else {}
     means: Mapping[str, float] = run.measures if run else {}

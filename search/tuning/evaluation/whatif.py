@@ -137,7 +137,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
 
 
 # Entries per cache: the active profile's, the draft's and a spare one.
-KEPT = 3
+MAX_CACHED = 3
 Value = TypeVar("Value")
 
 
@@ -197,7 +197,7 @@ class WhatIf:
         self._lock = threading.Lock()
 
     def under(self, profile: Profile, only: Sequence[int] | None = None) -> WhatIfResult:
-        """The outcome under the profile; `only` restricts it to the cases at these places."""
+        """The outcome under the profile, or that of the cases at the places `only`."""
         if only is not None:
             return self._under(profile, tuple(only))
         for cached, outcome in self._outcomes:
@@ -209,9 +209,9 @@ class WhatIf:
         return outcome
 
     def _remember(self, profile: Profile, outcome: WhatIfResult) -> None:
-        """Cache the outcome: every move of the draft asks for the active profile's again."""
+        """Cache the outcome: each change of the draft needs the active profile's outcome again."""
         others = [pair for pair in self._outcomes if pair[1] is not outcome]
-        self._outcomes = [*others[1 - KEPT :], (profile, outcome)]
+        self._outcomes = [*others[1 - MAX_CACHED :], (profile, outcome)]
 
     def _under(self, profile: Profile, places: tuple[int, ...]) -> WhatIfResult:
         classes = self.classes(profile)
@@ -235,7 +235,7 @@ class WhatIf:
         )
 
     def classes(self, profile: Profile) -> list[Classification]:
-        """How the profile classifies each case."""
+        """The class that the profile gives each case."""
         key = (profile.classifier, profile.bypass)
         if key in self._classes:
             return self._classes[key]
@@ -282,7 +282,9 @@ def _unread(ranked: Ranked) -> Booleans:
 
 
 def _room(cache: dict[object, Value], key: object, value: Value) -> Value:
-    """The value cached under the key, or `value`, then cached; the oldest entry is evicted."""
-    while key not in cache and len(cache) >= KEPT:
+    """The value cached under the key, else `value`, which is then cached; the oldest entry is
+    evicted.
+    """
+    while key not in cache and len(cache) >= MAX_CACHED:
         cache.pop(next(iter(cache)))
     return cache.setdefault(key, value)

@@ -59,13 +59,13 @@ def row_of(line: int, fields: Mapping[str, str], *, plain: bool = True) -> Judge
     query = clean(fields.get("query", ""))
     if not query:
         return Problem(line, "the query is empty.")
-    given = fields.get("grade", "").strip()
+    value = fields.get("grade", "").strip()
     try:
-        number = float(given) if given else None
+        number = float(value) if value else None
     except ValueError:
-        return Problem(line, f"the grade {given!r} is not a number.")
+        return Problem(line, f"the grade {value!r} is not a number.")
     if number is not None and number not in (0, 1, 2, 3):  # nor infinity, nor not-a-number
-        return Problem(line, f"the grade {given} is not one of 0, 1, 2 and 3.")
+        return Problem(line, f"the grade {value} is not one of 0, 1, 2 and 3.")
     return JudgementRow(
         line,
         query,

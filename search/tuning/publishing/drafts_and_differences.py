@@ -72,8 +72,8 @@ def edit(
 ) -> ProfileEdit[SearchProfile]:
     """Change fields and weights of a draft, or of a new draft of a published profile.
 
-    Fields and classes that are not named stay. The differences are audited; of a draft a reason
-    alone, too: it is somebody's note. Raises ProfileError for an unknown field.
+    Fields and classes that are not named keep their values. The differences are audited, and the
+    reason even without any difference. Raises ProfileError for an unknown field.
     """
     check_settings(fields, FIELDS)
     rows = SearchProfile.objects.prefetch_related("class_weights")
@@ -116,7 +116,7 @@ def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> 
 def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     """The differences between two profiles, one line each."""
     lines = [
-        f"{name.replace('_', ' ')}: {_shown(before, name)} → {_shown(after, name)}"
+        f"{name.replace('_', ' ')}: {_display(before, name)} → {_display(after, name)}"
         for name in FIELDS
         if name != "description" and getattr(before, name) != getattr(after, name)
     ]
@@ -134,7 +134,7 @@ def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     return lines
 
 
-def _shown(profile: SearchProfile, name: str) -> object:
+def _display(profile: SearchProfile, name: str) -> object:
     """A field's value for people: the label of a choice."""
     label = getattr(profile, f"get_{name}_display", None)
     return label() if label else getattr(profile, name)
@@ -208,7 +208,7 @@ def set_targets(
     None removes one. Raises ProfileError for invalid targets.
     """
     SearchProfile.objects.select_for_update().get(pk=profile.pk)
-    row = targets.held_by(profile)
+    row = targets.of_profile(profile)
     before = {name: getattr(row, name) for name in targets.NAMES}
     for name, value in values.items():
         setattr(row, name, value)

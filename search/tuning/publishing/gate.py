@@ -41,11 +41,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """True in `holds` if a must-be-first document is first; `held`: under the active profile, None
-    without one."""
+    """Whether a must-be-first document is first.
 
-    holds: bool
-    held: bool | None = None
+    `was_first` is the same under the active profile; None without an active profile.
+    """
+
+    is_first: bool
+    was_first: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def note(text: str) -> Decision:
 
 
 class Words(Protocol):
-    """What translates the sentences: Django's translation; this module is pure."""
+    """The translation functions that sentences need; this module is pure."""
 
     def gettext(self, message: str, /) -> str: ...
 
@@ -161,11 +163,11 @@ def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]
 
 
 def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
-    failing = [query for query, first in measured.firsts.items() if not first.holds]
+    failing = [query for query, first in measured.firsts.items() if not first.is_first]
     binding = [
         query
         for query in failing
-        if rules.first_required or measured.firsts[query].held is not False
+        if rules.first_required or measured.firsts[query].was_first is not False
     ]
     others = [query for query in failing if query not in binding]
     findings = []

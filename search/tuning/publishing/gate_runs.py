@@ -49,12 +49,12 @@ def check_permitted(user: User | None, refusal: str, *, override: bool = False) 
 
 
 def still_permitted(user: User | None, *, override: bool) -> bool:
-    """Whether the person who requested it may still do it when it has been measured."""
+    """Whether the person who requested it still has the permission after the measurement."""
     return user is not None and user.is_active and user.has_perms(permissions(override=override))
 
 
 def in_background(row: Job, *, queries: int, background: bool) -> bool:
-    """Enqueue the measurement of `row` if a worker shall do it; whether one shall."""
+    """Enqueue the measurement of `row` if a worker must do it; return whether."""
     if queries and background:
         enqueue(type(row), row.pk)
         return True
@@ -65,7 +65,7 @@ def carry_out(model: type[GatedJob], pk: int, settle: Callable[[int], Any]) -> N
     """Measure the runs of the row that have no figures yet, and settle it. Safe to repeat."""
 
     def attempt(lease: Lease[Any]) -> None:
-        if all(map(golden_runs.brought_to_an_end, lease.row.runs)):
+        if all(map(golden_runs.complete, lease.row.runs)):
             settle(lease.row.pk)
         else:
             lease.postpone(RUN_BUSY, attempts=0)
@@ -117,15 +117,15 @@ def unmeasured() -> str:
 
 
 def verdict(run: EvaluationRun) -> Decision:
-    """The gate's decision on a finished run, compared with its baseline."""
+    """The gate's decision on a finished run compared with its baseline."""
     settings = gate_row()
     return gate.decide(_rules(settings), _measured(run), translation)
 
 
 def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
-    """The gate's decision on the active profile within a context, against itself outside of it.
+    """The gate's decision on the active profile within a context, compared with it outside.
 
-    For a change of what is behind all profiles. Raises RunFailed.
+    For changes below all profiles, such as a rebuilt Qdrant index. Raises RunFailed.
     """
     settings = gate_row()
     goldens = golden_set() if settings.enabled else ()
@@ -136,8 +136,8 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
     ours, theirs = measured.candidate, cast(MeasuredProfile, measured.baseline)
     firsts = {
         each.key: First(
-            holds=ours.answers[each.key].first == each.must_be_first,
-            held=theirs.answers[each.key].first == each.must_be_first,
+            is_first=ours.answers[each.key].first == each.must_be_first,
+            was_first=theirs.answers[each.key].first == each.must_be_first,
         )
         for each in goldens
         if each.must_be_first
@@ -168,8 +168,8 @@ def _measured(run: EvaluationRun) -> Measured:
         before={key: counted[key]["was"] for key in values} if compared else None,
         firsts={
             key: First(
-                holds=row["first"] == row["must"],
-                held=row["was_first"] == row["must"] if compared else None,
+                is_first=row["first"] == row["must"],
+                was_first=row["was_first"] == row["must"] if compared else None,
             )
             for key, row in counted.items()
             if row["must"]
