@@ -152,7 +152,7 @@ def _report(
         done.update(each.get("done", {}))
         refused.update(each.get("refused", {}))
     states = Counter(
-        Document.objects.kept().exclude(latest=None).values_list("latest__state", flat=True)
+        Document.objects.undeleted().exclude(latest=None).values_list("latest__state", flat=True)
     )
     print(f"{sum(done.values())} operations in {seconds:.0f} s, and {after:.0f} s to finish")
     print("  " + ", ".join(f"{name} {count}" for name, count in done.most_common()))

@@ -68,12 +68,12 @@ class Actor:
         self._receive(b"%PDF-1.7\n" + self.chance.randbytes(300), "damaged.pdf")
 
     def replace(self) -> None:
-        document = self._one_of(Document.objects.kept().filter(parent=None))
+        document = self._one_of(Document.objects.undeleted().filter(parent=None))
         file = io.BytesIO(self._note())
         services.replace(document, file, file_name="newer.md", acting_user=None)
 
     def delete(self) -> None:
-        services.delete([self._one_of(Document.objects.kept())], acting_user=None)
+        services.delete([self._one_of(Document.objects.undeleted())], acting_user=None)
 
     def restore(self) -> None:
         binned = Document.objects.exclude(deleted_at=None)
@@ -83,14 +83,14 @@ class Actor:
         services.purge([self._one_of(Document.objects.all())], acting_user=None)
 
     def reprocess(self) -> None:
-        services.reprocess([self._one_of(Document.objects.kept())], acting_user=None)
+        services.reprocess([self._one_of(Document.objects.undeleted())], acting_user=None)
 
     def retry(self) -> None:
-        failed = Document.objects.kept().filter(latest__state="failed")
+        failed = Document.objects.undeleted().filter(latest__state="failed")
         services.retry([self._one_of(failed)], acting_user=None)
 
     def rename(self) -> None:
-        document = self._one_of(Document.objects.kept())
+        document = self._one_of(Document.objects.undeleted())
         services.describe(document, title=self._words(3).title(), acting_user=None)
 
     def revert(self) -> None:

@@ -19,7 +19,7 @@ from ingestion.models import Collection, Visibility
 
 
 def groups_problem(visibility: str, groups: Container[Group], viewer: User | None) -> str:
-    """Why a collection may not have this audience; empty if it may.
+    """The reason why a collection may not have this audience; empty if it may.
 
     A collection for groups needs at least one, and one of `viewer`'s own unless a superuser.
     """
@@ -88,16 +88,19 @@ class Reader:
 
 
 def seen_by(person: User) -> list[Sight]:
-    """All kept collections by name, each with why the person may read it. Three queries."""
+    """All collections outside the bin by name, with the reason why the person may read each.
+
+    Runs three queries.
+    """
     own = set(person.groups.values_list("pk", flat=True)) if person.is_active else set()
-    rows = Collection.objects.kept().prefetch_related("groups").order_by("name")
+    rows = Collection.objects.undeleted().prefetch_related("groups").order_by("name")
     return [Sight(row, tuple(_reasons(person, row, own))) for row in rows]
 
 
 def readers_of(collection: Collection, audience: Collection | None = None) -> list[Reader]:
     """The active people who may read the collection for a reason of their own, by name.
 
-    Of a collection that is open to everybody or to all who sign in, that openness is the reason,
+    If the collection is open to everybody or to all who sign in, that openness is the reason,
     and nobody is listed. With a narrower `audience` those of it who may read the collection.
     """
     named = audience or collection
@@ -114,7 +117,7 @@ def readers_of(collection: Collection, audience: Collection | None = None) -> li
 
 
 def openness(collection: Collection) -> str:
-    """To whom the collection is open, in words."""
+    """The audience of the collection, in words."""
     if collection.deleted_at is not None:
         return gettext("It is in the bin: nobody reads it until it is restored.")
     match collection.visibility:

@@ -1,4 +1,4 @@
-"""Whether a document is current, and what files state of it. Pure.
+"""Whether a document is current, and the values in files that say so. Pure.
 
 A document is superseded while a newer one that names it is in force, expired after its last valid
 day, and not yet valid before its first. Days are those of the site's time zone.
@@ -22,7 +22,7 @@ class CurrencyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Currency:
-    """What a reader may know of why a document is not current.
+    """The reason why a document is not current, as far as the reader may know it.
 
     `day` is its last valid day if it is expired, its first if it is not yet valid. `successor` is
     the public id of the newest document in force that supersedes it; empty if there is none, or
@@ -43,7 +43,7 @@ Day = date | None
 
 
 def state_on(today: date, start: Day, end: Day, *, superseded: bool) -> tuple[CurrencyState, Day]:
-    """The state on a day, with the day that made it so: of the validity its first or its last."""
+    """The state on `today`, and the first or last day of validity that causes it, if any."""
     if superseded:
         return CurrencyState.SUPERSEDED, None
     if end is not None and end < today:
@@ -59,9 +59,10 @@ KEYS = ("supersedes", "valid_from", "valid_until", "review_by", "owner")
 MOST_NAMED = 100  # documents that one file supersedes; each is looked up. A guess.
 
 
-def kept(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    """Of a file's values those of KEYS, as texts and lists of texts; empty ones are left out, and
-    those after MOST_NAMED.
+def values_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """The values of KEYS in a file, as texts or lists of texts, without empty ones.
+
+    At most MOST_NAMED documents of `supersedes` are returned.
     """
     stated: dict[str, str | list[str]] = {}
     for key in KEYS:
@@ -72,7 +73,7 @@ def kept(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
 
 
 def day_of(text: str) -> date | None:
-    """The day that a text such as 2026-01-31 names, with a time or without; None if it is none."""
+    """The date in a text such as 2026-01-31, with or without a time; None if it is not a date."""
     try:
         return date.fromisoformat(text[:10] if text[10:11] in ("T", " ") else text)
     except ValueError:

@@ -85,12 +85,12 @@ Why = StrEnum(
 ALL, NO_LOSS = frozenset(Why), frozenset({Why.BLANK, Why.WORDLESS, Why.HIDDEN})
 EMPTY = frozenset({Why.NO_OCR, Why.PICTURE, Why.BLANK, Why.WORDLESS})
 OVER_LIMIT = frozenset({Why.OCR_LIMIT, Why.NESTED, Why.LIMIT, Why.SHORTENED})
-PLACES_KEPT, _LONGEST_PLACE = 10, 200
+MAX_PLACES, _LONGEST_PLACE = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """So many units without searchable text; `places` are the numbers or names of the first."""
+    """`count` units without searchable text; `places` are numbers or names of the first ones."""
 
     unit: Unit
     why: Why
@@ -124,30 +124,30 @@ class Completeness:
     gaps: list[Gap] = field(default_factory=list)
 
     def lacks(self, unit: Unit, why: Why, places: Collection[object] = (), count: int = 0) -> None:
-        """Add to a gap so many units, by default as many as there are places; nothing if 0."""
+        """Add `count` units to a gap, by default one for each place; nothing if 0."""
         texts = tuple(str(place)[:_LONGEST_PLACE] for place in places)
         if count := count or len(texts):
             alike = [gap for gap in self.gaps if (gap.unit, gap.why) == (unit, why)]
             for gap in alike:
                 self.gaps.remove(gap)
                 count, texts = gap.count + count, gap.places + texts
-            self.gaps.append(Gap(unit, why, count, texts[:PLACES_KEPT]))
+            self.gaps.append(Gap(unit, why, count, texts[:MAX_PLACES]))
 
-    def compare(self, found: int, held: int) -> None:
-        """Note the characters that the file has; those are dropped that its reader lost."""
-        self.found = found
-        if found - held > max(_FEWEST_DROPPED, _DROPPED_SHARE * found):
-            self.lacks(Unit.CHARACTER, Why.DROPPED, count=found - held)
+    def compare(self, expected: int, extracted: int) -> None:
+        """Record the file's own number of characters; a gap if much fewer were extracted."""
+        self.found = expected
+        if expected - extracted > max(_FEWEST_DROPPED, _DROPPED_SHARE * expected):
+            self.lacks(Unit.CHARACTER, Why.DROPPED, count=expected - extracted)
 
     def keep(self, characters: int, undecoded: int, tables: int) -> None:
-        """Note what became blocks; `undecoded` are characters that no encoding could read."""
+        """Record the extracted characters and tables; `undecoded` characters fit no encoding."""
         self.found = max(self.found, characters)
         self.kept, self.tables = characters - undecoded, tables
         if undecoded > _UNDECODED_SHARE * characters:
             self.lacks(Unit.CHARACTER, Why.UNDECODED, count=undecoded)
 
     def of(self, whys: Collection[Why]) -> int:
-        """The number of its own units without text for one of these reasons."""
+        """The number of units (of `unit`) without text for one of these reasons."""
         return sum(gap.count for gap in self.gaps if gap.unit is self.unit and gap.why in whys)
 
     @property
@@ -172,7 +172,7 @@ class Completeness:
 
     @property
     def missing(self) -> float:
-        """The largest share of any unit that is lost, in [0, 1]; 0 if nothing is."""
+        """The largest lost share of any kind of unit, in [0, 1]; 0 if nothing is lost."""
         lost: Counter[Unit] = Counter()
         for gap in self.losses:
             # How much is behind the end of a file that was cut off is not known.
@@ -188,27 +188,27 @@ class Completeness:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Completeness:
-        """What `as_json` made. Raises KeyError, TypeError and ValueError for anything else."""
+        """The inverse of `as_json`. Raises KeyError, TypeError and ValueError for other input."""
         numbers = dict(stored)
         unit, others, gaps, _ = map(numbers.pop, ("unit", "others", "gaps", "missing"))
         return cls(
             Unit(unit) if unit else None,
             others={Unit(unit): int(count) for unit, count in others.items()},
             gaps=[
-                Gap(Unit(gap["unit"]), Why(gap["why"]), int(gap["count"]), _shown(gap["places"]))
+                Gap(Unit(gap["unit"]), Why(gap["why"]), int(gap["count"]), _clean(gap["places"]))
                 for gap in gaps
             ],
             **{name: int(number) for name, number in numbers.items()},
         )
 
 
-def _shown(places: Sequence[str]) -> tuple[str, ...]:
-    """Names without characters that are not seen, or that a database refuses."""
+def _clean(places: Sequence[str]) -> tuple[str, ...]:
+    """Names without invisible characters and those that a database refuses."""
     return tuple("".join(filter(str.isprintable, str(place))) for place in places)
 
 
 def visible(block: Block) -> int:
-    """The number of a block's characters without spaces, nor bars between cells."""
+    """The number of a block's characters, without spaces and cell separators."""
     cells = (cell for row in block.rows for cell in row)
     return sum(len("".join(text.split())) for text in (cells if block.rows else (block.text,)))
 
@@ -220,7 +220,7 @@ class ParsedDocument:
     Metadata that the file does not state is empty, never guessed: defaults for title and
     language are set later, in `services`. Dates are ISO 8601 strings, as precise as the file
     states. `warnings` are sentences for people ("Two pages contain only images."), `stated` what
-    it says of its currency (`ingestion.currency.kept`).
+    it says of its currency (`ingestion.currency.values_of`).
     """
 
     blocks: tuple[Block, ...]
@@ -243,7 +243,7 @@ def extracted_text(blocks: Sequence[Block]) -> str:
 
 
 class BlockPlace(NamedTuple):
-    """Where a block begins in a chunk's text, its kind, and its level as in Block.
+    """The offset of a block in a chunk's text, its kind, and its level as in Block.
 
     The block extends to the next one's beginning; the white space between them belongs to neither.
     """
@@ -254,7 +254,7 @@ class BlockPlace(NamedTuple):
 
 
 class SectionPlace(NamedTuple):
-    """A section that a chunk holds, or a part of it: a heading's, or the definition of a term.
+    """A section, or a part of one, in a chunk: below a heading, or the definition of a term.
 
     `start` is its offset in the chunk's text, `level` the number of names in its path, which are
     those above it and its own `heading`. `anchor` is unique in the document.

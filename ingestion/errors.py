@@ -35,7 +35,7 @@ class UnsupportedType(RefusedUpload):
 
 
 class QuotaUsedUp(IngestionError):
-    """The uploader's quota of the day does not suffice. `retry_after` seconds of it remain."""
+    """The upload exceeds the uploader's daily quota, which is reset in `retry_after` seconds."""
 
     code = "quota_exceeded"
 
@@ -88,7 +88,7 @@ class ParseLimitExceeded(ParseFailed):
 
 
 class PageNotDrawn(ParseFailed):
-    """There can be no picture of a page; its text is not affected."""
+    """The picture of a page cannot be drawn; its text is not affected."""
 
     code = "page_not_drawn"
 
@@ -100,7 +100,7 @@ class PicturesBusy(IngestionError):
 
 
 class RepeatedCrash(ParseFailed):
-    """Several attempts ended by a crash of the worker, not by an error."""
+    """Several attempts ended with a crash of the worker, not with an error."""
 
     code = "repeated_crash"
 
@@ -149,13 +149,13 @@ class RefusedEdit(IngestionError):
 
 
 class InvalidMetadata(IngestionError):
-    """Metadata that cannot be kept: nothing was changed."""
+    """The metadata is invalid; nothing was changed."""
 
     code = "invalid_metadata"
 
 
 class InvalidCurrency(IngestionError):
-    """Days or documents that contradict each other: nothing was changed."""
+    """The dates or superseded documents contradict each other; nothing was changed."""
 
     code = "invalid_currency"
 
@@ -178,7 +178,7 @@ class TooLong(FetchError):
     code = "fetch_limit"
 
 
-class PauseWanted(FetchError):
+class RetryLater(FetchError):
     """The server failed or is overloaded; `seconds` is how long to wait before a retry."""
 
     code = "fetch_later"

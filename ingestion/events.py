@@ -1,9 +1,9 @@
-"""Audit rows of documents and collections, and news of them within the transaction of the change.
+"""Audit rows of documents and collections, and signals within the transaction of the change.
 
-`reindexed` tells of versions, by id, whose searchable chunks changed in number, text, collection or
-vectors: an index elsewhere must follow.
+`reindexed` sends the ids of versions whose searchable chunks changed in number, text, collection or
+vectors, for indexes outside the database.
 
-A receiver writes its rows in the same transaction: what it was told is true once it commits.
+A receiver writes its rows in the same transaction, so they exist only if the change is committed.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ currency_changed = Signal()
 
 
 def tell_of_currency() -> None:
-    """Tell that a document's currency was changed."""
+    """Send the signal that a document's currency was changed."""
     currency_changed.send(Document)
 
 
 def tell_of_index(*versions: int) -> None:
-    """Tell that the searchable chunks of these versions changed."""
+    """Send the signal that the searchable chunks of these versions changed."""
     reindexed.send(DocumentVersion, versions=versions)
 
 
 def tell_of_document(
     event: str, document: Document, version: DocumentVersion | None = None, **details: Any
 ) -> None:
-    """Tell that a document became ready, failed or was deleted; `version` is the one meant."""
+    """Send the signal that a document became ready, failed or was deleted, with its `version`."""
 
     def data() -> dict[str, Any]:
         return {
@@ -102,7 +102,7 @@ def tell_of_document(
 
 
 def tell_of_collection(event: str, collection: Collection) -> None:
-    """Tell that a collection was deleted or restored, with all its documents."""
+    """Send the signal that a collection was deleted or restored, with all its documents."""
 
     def data() -> dict[str, Any]:
         return {"collection": collection.slug}

@@ -31,7 +31,7 @@ from ingestion.errors import IngestionError, StateConflict
 from ingestion.models import IdempotencyKey
 
 # The time during which a repetition gets the first answer.
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 # A request unfinished after this time has crashed. A guess, above any server's timeout.
 ABANDONED = timedelta(minutes=15)
 
@@ -53,7 +53,7 @@ class KeyReused(IngestionError):
 
 
 def once(request: Request, work: Callable[[], Response]) -> Response:
-    """The response of `work`; of an earlier request with the same key, that request's.
+    """The response of `work`, or the stored response if a request with the same key was answered.
 
     Call it once the request has been read and checked: a repetition must still be permitted.
     Raises KeyReused and StateConflict, see `begin`.
@@ -145,4 +145,4 @@ def forget_expired() -> int:
 
 def _over() -> Q:
     now = timezone.now()
-    return Q(created__lt=now - KEPT) | Q(status=None, created__lt=now - ABANDONED)
+    return Q(created__lt=now - RETENTION) | Q(status=None, created__lt=now - ABANDONED)

@@ -92,7 +92,7 @@ def clean(text: str) -> str:
 
 
 def read_value(text: str) -> Any:
-    """The value of a typed text: a number, a boolean, a JSON string or list of strings, or itself.
+    """The value of a text that a person typed: number, boolean, JSON string or list, or the text.
 
     A number must be written in its canonical form: 007 and 1.10 stay text.
     """
@@ -132,7 +132,7 @@ def edited(
     give: Mapping[str, Any] | None = None,
     drop: Iterable[str] = (),
 ) -> Metadata:
-    """The metadata without the keys of `drop`, with those of `give`, and with its tags changed.
+    """The metadata without the keys in `drop`, with the values of `give`, and with changed tags.
 
     A tag that is both added and removed is added. Raises InvalidMetadata.
     """
@@ -147,7 +147,7 @@ def edited(
 
 def as_lines(metadata: Mapping[str, Value]) -> str:
     """One “key: value” per line, which `from_lines` parses to the same metadata."""
-    return "\n".join(f"{key}: {_shown(value)}" for key, value in metadata.items())
+    return "\n".join(f"{key}: {_value_text(value)}" for key, value in metadata.items())
 
 
 def from_lines(text: str) -> Metadata:
@@ -231,7 +231,7 @@ def _empty(key: str) -> InvalidMetadata:
     return InvalidMetadata(f"“{key}” has no value. Give it one, or leave the key out.")
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if isinstance(value, list) or (isinstance(value, str) and read_value(value) != value):
         return json.dumps(value, ensure_ascii=False)
     return texts(value)[0]

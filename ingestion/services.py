@@ -28,7 +28,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.chunking.sizes_and_embedding_text import LAYOUT
-from ingestion.documents import editions
+from ingestion.documents import editions, versions
 from ingestion.documents.bulk_changes import annotate, move
 from ingestion.documents.deletion import (
     delete,
@@ -40,7 +40,7 @@ from ingestion.documents.deletion import (
 from ingestion.documents.hand_edits import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.restricted_readers import Readers, restrict
-from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
+from ingestion.documents.versions import add_version, file_of, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
 from ingestion.files import storage
@@ -127,7 +127,7 @@ def receive(
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
-        if holder := held(_known(collection, acting_user, source), examined.sha256):
+        if holder := versions.by_hash(_known(collection, acting_user, source), examined.sha256):
             if unchanged := bool(source) and holder.source == source:
                 editions.restate(holder, stated or {})  # first, as its lock comes before rows'
                 _note_metadata(holder, checked, acting_user)
@@ -156,7 +156,7 @@ def replace(
     examined = storage.examine(file, file_name)
 
     def replace_it() -> Receipt:
-        if holder := held(Document.objects.beside(document), examined.sha256):
+        if holder := versions.by_hash(Document.objects.beside(document), examined.sha256):
             if unchanged := holder.pk == document.pk:
                 _note_metadata(holder, checked, acting_user)
             return _duplicate(holder, unchanged=unchanged)
@@ -172,7 +172,7 @@ def replace(
 
 
 def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """Queue the failed ones of `documents` again; return how many."""
+    """Queue the failed documents among these again; return the number."""
     count = 0
     for document in documents:
         if document.latest_id is None:
@@ -196,8 +196,8 @@ def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
 
 
 def outdated() -> QuerySet[Document]:
-    """The documents whose searchable chunks an earlier release made in another way."""
-    return Document.objects.kept().filter(current__chunk_layout__lt=LAYOUT)
+    """The documents whose searchable chunks were made by an earlier release in another layout."""
+    return Document.objects.undeleted().filter(current__chunk_layout__lt=LAYOUT)
 
 
 def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int:
@@ -300,8 +300,7 @@ def _duplicate(document: Document, *, unchanged: bool) -> Receipt:
 
 
 def _known(collection: Collection, user: User | None, source: str) -> DocumentQuerySet:
-    """The collection's documents, in the bin or not, of which an uploader may learn; all for a
-    command.
+    """The collection's documents, even in the bin, that the uploader may know; all for a command.
 
     Of a document that they may not read they learn nothing, and theirs becomes another one, unless
     they added it: what they import again is for its readers, too. First comes the source's own
@@ -319,8 +318,8 @@ def _file_version(
     collection: Collection, stored: storage.StoredFile, acting_user: User | None, origin: _Origin
 ) -> Receipt:
     rows = _known(collection, acting_user, origin.source).filter(source=origin.source)
-    kept = rows.filter(deleted_at=None).select_for_update(of=("self",))
-    if origin.source and (existing := kept.first()):
+    present = rows.filter(deleted_at=None).select_for_update(of=("self",))
+    if origin.source and (existing := present.first()):
         _note_metadata(existing, origin.metadata, acting_user)
         version = add_version(existing, stored, lane=origin.lane, stated=origin.stated)
         log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")

@@ -74,8 +74,8 @@ def not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clean_cache(servers: EmbeddedServers) -> Iterator[None]:
     cache.clear()
-    for loaded in configuring._held.values():
-        loaded.questions._held.clear()  # the vectors of questions in the process
+    for loaded in configuring._loaded.values():
+        loaded.questions._memory.clear()  # the vectors of questions in the process
     yield
     cache.clear()
 

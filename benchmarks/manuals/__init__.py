@@ -104,7 +104,7 @@ def load(
     from search.management import finish
 
     manual = MANUALS[name]
-    collection, _ = Collection.objects.kept().get_or_create(
+    collection, _ = Collection.objects.undeleted().get_or_create(
         name=f"judged: {name}", defaults={"visibility": Visibility.GROUPS}
     )
     files = [

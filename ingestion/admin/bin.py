@@ -57,7 +57,7 @@ MAX_UNDONE = 200
 
 
 class GoesToBin(OwnPages[Row]):
-    """A ModelAdmin mixin: deletion that says that the rows go to the bin, with Undo."""
+    """A ModelAdmin mixin whose deletion moves rows to the bin, says so, and offers Undo."""
 
     delete_confirmation_template = "admin/ingestion/to_bin.html"
     delete_selected_confirmation_template = "admin/ingestion/to_bin.html"
@@ -91,8 +91,8 @@ class GoesToBin(OwnPages[Row]):
     def _own(self, request: HttpRequest, view: str) -> str:
         """The address of a page of this model that keeps the filters of the list."""
         address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_{view}")
-        kept = {"preserved_filters": self.get_preserved_filters(request), "opts": self.opts}
-        return add_preserved_filters(kept, address)
+        filters = {"preserved_filters": self.get_preserved_filters(request), "opts": self.opts}
+        return add_preserved_filters(filters, address)
 
     def say_put_away(self, request: HttpRequest, pks: Sequence[int], what: str) -> None:
         """The message after a deletion; with Undo where the user may restore the rows."""
@@ -129,7 +129,7 @@ class GoesToBin(OwnPages[Row]):
 
 
 def with_grace(response: HttpResponse) -> HttpResponse:
-    """The confirmation page, told how long the bin keeps what goes there."""
+    """The confirmation page, with the retention period of the bin in its context."""
     if isinstance(response, TemplateResponse):
         context = response.context_data or {}
         response.context_data = {**context, "grace_days": int(settings.DELETION_GRACE_DAYS)}
@@ -139,7 +139,7 @@ def with_grace(response: HttpResponse) -> HttpResponse:
 def _put_away_selected(
     page: Any, request: HttpRequest, queryset: QuerySet[Any]
 ) -> HttpResponse | None:
-    """Django's action, whose page and message say that the rows go to the bin."""
+    """Django's delete action, with a page and a message that say that the rows go to the bin."""
     if not request.POST.get("post"):
         return with_grace(cast("HttpResponse", delete_selected(page, request, queryset)))
     rows = list(queryset)
@@ -267,7 +267,7 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
 
 
 def deleted_documents(request: HttpRequest, pks: Sequence[int]) -> Iterable[Document]:
-    """Those of the documents that the user may see in the bin."""
+    """The documents among them that the user may see in the bin."""
     return _plain(DeletedDocument.objects.in_bin_of(request.user).filter(pk__in=pks))
 
 

@@ -33,7 +33,7 @@ from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
 from ingestion.models.collection_access import Viewer
 
-SHOWN = 10  # of the reasons why documents were left alone
+MAX_LISTED = 10  # of the reasons why documents were left alone
 
 
 class MoveForm(forms.Form):
@@ -70,7 +70,7 @@ class ListField(forms.CharField):
 
 
 class ReadersForm(forms.Form):
-    """Who alone may read documents. `viewer` must be among them, unless a superuser."""
+    """The only readers of documents. `viewer` must be one of them, unless a superuser."""
 
     viewer: Any = None
     reader_groups = forms.ModelMultipleChoiceField(
@@ -142,7 +142,7 @@ class ReadersFilter(admin.SimpleListFilter):
 
 
 def _applied(request: HttpRequest) -> Any:
-    """What was posted from the page of an action; None where the list only asks for the page."""
+    """The data posted from an action's page; None if the list requests the page itself."""
     return request.POST if "apply" in request.POST else None
 
 
@@ -163,7 +163,7 @@ class ArrangingPages(OwnPages[Document]):
         form = MoveForm(_applied(request), viewer=actor(request))
         if not form.is_valid():
             title = gettext("Move documents to another collection")
-            return self._asked(request, queryset, form, "move_selected", title)
+            return self._page(request, queryset, form, "move_selected", title)
         to = form.cleaned_data["to"]
         arranged = services.move(queryset, to, acting_user=actor(request))
         self._report_move(request, arranged, to)
@@ -177,7 +177,7 @@ class ArrangingPages(OwnPages[Document]):
         form = AnnotateForm(_applied(request))
         if not form.is_valid():
             title = gettext("Edit tags and metadata")
-            return self._asked(request, queryset, form, "annotate_selected", title)
+            return self._page(request, queryset, form, "annotate_selected", title)
         arranged = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
         self._say_changed(request, arranged)
         return None
@@ -192,13 +192,13 @@ class ArrangingPages(OwnPages[Document]):
         form = ReadersForm(_applied(request))
         form.viewer = actor(request)
         if not form.is_valid():
-            return self._asked(request, queryset, form, "restrict_selected", gettext("Set readers"))
+            return self._page(request, queryset, form, "restrict_selected", gettext("Set readers"))
         readers = form.cleaned_data["readers"]
         self._say_changed(request, services.restrict(queryset, readers, acting_user=actor(request)))
         return None
 
     def _are_too_many(self, request: HttpRequest, queryset: QuerySet[Document]) -> bool:
-        """Whether a request could not move so many, nor give them other readers; says so."""
+        """Whether there are too many documents for one request; if so, shows a message."""
         if are_too_many := queryset.count() > MOST_MOVED:
             problem = gettext("Choose at most %(most)d documents at a time.") % {"most": MOST_MOVED}
             self.message_user(request, problem, messages.ERROR)
@@ -211,7 +211,7 @@ class ArrangingPages(OwnPages[Document]):
         self.message_user(request, sentence % {"count": arranged.count}, messages.SUCCESS)
         self._tell(request, arranged.refused)
 
-    def _asked(
+    def _page(
         self,
         request: HttpRequest,
         queryset: QuerySet[Document],
@@ -226,7 +226,7 @@ class ArrangingPages(OwnPages[Document]):
             "form": form,
             "action": action,
             "count": queryset.count(),
-            "documents": queryset[:SHOWN],
+            "documents": queryset[:MAX_LISTED],
             "checkbox": ACTION_CHECKBOX_NAME,
             "selected": selection[:1] if across == "1" else selection,
             "across": across,
@@ -251,8 +251,8 @@ class ArrangingPages(OwnPages[Document]):
     def _tell(self, request: HttpRequest, refused: Iterable[str]) -> None:
         """Show the first reasons why documents were left alone, and how many more there are."""
         reasons = list(refused)
-        for reason in reasons[:SHOWN]:
+        for reason in reasons[:MAX_LISTED]:
             self.message_user(request, reason, messages.WARNING)
-        if (more := len(reasons) - SHOWN) > 0:
+        if (more := len(reasons) - MAX_LISTED) > 0:
             sentence = gettext("%(more)d more documents were not changed.") % {"more": more}
             self.message_user(request, sentence, messages.WARNING)

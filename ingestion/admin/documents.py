@@ -125,7 +125,7 @@ class DocumentAdmin(
     change_form_outer_after_template = "admin/steelyard/document_details.html"
 
     def get_fields(self, request: HttpRequest, obj: Document | None = None) -> Any:
-        """Without readers and a list of other documents where the page is read alone."""
+        """The fields; on a read-only page without the readers and the list of other documents."""
         may_change = self.has_change_permission(request, obj)
         own = ("supersedes", *READER_FIELDS) if may_change else ()
         days = (("valid_from", "valid_until"), ("review_by", "owner"))

@@ -98,7 +98,7 @@ class _CollectionField(forms.ModelChoiceField):  # type: ignore[type-arg]
 class IntakeForm(forms.Form):
     """The collection for new documents, among those the user may read.
 
-    Preset is the one that received the user's last documents in this session, or the only one.
+    Initially the collection of the user's last documents in this session, or the only one.
     """
 
     collection = _CollectionField(

@@ -38,7 +38,7 @@ VARIANTS = {
     State.FAILED: "danger",
     State.CANCELLED: "warning",
 }
-ITEMS_SHOWN = 100
+MAX_ITEMS = 100
 
 
 class ImportForm(IntakeForm):
@@ -167,8 +167,8 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
         failed = readable.filter(state=ImportItem.State.FAILED)
         items = readable.select_related("document__current")
         items = items.defer("document__title_terms", "document__current__text")
-        shown = items.exclude(state=ImportItem.State.FAILED).order_by("-position")[:ITEMS_SHOWN]
-        for item in shown:
+        latest = items.exclude(state=ImportItem.State.FAILED).order_by("-position")[:MAX_ITEMS]
+        for item in latest:
             current = item.document.current if item.document else None
             item.gap = completeness.note(current.completeness) if current else ""  # type: ignore[attr-defined]
         return {
@@ -176,9 +176,9 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             "live": _is_unfinished(row),
             "state": _state(row),
             "results": _results(row),
-            "failed": failed[:ITEMS_SHOWN],
+            "failed": failed[:MAX_ITEMS],
             "failed_count": _counts(row).failed,
-            "items": shown,
+            "items": latest,
             "may_act": self.has_add_permission(request) and HERE not in row.options,
             "stopped": row.state in (State.CANCELLED, State.FAILED),
         }

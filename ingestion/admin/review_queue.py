@@ -1,4 +1,4 @@
-"""The review queue: documents that somebody must look at, and what looks like a new edition."""
+"""The review queue: documents due for review, and documents that may be new editions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ingestion.errors import InvalidCurrency
 from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 
-SHOWN = 50  # of each kind: the first are decided first
+MAX_LISTED = 50  # of each kind: the first are decided first
 KINDS = {
     "overdue": _("Overdue"),
     "due": _("Due within a month"),
@@ -36,7 +36,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class CurrencyForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A document's owner, and what it supersedes."""
+    """A document's owner, and the documents that it supersedes."""
 
     owner = forms.ModelChoiceField(
         User.objects.filter(is_active=True),
@@ -77,15 +77,15 @@ class ReviewPages(OwnPages[Document]):
 
     @own_page("review/")
     def review_view(self, request: HttpRequest) -> HttpResponse:
-        """What is to be reviewed, of what the user may see; two queries a kind."""
+        """The documents to review among those the user may see. Runs two queries for each kind."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = self.get_queryset(request).select_related("owner", "edition_of", "reviewed_by")
         lists = []
         undecided = Q(edition_of__in=self.get_queryset(request).order_by().values("pk"))
-        for kind, wanted in {**currency.review_states(), "editions": undecided}.items():
-            documents = rows.filter(wanted).order_by("review_by", "pk")
-            lists.append((kind, KINDS[kind], documents.count(), documents[:SHOWN]))
+        for kind, condition in {**currency.review_states(), "editions": undecided}.items():
+            documents = rows.filter(condition).order_by("review_by", "pk")
+            lists.append((kind, KINDS[kind], documents.count(), documents[:MAX_LISTED]))
         context = {"lists": lists, "may_change": self.has_change_permission(request)}
         return self.page(request, "ingestion/document/review.html", gettext("Review"), context)
 
@@ -118,12 +118,12 @@ class ReviewPages(OwnPages[Document]):
     def _newer(self, request: HttpRequest, document: Document) -> Document:
         """The document that the form names by its address, its id or its title."""
         text = request.POST.get("newer", "").replace("\0", "").strip()
-        found = _ID.search(text.lower())
-        wanted = Q(public_id=found[0]) if found else Q(title__iexact=text)
-        rows: list[Document] = list(self.get_queryset(request).filter(wanted)[:2])
+        match = _ID.search(text.lower())
+        condition = Q(public_id=match[0]) if match else Q(title__iexact=text)
+        rows: list[Document] = list(self.get_queryset(request).filter(condition)[:2])
         if len(rows) != 1:
-            said = gettext("“%(text)s” is not the title of one document. Paste its address.")
-            raise InvalidCurrency(said % {"text": text})
+            message = gettext("“%(text)s” is not the title of one document. Paste its address.")
+            raise InvalidCurrency(message % {"text": text})
         return self.changeable(request, rows[0].pk)
 
 
@@ -133,5 +133,5 @@ def _day(request: HttpRequest) -> date | None:
     try:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
-        said = gettext("“%(text)s” is not a date. Write it like 2026-01-31.")
-        raise InvalidCurrency(said % {"text": text}) from error
+        message = gettext("“%(text)s” is not a date. Write it like 2026-01-31.")
+        raise InvalidCurrency(message % {"text": text}) from error

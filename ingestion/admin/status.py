@@ -96,7 +96,7 @@ def links(document: Document) -> SafeString:
 
 
 def edition(document: Document) -> SafeString:
-    """A link to the queue if it looks like a new edition of a document; empty if not.
+    """A link to the review queue if the document may be a new edition of another; otherwise empty.
 
     Of a document alone that all of its own readers may read.
     """
@@ -142,7 +142,7 @@ FILE_ADVICE = _(
 
 
 def status_of(document: Document) -> dict[str, Any]:
-    """What the document's page shows besides the form, with two more queries: versions and edits.
+    """The context of the document's page besides the form. Runs two queries: versions and edits.
 
     `facts` are pairs of a name and a value.
     """

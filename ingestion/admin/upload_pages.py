@@ -71,7 +71,7 @@ class UploadResult:
 
     @property
     def title(self) -> SafeString:
-        """The document's title, which its text may give it once it is read."""
+        """The document's title, which may be taken from its text once it is parsed."""
         return status.title(self.document) if self.document else SafeString()
 
     @property
@@ -88,9 +88,9 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
         form.remember(request)
-        kept = {name: request.POST.get(name) for name in ("language", "metadata")}
-        kept["collection"] = form.cleaned_data["collection"].pk
-        form = UploadForm(request, initial=kept)
+        initial = {name: request.POST.get(name) for name in ("language", "metadata")}
+        initial["collection"] = form.cleaned_data["collection"].pk
+        form = UploadForm(request, initial=initial)
     context |= {
         "form": form,
         "outcomes": outcomes,

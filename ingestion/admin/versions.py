@@ -178,7 +178,7 @@ class ChunkEditAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """The passage's page for an applied edit; else the edit, to be made anew elsewhere."""
+        """The passage's page for an applied edit; otherwise the edit's text, to be copied."""
         edit = self.get_object(request, object_id)
         may_change = edit is not None and self.has_change_permission(request)
         if may_change and (applied := hand_edits.applied_to(edit)):

@@ -34,7 +34,7 @@ VARIANTS = {
     State.HELD: "warning",
     State.ERROR: "danger",
 }
-FILES_SHOWN = 100
+MAX_FILES = 100
 
 
 class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -115,9 +115,9 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
             "state": _state(row),
             "results": counts_line(row) or "-",
             "looked": _looked(row),
-            "missing": missing[:FILES_SHOWN],
+            "missing": missing[:MAX_FILES],
             "missing_count": missing.count(),
-            "troubled": files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
+            "troubled": files.filter(state__in=troubled, missing_since=None)[:MAX_FILES],
             "may_act": self.has_change_permission(request, row),
             "may_confirm": self._may_confirm(request, row),
             "held": row.state == State.HELD,
@@ -159,7 +159,7 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
 
 @admin.register(SyncSource)
 class SyncSourceAdmin(ReadOnly, VisibleOnly, ModelAdmin):  # type: ignore[misc]
-    """What programs sync: they make and change it by the API."""
+    """Sources of programs that sync; they are created and changed through the API."""
 
     empty_text = _("No program syncs documents by the API.")
     list_display = ("name", "owner", "collection", "message", "last_sync")

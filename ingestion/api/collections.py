@@ -46,10 +46,10 @@ class CollectionViewSet(EditableViewSet[Collection]):
     queryset = Collection.objects.none()
 
     def get_queryset(self) -> QuerySet[Collection]:
-        kept = Q(documents__deleted_at=None) & open_to(self.request.user, "documents__")
+        readable = Q(documents__deleted_at=None) & open_to(self.request.user, "documents__")
         rows = Collection.objects.visible_to(self.request.user).annotate(
-            document_count=Count("documents__pk", filter=kept),
-            searchable_count=Count("documents__pk", kept & Q(documents__current__isnull=False)),
+            document_count=Count("documents__pk", filter=readable),
+            searchable_count=Count("documents__pk", readable & Q(documents__current__isnull=False)),
         )
         return rows.prefetch_related(*self._related()).order_by(
             "name"
@@ -71,7 +71,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
 
     def remove(self, row: Collection) -> None:
         may_delete = self.request.user.has_perm("ingestion.delete_document")
-        if not may_delete and row.documents.kept().exists():
+        if not may_delete and row.documents.undeleted().exists():
             raise PermissionDenied("It contains documents, and you may not delete documents.")
         services.delete_collection(row, acting_user=actor(self.request))
 
@@ -125,12 +125,12 @@ class ConceptFilter(FilterSet):  # type: ignore[misc]
         help_text="The id of a document: its concepts alone, counted over all documents.",
     )
 
-    def of_found_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
-        """All rows of the keys found, so that the counts are those of the whole library."""
-        found: QuerySet[Any] = queryset.filter(
+    def of_matching_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
+        """All rows with the matching keys, so that the counts cover the whole library."""
+        rows: QuerySet[Any] = queryset.filter(
             key__in=queryset.filter(**{name: value}).order_by().values("key")
         )
-        return found
+        return rows
 
 
 class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
@@ -142,14 +142,14 @@ class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     queryset = Concept.objects.all()
 
     def filter_queryset(self, queryset: Any) -> QuerySet[Any]:
-        """The filtered concepts, a row for each key."""
+        """The filtered concepts, one row for each key."""
         rows: Any = super().filter_queryset(queryset)
         counted: QuerySet[Any] = rows.counted()
         return counted
 
 
 class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):
-    """The document that the address names, and its passages as search has them."""
+    """Base of the views below a document: the document of the address, and its current passages."""
 
     permission = "ingestion.change_document"
 

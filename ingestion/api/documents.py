@@ -31,7 +31,7 @@ from ingestion.api.serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.currency import kept
+from ingestion.currency import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged, Readers
 from ingestion.files.storage import download
@@ -95,7 +95,7 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
 
     def of_completeness(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
-        """Documents of which it is not known are in neither list."""
+        """Filter by completeness; documents whose completeness is unknown match neither value."""
         return rows.incomplete() if value else rows.filter(current__completeness__missing=0)
 
     def as_it_is(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
@@ -122,7 +122,7 @@ class DocumentViewSet(ReadViewSet[Document]):
         return documents
 
     def _in_question(self) -> DocumentQuerySet:
-        """The documents that the action is about: for some of them those in the bin."""
+        """The documents that the action applies to; for some actions, those in the bin."""
         user = self.request.user
         wants_deleted = self.request.query_params.get("deleted", "").lower() in ("true", "1")
         if self.action == "restore" or (self.action == "list" and wants_deleted):
@@ -162,7 +162,7 @@ class DocumentViewSet(ReadViewSet[Document]):
                 language=data.get("language", ""),
                 metadata=data.get("metadata"),
                 readers=_readers(data.get("readers")),
-                stated=kept({name: data.get(name) for name in FIELDS}),  # before the file's own
+                stated=values_of({name: data.get(name) for name in FIELDS}),  # overrides the file
                 acting_user=actor(request),
             )
             if stated and not receipt.duplicate:
@@ -331,7 +331,7 @@ def _readers(names: dict[str, list[str]] | None) -> Readers | None:
 
 
 def as_listed(documents: DocumentQuerySet) -> DocumentQuerySet:
-    """The documents with what is shown of them: without texts, which may be megabytes long."""
+    """The documents with the data for a list, without their texts, which can be megabytes long."""
     joined = documents.select_related(
         "collection", "current", "latest", "parent", "audience", "owner"
     ).prefetch_related("audience__groups", "audience__people")

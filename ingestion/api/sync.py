@@ -181,13 +181,13 @@ class SourceViewSet(ReadViewSet[SyncSource]):
         half of them: nothing is deleted until the request confirms their number.
         """
         data = read_body(request, KeepSerializer).validated_data
-        kept = mirroring.keep(
+        result = mirroring.keep(
             self.get_object(),
             data["ids"],
             acting_user=actor(request),
             confirmed=data.get("confirm"),
         )
-        return Response(KeptSerializer(kept).data)
+        return Response(KeptSerializer(result).data)
 
 
 class LongPageParameters(PageParameters):

@@ -33,7 +33,7 @@ CHUNKED = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Chunks whose vectors are being computed, or will be when they are asked for."""
+    """Chunks whose vectors are being computed in the background, or on first access."""
 
     space: EmbeddingSpace
     chunk_ids: list[int]
@@ -41,9 +41,9 @@ class Begun:
 
 
 def begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Begun:
-    """Embed the first BATCH of the chunks: a local model works on while the caller does not wait.
+    """Start to embed the first BATCH of the chunks; a local model runs in the background.
 
-    Nothing is stored, so that whoever begins may give up or die.
+    Nothing is stored, so that the caller may give up or crash.
     """
     chunks = chunks[:BATCH]
     embedder = spaces.embedder(space)
@@ -139,7 +139,7 @@ def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None 
     phrases = concepts.of(lease.row.pk) if phrases is None else phrases
     with transaction.atomic():
         # Lock the document first, as everywhere: a second lock order could deadlock.
-        rows = Document.objects.kept().select_for_update(of=("self",))
+        rows = Document.objects.undeleted().select_for_update(of=("self",))
         document = rows.filter(pk=lease.row.document_id).first()
         if document is None:
             raise LeaseLost(lease)
@@ -178,7 +178,10 @@ def show(document: Document) -> None:
 
 
 def hide(document: Document) -> None:
-    """Remove a document's chunks from search and its term statistics, likewise."""
+    """Remove a document's chunks from search and from the term statistics.
+
+    The caller holds the transaction and the document's lock.
+    """
     if document.current_id is None:
         return
     bm25_weights.count_out(document.current_id)

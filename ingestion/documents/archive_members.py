@@ -27,13 +27,13 @@ from ingestion.parsing.protocol_and_limits import ParseLimits, title_from_file_n
 DEEPEST = 3
 """The maximum nesting depth: an archive in a message in an archive. A guess."""
 
-_NAMES_SHOWN = 20
+_MAX_NAMES = 20
 
 
 def take_in(
     lease: Lease[DocumentVersion], parts: Sequence[Part], completeness: Completeness
 ) -> list[str]:
-    """Make the whole's parts exactly these; return warnings for people, and note the gaps.
+    """Make these the parts of the document `whole`; return warnings for people, and note the gaps.
 
     A new part becomes a document, a changed one gets a new version, an unchanged one is left
     alone, and a document whose part is gone moves to the bin. Raises LeaseLost.
@@ -74,7 +74,7 @@ def _take_one(lease: Lease[DocumentVersion], part: Part) -> None:
 
 
 def _known(whole: Document, path: str) -> Document | None:
-    rows = Document.objects.kept().select_for_update(of=("self",))
+    rows = Document.objects.undeleted().select_for_update(of=("self",))
     return rows.filter(parent=whole, part_path=path).first()
 
 
@@ -101,7 +101,7 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
 
 
 def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
-    """Move parts to the bin that the whole no longer has."""
+    """Move parts to the bin that are no longer in the file of `whole`."""
     parts = lease.row.document.parts.filter(deleted_at=None)
     gone = [part for part in parts.only("pk", "part_path") if part.part_path not in paths]
     if gone:
@@ -151,9 +151,9 @@ def _grown(root: Document, whole: Document) -> tuple[int, int]:
 
 
 def _left_out(parts: Sequence[Part], reason: str) -> str:
-    names = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
-    if len(parts) > _NAMES_SHOWN:
-        more = f"{len(parts) - _NAMES_SHOWN:,}"
+    names = ", ".join(part.path for part in parts[:_MAX_NAMES])
+    if len(parts) > _MAX_NAMES:
+        more = f"{len(parts) - _MAX_NAMES:,}"
         names = gettext("%(names)s and %(count)s more") % {"names": names, "count": more}
     return gettext("Not read, since %(reason)s: %(names)s. Upload them separately.") % {
         "reason": reason,

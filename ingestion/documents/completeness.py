@@ -1,4 +1,4 @@
-"""What of a document became searchable, in words for people: see `domain.Completeness`."""
+"""Sentences for people on how much of a document is searchable: see `domain.Completeness`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def note(stored: Stored) -> str:
 
 
 def _share(counts: Completeness) -> str:
-    """How many of the units are searchable; in general of a format without units."""
+    """How many of the units are searchable; a general sentence for formats without units."""
     if counts.unit is None or (counts.losses and not counts.of(ALL)):
         whole = gettext("All of it is searchable")
         return gettext("Not all of it is searchable") if counts.losses else whole

@@ -1,8 +1,8 @@
-"""Which documents are current: read for a reader, put into words, and changed by people.
+"""The currency of documents: read for a reader, put into words, and changed by people.
 
-currencies -> why documents are not current, as far as a reader may know
+currencies -> the reasons why documents are not current, as far as a reader may know them
 declare    -> what a document supersedes, its days of validity, its review and its owner
-still_right, expire, supersede -> the decisions of a review; review_states -> what waits for one
+still_right, expire, supersede -> the decisions of a review; review_states -> documents to review
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def not_current(day: date) -> RawSQL:
 
 
 def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
-    """Of these documents, by id, those that are not current.
+    """The currency of those of these documents that are not current, by id.
 
     A successor is named if the viewer may read it. One query; two if a document is superseded;
     none for no documents.
@@ -97,19 +97,19 @@ def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
     if successors:
         readable = Document.objects.visible_to(viewer).filter(pk__in=successors).order_by()
         named = {row[0]: row for row in readable.values_list("pk", "public_id", "title")}
-    found: dict[int, Currency] = {}
+    by_document: dict[int, Currency] = {}
     for pk, valid_from, valid_until, chain, older in rows:
         state, day = state_on(today, valid_from, valid_until, superseded=bool(chain))
         if state is CurrencyState.CURRENT:
             continue
         newest = next((named[each] for each in reversed(chain) if each in named), (0, "", ""))
         behind = older if state is CurrencyState.NOT_YET_VALID else chain
-        found[pk] = Currency(state, day, str(newest[1]), newest[2], tuple(behind))
-    return found
+        by_document[pk] = Currency(state, day, str(newest[1]), newest[2], tuple(behind))
+    return by_document
 
 
 def currency_of(document: Document, viewer: Viewer) -> Currency:
-    """That of one document; no query if it states nothing."""
+    """The currency of one document; runs no query if the document has no dates or successor."""
     if not document.may_be_dated:
         return CURRENT
     return currencies([document.pk], viewer).get(document.pk, CURRENT)
@@ -131,14 +131,14 @@ def label(currency: Currency | None, *, title: bool = False) -> str:
 
 
 def as_data(currency: Currency | None, absolute: Callable[[str], str] = str) -> dict[str, Any]:
-    """The same for programs; `absolute` makes an address of a path."""
-    shown, successor = currency or CURRENT, None
-    if shown.successor:
-        path = Document(public_id=shown.successor).get_absolute_url()
+    """The currency as data for programs; `absolute` turns a path into an address."""
+    currency, successor = currency or CURRENT, None
+    if currency.successor:
+        path = Document(public_id=currency.successor).get_absolute_url()
         url = absolute(path)
-        successor = {"id": shown.successor, "title": shown.successor_title, "url": url}
-    day = shown.day and shown.day.isoformat()
-    return {"state": shown.state.value, "label": label(shown), "day": day, "successor": successor}
+        successor = {"id": currency.successor, "title": currency.successor_title, "url": url}
+    state, day = currency.state.value, currency.day and currency.day.isoformat()
+    return {"state": state, "label": label(currency), "day": day, "successor": successor}
 
 
 # --- what people decide ---------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def declare(
     supersedes: Container[Document] | None = None,
     **fields: Any,
 ) -> Document:
-    """Set those of FIELDS that are given, and all that the document supersedes; return it.
+    """Set the given FIELDS, and the documents that it supersedes; return the document.
 
-    None of `supersedes` keeps that, None of a field empties it. The caller checks that the user may
+    `supersedes` None keeps them; a field None empties it. The caller checks that the user may
     change each of the documents; those that they may not read, and those in the bin, stay
     superseded. Raises InvalidCurrency for days that exclude each other and for documents that would
     supersede themselves.
@@ -178,7 +178,7 @@ def declare(
 
 
 def supersede(older: Document, newer: Document, *, acting_user: User | None) -> None:
-    """Let one document take the place of another, and settle its review. Raises InvalidCurrency."""
+    """Record that one document supersedes another, and end its review. Raises InvalidCurrency."""
     with transaction.atomic():
         hold_name("supersession")
         declare(newer, acting_user=acting_user, supersedes=[*newer.supersedes.all(), older])
@@ -186,7 +186,7 @@ def supersede(older: Document, newer: Document, *, acting_user: User | None) -> 
 
 
 def still_right(document: Document, review_by: date | None, *, acting_user: User) -> None:
-    """Note that a person found it right today, and when it must be looked at again; None: never.
+    """Record that a person confirmed it today, and its next review; None: never.
 
     Raises InvalidCurrency for a day that is past.
     """
@@ -198,7 +198,7 @@ def still_right(document: Document, review_by: date | None, *, acting_user: User
 
 
 def expire(document: Document, *, acting_user: User) -> None:
-    """End its validity: yesterday was its last valid day."""
+    """End the document's validity: yesterday becomes its last valid day."""
     day = timezone.localdate() - timedelta(days=1)
     start = document.valid_from and min(document.valid_from, day)
     with transaction.atomic():
@@ -211,20 +211,20 @@ def _reviewed(document: Document, user: User | None, *, review_by: date | None) 
     Document.objects.filter(pk=document.pk).update(**seen, review_by=review_by, reminded=None)
 
 
-def _set_superseded(newer: Document, wanted: Container[Document], user: User | None) -> None:
-    """Make these documents, and no others, those that `newer` supersedes."""
+def _set_superseded(newer: Document, documents: Container[Document], user: User | None) -> None:
+    """Replace the documents that `newer` supersedes by these."""
     present = set(newer.supersedes.values_list("pk", flat=True))
-    asked = {each.pk for each in wanted}
-    rows = Document.objects.filter(pk__in=present | asked)
+    requested = {each.pk for each in documents}
+    rows = Document.objects.filter(pk__in=present | requested)
     seen = rows if user is None else Document.objects.visible_to(user)
-    left_out = seen.filter(pk__in=present - asked).values_list("pk", flat=True)
-    added, dropped = asked - present, set(left_out)
+    left_out = seen.filter(pk__in=present - requested).values_list("pk", flat=True)
+    added, dropped = requested - present, set(left_out)
     locked_rows = rows.filter(pk__in=added).select_for_update(of=("self",)).order_by("pk")
     check_superseded(newer, locked_rows)
     now = timezone.now()
     rows.filter(pk__in=dropped).update(superseded_by=None, updated=now)
     rows.filter(pk__in=added).update(superseded_by=newer, updated=now)
-    Document.objects.filter(pk=newer.pk, edition_of__in=asked).update(edition_of=None)
+    Document.objects.filter(pk=newer.pk, edition_of__in=requested).update(edition_of=None)
     for older in rows.filter(pk__in=added | dropped):
         how = "Superseded by" if older.pk in added else "No longer superseded by"
         log(user, older, CHANGE, f"{how}: {newer.public_id}")
@@ -251,7 +251,7 @@ def hold_chain(pk: int) -> None:
 
 
 def leave_chain(document: Document) -> None:
-    """Before it is erased: what it superseded is superseded by what supersedes it."""
+    """Before the document is erased, pass the documents that it superseded on to its successor."""
     document.supersedes.update(superseded_by=document.superseded_by_id)
 
 
@@ -269,9 +269,9 @@ def _chain_of(document: Document) -> list[int]:
 
 
 def review_states() -> dict[str, Q]:
-    """The conditions of what is to be reviewed: `overdue`, `due` in a month, or without `owner`.
+    """The conditions of documents to review: `overdue`, `due` in a month, or without `owner`.
 
-    Those that are superseded or expired are settled.
+    Superseded and expired documents need no review.
     """
     today = timezone.localdate()
     open_ones = Q(superseded_by=None) | Q(superseded_by__deleted_at__isnull=False)

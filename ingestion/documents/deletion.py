@@ -70,7 +70,7 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
     """
     count = 0
     for each in documents:
-        with _place_kept(str(each)), transaction.atomic():
+        with _translating_conflict(str(each)), transaction.atomic():
             document = locked(each.pk)
             if document is None or document.deleted_at is None:
                 continue
@@ -89,7 +89,7 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
 def delete_collection(collection: Collection, *, acting_user: User | None) -> None:
     """Move a collection and its documents to the bin, by marking the collection alone."""
     with transaction.atomic():
-        rows = Collection.objects.kept().select_for_update(of=("self",), no_key=True)
+        rows = Collection.objects.undeleted().select_for_update(of=("self",), no_key=True)
         row = rows.filter(pk=collection.pk).first()
         if row is None:
             return
@@ -120,16 +120,16 @@ def keep_out_of_bin(collection: Collection) -> None:
 
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
-    """Restore a collection and its documents, of a purge under way those that are left.
+    """Restore a collection and its documents; during a purge, the documents not erased yet.
 
     Raises StateConflict if its name is taken.
     """
-    with _place_kept(collection.name), transaction.atomic():
+    with _translating_conflict(collection.name), transaction.atomic():
         rows = Collection.objects.select_for_update(of=("self",))
         row = rows.filter(pk=collection.pk).exclude(deleted_at=None).first()
         if row is None:
             return
-        same = Collection.objects.kept().filter(Q(name=row.name) | Q(slug=row.slug))
+        same = Collection.objects.undeleted().filter(Q(name=row.name) | Q(slug=row.slug))
         if same.exists():
             text = gettext(
                 "Another collection now has the name “%(row)s” or the address “%(slug)s”. "
@@ -167,7 +167,7 @@ def _bring_back(document: Document) -> None:
 
 
 @contextmanager
-def _place_kept(name: str) -> Iterator[None]:
+def _translating_conflict(name: str) -> Iterator[None]:
     """Translate a lost uniqueness race into StateConflict."""
     try:
         yield
@@ -192,7 +192,7 @@ def _check_place(document: Document) -> None:
         others = parent.parts.filter(part_path=document.part_path, deleted_at=None)
     else:
         others = Document.objects.beside(document)
-        same_bytes = versions.held(others, document.content_hash)
+        same_bytes = versions.by_hash(others, document.content_hash)
         if same_bytes is not None:
             text = gettext(
                 "“%(document)s” cannot be restored: its file was uploaded again as "

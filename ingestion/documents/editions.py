@@ -1,4 +1,4 @@
-"""What files state of their currency, and uploads that look like a new edition of a document.
+"""The currency stated in files, and uploads that may be a new edition of a document.
 
 A file names documents of its own collection alone, by id, source, file name or title.
 """
@@ -35,14 +35,14 @@ GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1
 """
 
 
-def read_version(version: DocumentVersion, found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Apply what a version's file and import state, but for what the version before stated.
+def read_version(version: DocumentVersion, from_file: Mapping[str, Any]) -> tuple[str, ...]:
+    """Apply the currency stated in a version's file and import, where it differs from the last.
 
-    So that nothing which a person changed since comes back with a file that is read again. What an
-    import states comes before the file's own. Returns what could not be applied, and what to do;
-    `version.stated` is what was.
+    Values that the version before stated too are skipped, so that a file that is read again does
+    not undo a person's change. An import's values take precedence over the file's own. Returns the
+    problems, as sentences with the remedy; `version.stated` holds the applied values.
     """
-    values = {**found, **(version.stated or {})}
+    values = {**from_file, **(version.stated or {})}
     if not values:
         return ()
     before = DocumentVersion.objects.filter(document=version.document_id, stated__isnull=False)
@@ -53,7 +53,7 @@ def read_version(version: DocumentVersion, found: Mapping[str, Any]) -> tuple[st
 
 
 def restate(document: Document, stated: Mapping[str, Any]) -> None:
-    """Apply what an import states of a file that it brought before, but for what it stated then."""
+    """Apply an import's values for a stored file, where they differ from the last import's."""
     version = document.latest
     assert version is not None
     last = version.stated or {}
@@ -66,7 +66,7 @@ def restate(document: Document, stated: Mapping[str, Any]) -> None:
 def _apply_new(
     document: Document, values: Mapping[str, Any], last: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Apply the values that `last` does not have; what is applied now, and the problems."""
+    """Apply the values that differ from `last`; return the values now applied, and the problems."""
     fresh = {key: value for key, value in values.items() if last.get(key) != value}
     problems = list(_apply(document, fresh))
     wrong = {key for key, _ in problems}
@@ -75,7 +75,7 @@ def _apply_new(
 
 
 def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Apply what a file or an import states; the keys that could not be, and what to do."""
+    """Apply the values of a file or an import; return the refused keys and the problems."""
     fields: dict[str, Any] = {}
     for key in DATES & values.keys():
         if (day := day_of(values[key])) is None:
@@ -107,7 +107,7 @@ def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str,
 def _named(document: Document, name: str) -> Document:
     """The document that a file names as superseded. Raises InvalidCurrency."""
     adder = document.added_by
-    rows = Document.objects.visible_to(adder) if adder else Document.objects.kept()
+    rows = Document.objects.visible_to(adder) if adder else Document.objects.undeleted()
     rows = rows.filter(_called(name), collection=document.collection_id)
     matches = rows.exclude(pk=document.pk)[:2]
     if len(matches) != 1:
@@ -128,16 +128,16 @@ def _called(name: str) -> Q:
 
 
 def offer(version: DocumentVersion) -> None:
-    """Note that a new document looks like a new edition of another one, for a person to decide.
+    """Mark a new document that may be a new edition of another one, for a person to decide.
 
-    It has the title of one other document of the collection, or, if a person uploaded it, nearly
-    the same passages; and a newer date.
+    Such a document is newer than another one of the collection, and has the same title or, if a
+    person uploaded it, nearly the same passages.
     """
     rows = Document.objects.filter(pk=version.document_id, parent=None, edition_of=None)
     document = rows.select_related("current").defer("current__text").first()
     if version.number > 1 or document is None:
         return
-    others = Document.objects.kept().filter(collection=document.collection_id, parent=None)
+    others = Document.objects.undeleted().filter(collection=document.collection_id, parent=None)
     others = others.filter(current__isnull=False, superseded_by=None).exclude(pk=document.pk)
     same = list(others.filter(title__iexact=document.title).select_related("current")[:2])
     older = same[0] if len(same) == 1 else None
@@ -148,10 +148,10 @@ def offer(version: DocumentVersion) -> None:
 
 
 def _near(document: Document, others: DocumentQuerySet) -> Document | None:
-    """The other document that holds most of this one's passages nearly; None below ALIKE."""
+    """The document with the most near-duplicates of this one's passages; None below ALIKE."""
     signed = document.chunks.exclude(signature=None).order_by("ordinal")
-    found = list(signed.values_list("signature", flat=True))
-    probes = found[:: max(1, len(found) // PROBES)][:PROBES]
+    signatures = list(signed.values_list("signature", flat=True))
+    probes = signatures[:: max(1, len(signatures) // PROBES)][:PROBES]
     with connection.cursor() as cursor:
         cursor.execute(_NEAR, [probes, document.collection_id, document.pk, MAX_DISTANCE])
         row = cursor.fetchone() if probes else None
@@ -161,7 +161,7 @@ def _near(document: Document, others: DocumentQuerySet) -> Document | None:
 
 
 def _is_newer(document: Document, older: Document) -> bool:
-    """By the dates in both files; else by the uploads', unless each has a source: in any order."""
+    """Compare the dates in both files; else of the uploads, unless both came from a source."""
     dates = [v and (v.file_modified or v.file_created) for v in (document.current, older.current)]
     by_files = all(dates) or (document.source and older.source)
     mine, theirs = dates if by_files else (document.created, older.created)

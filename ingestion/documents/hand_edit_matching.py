@@ -65,7 +65,7 @@ def _positions(old: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 def _span(
     where: dict[int, int], first: int, last: int, old_length: int, new_length: int
 ) -> tuple[int, int] | None:
-    """[start, end) of old[first:last] in the new text; None unless whole, with its neighbours.
+    """[start, end) of old[first:last] in the new text; None if it or a neighbour has changed.
 
     A neighbour may be missing only at the beginning or end of the new text.
     """
@@ -73,7 +73,7 @@ def _span(
     before = where.get(first - 1)
     after = where.get(last) if last < old_length else None
     start = inside[0] if inside else (before + 1 if before is not None else after)
-    if start is None or any(held != start + i for i, held in enumerate(inside)):
+    if start is None or any(place != start + i for i, place in enumerate(inside)):
         return None
     end = start + (last - first)
     left_fits = before == start - 1 if before is not None else start == 0
@@ -139,8 +139,8 @@ class Misfit:
 NOWHERE = "No passage is similar enough to the one that was edited."
 TWICE = "Several passages match it equally well."
 CHANGED = "The words that it changes have also changed in the document."
-SAID = "The document now contains the edited text itself."
-TAKEN = "Another edit already applies to the matching passage."
+CONTAINED = "The document now contains the edited text itself."
+PLACE_USED = "Another edit already applies to the matching passage."
 
 
 def fits(anchors: Sequence[Anchor], places: Sequence[ChunkPlace]) -> list[Fit | Misfit]:
@@ -158,7 +158,7 @@ def fits(anchors: Sequence[Anchor], places: Sequence[ChunkPlace]) -> list[Fit | 
             outcome = attempt(anchor)
             if isinstance(outcome, Fit):
                 if outcome.ordinal in used_places:
-                    outcome = Misfit(TAKEN)
+                    outcome = Misfit(PLACE_USED)
                 else:
                     used_places.add(outcome.ordinal)
             if outcome is not None:
@@ -201,7 +201,7 @@ class _PlaceIndex:
         if len(positions) != 1:
             return None
         likeness = _likeness(anchor.text, self.places[positions[0]].text)
-        if likeness.kept < FEW or (anchor.hides and likeness.own < MOST):
+        if likeness.of_old < FEW or (anchor.hides and likeness.of_new < MOST):
             return None
         return self._settled(anchor, positions[0])
 
@@ -233,7 +233,7 @@ class _PlaceIndex:
         text = rebased(anchor.text, anchor.edited, place.text)
         if text is None:
             says_so = _squeezed(anchor.edited) in _squeezed(place.text)
-            return Misfit(SAID if says_so else CHANGED)
+            return Misfit(CONTAINED if says_so else CHANGED)
         return Fit(place.ordinal, text)
 
     def _context_match(self, anchor: Anchor, position: int) -> tuple[int, bool, bool]:
@@ -263,10 +263,10 @@ class _PlaceIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Likeness:
-    """Shares of common words: `kept` of the old text, `own` of the new one, `ratio` of both."""
+    """The share of common words in the old text, in the new one, and in both (`ratio`)."""
 
-    kept: float
-    own: float
+    of_old: float
+    of_new: float
     ratio: float
 
 
@@ -276,17 +276,17 @@ def _likeness(old: str, new: str) -> _Likeness:
     common = sum(block.size for block in blocks)
     both = len(first) + len(right)
     return _Likeness(
-        kept=common / max(len(first), 1),
-        own=common / max(len(right), 1),
+        of_old=common / max(len(first), 1),
+        of_new=common / max(len(right), 1),
         ratio=2 * common / max(both, 1),
     )
 
 
 def _enough(anchor: Anchor, likeness: _Likeness) -> bool:
     if anchor.hides:
-        return likeness.kept >= MOST and likeness.own >= MOST
+        return likeness.of_old >= MOST and likeness.of_new >= MOST
     # Part of the old passage is enough if the merge finds the changed words in it.
-    return likeness.kept >= MOST or (bool(anchor.edited) and likeness.own >= MOST)
+    return likeness.of_old >= MOST or (bool(anchor.edited) and likeness.of_new >= MOST)
 
 
 def _words(text: str) -> list[str]:

@@ -116,7 +116,7 @@ def patterns() -> list[Pattern]:
 
 
 def names_of(version: DocumentVersion, ordinal: int) -> str:
-    """The text in which identifiers count as in the title; with the file name for chunk 0."""
+    """The text whose identifiers count like those of the title; chunk 0 adds the file name."""
     return version.title if ordinal else f"{version.title}\n{version.file_name}"
 
 

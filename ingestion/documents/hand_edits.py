@@ -123,7 +123,7 @@ def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> Chun
     embedded = _embedded(chunk, text) if text != chunk.text else None
     with transaction.atomic():
         document = versions.locked(chunk.document_id)
-        current = _held(document, chunk, seen or chunk.content_hash)
+        current = _locked_chunk(document, chunk, seen or chunk.content_hash)
         bm25_weights.count_out(current.version_id, chunk_id=current.pk)
         edit = _stored(current, text, wish, acting_user)
         if embedded is not None:
@@ -140,7 +140,7 @@ def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> Chun
     return edit
 
 
-def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
+def _locked_chunk(document: Document, chunk: Chunk, seen: str) -> Chunk:
     """The chunk, locked. Raises StateConflict unless it is current and its hash is `seen`."""
     rows = Chunk.objects.select_for_update(of=("self",)).select_related("version", "edit")
     current = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
@@ -150,7 +150,7 @@ def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
 
 
 def _stored(current: Chunk, text: str, wish: Wish, acting_user: User | None) -> ChunkEdit | None:
-    """The edit with the wish, without its anchor; None, and deleted, if the wish is empty."""
+    """The edit with the wish, not anchored yet; deleted and None if the wish is empty."""
     edit = current.edit
     if text == parsed_text(current) and not (wish.disabled or wish.questions or wish.note):
         if edit is not None:

@@ -44,7 +44,7 @@ DECK_FACTOR = 3
 # The folder's size is looked at once for so many new pictures of a process.
 SWEEP_EVERY = 50
 # Room is made for more than one picture at a time.
-KEPT_SHARE = 0.9
+SHARE_AFTER_SWEEP = 0.9
 
 _drawing = threading.BoundedSemaphore(AT_ONCE)
 _drawn = 0
@@ -66,7 +66,7 @@ def ocr_of_settings(pages: int) -> Ocr:
 
 
 def page_count(version: DocumentVersion | None) -> int:
-    """The number of pages of which there may be pictures; 0 for other types of files."""
+    """The number of pages that can be drawn; 0 for types of files without pages."""
     if version is None or not version.file or not settings.PAGE_PICTURES_BYTES:
         return 0
     return (version.page_count or 1) if is_drawn(version.media_type) else 0
@@ -78,11 +78,11 @@ def picture_of(version: DocumentVersion, page: int) -> Picture:
     The caller checks the permissions.
     """
     folder = _folder(version.sha256)
-    outcome = _kept(folder, page)
+    outcome = _cached(folder, page)
     if outcome is None:
         with _turn(folder):
             # Another request may have drawn it meanwhile.
-            outcome = _kept(folder, page) or _draw(version, page, folder)
+            outcome = _cached(folder, page) or _draw(version, page, folder)
     if isinstance(outcome, str):
         raise PageNotDrawn(outcome)
     return outcome
@@ -96,10 +96,10 @@ def places_on(version: DocumentVersion, page: int, passage: str) -> list[Box]:
     words = picture_of(version, page).words
     if not words and is_recognised(version.media_type):
         folder = _folder(version.sha256)
-        scanned_words = _words_kept(folder, page)
+        scanned_words = _cached_words(folder, page)
         if scanned_words is None:
             with _turn(folder):
-                scanned_words = _words_kept(folder, page)
+                scanned_words = _cached_words(folder, page)
                 scanned_words = (
                     _recognise(version, page, folder) if scanned_words is None else scanned_words
                 )
@@ -121,8 +121,8 @@ def _root() -> Path:
     return Path(settings.MEDIA_ROOT) / "pictures"
 
 
-def _kept(folder: Path, page: int) -> Picture | str | None:
-    """The picture, or why there is none, as found in the cache; None if it must be drawn."""
+def _cached(folder: Path, page: int) -> Picture | str | None:
+    """The cached picture, or the cached reason why there is none; None on a cache miss."""
     facts, picture = folder / f"{page}.json", folder / f"{page}.webp"
     try:
         facts_read = json.loads(facts.read_text(encoding="utf-8"))
@@ -136,8 +136,8 @@ def _kept(folder: Path, page: int) -> Picture | str | None:
     return Picture(content, tuple(facts_read["words"]))
 
 
-def _words_kept(folder: Path, page: int) -> tuple[Word, ...] | None:
-    """The words of a scan as found in the cache; None if they must be read."""
+def _cached_words(folder: Path, page: int) -> tuple[Word, ...] | None:
+    """The cached words of a scan; None on a cache miss."""
     path = folder / f"{page}.words.json"
     try:
         words = tuple(json.loads(path.read_text(encoding="utf-8")))
@@ -163,7 +163,7 @@ def _recognise(version: DocumentVersion, page: int, folder: Path) -> tuple[Word,
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """Wait for a place among the drawn pages of this process, and for this file's others.
+    """Wait until this process may draw one more page, and for other pages of this file.
 
     Raises PicturesBusy after BUSY_SECONDS.
     """
@@ -183,7 +183,7 @@ def _turn(folder: Path) -> Iterator[None]:
 
 
 def _lock(file: IO[bytes], until: float) -> None:
-    """Lock the file before the time `until`. Raises PicturesBusy if another process keeps it."""
+    """Lock the file, waiting until the time `until`. Raises PicturesBusy if it is still locked."""
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -227,7 +227,7 @@ def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
 
 
 def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:
-    """Draw the page; of slides, from the cached PDF of them all, or cache that PDF."""
+    """Draw the page; a slide is drawn from the deck's PDF, which is cached."""
     deck = folder / DECK_FILE
     if is_deck(version.media_type) and deck.is_file():
         return draw_page(deck, deck.name, page, _limits())
@@ -240,7 +240,7 @@ def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write the file whole. A full disk costs the cache, not the reader the picture."""
+    """Write the file atomically; after an error of the disk it is just not cached."""
     draft = ""
     try:
         handle, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
@@ -260,7 +260,7 @@ def _sweep_now_and_then() -> None:
 
 
 def sweep(most: int) -> int:
-    """Remove the pictures that were not seen for longest if all exceed `most` bytes.
+    """Remove the least recently used pictures if all together exceed `most` bytes.
 
     Return how many bytes were removed.
     """
@@ -271,7 +271,7 @@ def sweep(most: int) -> int:
             if path.name != "lock":
                 files.append((status.st_mtime, status.st_size, path))
     total = sum(size for _, size, _ in files)
-    excess = total - KEPT_SHARE * most if total > most else 0
+    excess = total - SHARE_AFTER_SWEEP * most if total > most else 0
     removed = 0
     for _, size, path in sorted(files):
         if removed >= excess:

@@ -189,7 +189,7 @@ def open_file(path: Path, file_name: str, *, parts_to: Path | None = None) -> Pa
 
 
 def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
-    """The language given by a person, or the collection's, the file's, detected, or default one."""
+    """The language: set by a person, the collection's, the file's, detected, or the default."""
     document = version.document
     stated_language = document.language if document.language_given else ""
     return (

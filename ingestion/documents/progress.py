@@ -76,8 +76,8 @@ class Watch:
         self._ids = frozenset(version_ids)
 
     def unfinished(self) -> QuerySet[DocumentVersion]:
-        """The versions that still wait, of documents that are not in the bin."""
-        document = Document.objects.kept().filter(pk=OuterRef("document_id"))
+        """The unfinished versions of documents outside the bin."""
+        document = Document.objects.undeleted().filter(pk=OuterRef("document_id"))
         rows = DocumentVersion.objects.filter(Exists(document), pk__in=self._ids)
         return rows.filter(state__in=UNFINISHED).order_by("pk")
 
@@ -146,12 +146,12 @@ def worker_answers() -> bool:
 
 KEY = "files-under-way"
 # Seconds; beat counts every ten. A line about files that nobody counts any more would be wrong.
-KEPT_SECONDS = 60
+CACHE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """Files that were received together, some of which are unfinished, and the share that is done.
+    """The number of files received together of which some are unfinished, and the processed share.
 
     `share` is of their bytes, in [0, 1].
     """
@@ -171,7 +171,7 @@ def note_under_way() -> None:
             return
         # What was received with them and is finished counts until the last one is.
         first = min(first, cached.get("first", first))
-        cache.set(KEY, {"first": first} | _counted(first), KEPT_SECONDS)
+        cache.set(KEY, {"first": first} | _counted(first), CACHE_SECONDS)
     except Exception:  # each cache raises its own errors; none may fail the sweep
         logger.warning("Cannot store how far the files being read are", exc_info=True)
 
@@ -179,7 +179,7 @@ def note_under_way() -> None:
 def under_way(viewer: Any) -> UnderWay | None:
     """The files being read that `viewer` may know of; None if there are none.
 
-    Readers learn of files in public collections only: the number of others is not theirs to know.
+    Readers see the number of files in public collections only.
     """
     try:
         cached = cache.get(KEY)
@@ -192,7 +192,7 @@ def under_way(viewer: Any) -> UnderWay | None:
 
 
 def _counted(first: int) -> dict[str, UnderWay | None]:
-    """The figures of the versions from the key `first` on."""
+    """The counts of the versions with primary keys from `first` on."""
     ended = Case(
         When(state__in=UNFINISHED, then=F("progress")),
         default=Value(1.0),

@@ -1,4 +1,4 @@
-"""Erase what is in the bin for good: in batches, each its own transaction, so that nobody waits.
+"""Erase the contents of the bin permanently, in batches of one transaction each.
 
     purge                  -> documents, now
     purge_later            -> documents by a worker, if they are many or long
@@ -6,8 +6,8 @@
     advance                -> a worker's slice of a Purge; the next one continues
     purge_bin              -> all that has expired
 
-Search leaves all of it out from the first transaction on. Where a worker dies, the rows that are
-left say what is left to do.
+Search excludes all of it from the first transaction on. If a worker crashes, the remaining rows
+are the work left to do.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def purge(
 
 
 def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> tuple[int, int]:
-    """Purge documents, by a worker if that takes long; return how many are gone, and are left."""
+    """Purge documents, in a worker if that takes long; return how many are erased and queued."""
     ids = {document.pk for document in documents}
     if _stated(Document.objects.filter(pk__in=ids)) <= MOST_WAITED_FOR:
         return purge([Document(pk=pk) for pk in sorted(ids)], acting_user=acting_user), 0
@@ -117,7 +117,7 @@ def purge_collection_later(collection: Collection, *, acting_user: User | None) 
 def purge_bin() -> tuple[int, int]:
     """Purge the bin of expired items; return how many documents and collections.
 
-    What a worker is erasing is left to it.
+    Items that a worker is erasing are skipped.
     """
     limit = timezone.now() - grace()
     expired = Document.objects.filter(deleted_at__lte=limit).exclude(deleted_at=LONG_AGO)
@@ -139,7 +139,7 @@ def purge_bin() -> tuple[int, int]:
 
 
 def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
-    """Erase for `seconds`; True if nothing of this Purge is left, which ends its row too."""
+    """Erase for `seconds`; True if nothing of this Purge is left, and its row is deleted."""
     ends = time.monotonic() + seconds
     outcome = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
     if outcome is None:
@@ -154,25 +154,25 @@ def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
 def stop_purge(collection: Collection) -> None:
     """End the Purge of a collection that is restored: its worker stops at its next write.
 
-    A long document of which it had erased a part is erased whole.
+    A document of which a part was already erased is erased entirely.
     """
     Purge.objects.filter(collection=collection).delete()
     if Document.objects.filter(collection=collection, deleted_at=LONG_AGO).exists():
         begin_purge(None)
 
 
-def locked(pk: int, **wanted: object) -> Document | None:
-    """The document, locked until the transaction ends; None if it does not match `wanted`."""
+def locked(pk: int, **conditions: object) -> Document | None:
+    """The document, locked until the transaction ends; None if it does not match `conditions`."""
     rows = Document.objects.select_for_update(of=("self",)).select_related("collection")
-    return rows.filter(pk=pk, **wanted).first()
+    return rows.filter(pk=pk, **conditions).first()
 
 
-def family_of(document: Document, **wanted: object) -> list[Document]:
-    """The document and its nested parts that match `wanted`, all locked."""
+def family_of(document: Document, **conditions: object) -> list[Document]:
+    """The document and its nested parts that match `conditions`, all locked."""
     family, level = [document], [document]
     while level:
         rows = Document.objects.select_for_update(of=("self",)).order_by("pk")
-        level = list(rows.filter(parent__in=level, **wanted))
+        level = list(rows.filter(parent__in=level, **conditions))
         family += level
     return family
 
@@ -201,7 +201,7 @@ def begin_purge(collection: Collection | None) -> None:
 
 
 def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
-    """Erase until `ends`; return how many documents are gone, and whether all are."""
+    """Erase until the time `ends`; return the number of erased documents, and whether all are."""
     of = lease.row
     if lease.keeps_crashing:
         text = gettext(
@@ -245,10 +245,10 @@ def _erase_passages(
     *,
     condemned: Callable[[], object] = lambda: None,
 ) -> bool:
-    """Hide a document of very many passages and its parts, and erase these in batches.
+    """Hide a document with many passages and its parts, and erase the passages in batches.
 
-    False if some are left at the time `ends`. `condemned` is called in the transaction from which
-    on the document is never restored.
+    False if some are left at the time `ends`. `condemned` is called in the transaction after which
+    the document can no longer be restored.
     """
     with transaction.atomic():
         document = locked(original.pk)
@@ -271,7 +271,7 @@ def _erase_passages(
 
 
 def _condemn(document: Document) -> None:
-    """Take a document and its parts out of search, never to be restored; in a transaction."""
+    """Remove a document and its parts from search for good, in the caller's transaction."""
     for member in family_of(document):
         if member.deleted_at is None and member.collection.deleted_at is None:
             events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
@@ -285,11 +285,11 @@ def _passages_of(family: Iterable[Document]) -> QuerySet[Chunk]:
 
 
 def _stated(documents: QuerySet[Document]) -> int:
-    """The passages that the documents' current versions have, as these say."""
-    return int(documents.aggregate(found=Sum("current__chunk_count"))["found"] or 0)
+    """The number of passages of the documents, from the counts of their current versions."""
+    return int(documents.aggregate(total=Sum("current__chunk_count"))["total"] or 0)
 
 
 def _one_by_one(documents: Any) -> Iterator[Document]:
-    """The documents, by primary key alone and one at a time: a purge may take hours."""
+    """The documents, read one at a time by primary key, because a purge may take hours."""
     for pk in list(documents.order_by("pk").values_list("pk", flat=True)):
         yield Document(pk=pk)

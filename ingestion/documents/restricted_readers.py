@@ -1,6 +1,6 @@
 """The readers of a document, where they are fewer than those of its collection (ADR 120).
 
-restrict -> some groups and people alone read a document with its parts; or again all who may
+restrict -> only some groups and people may read a document and its parts; or all again
 place    -> the passages and their statistics follow
 
 Readers are a row of `Collection` within the document's: one for all documents with the same ones.
@@ -34,15 +34,15 @@ from ingestion.parsing.protocol_and_limits import with_file_name
 
 
 class UnknownReader(IngestionError):
-    """A name of no group and no user."""
+    """The name is neither a group nor a user."""
 
     code = "unknown_reader"
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who alone may read a document, besides superusers; in place of them, None: all readers of
-    its collection. Without groups and people nobody may, as after these were deleted.
+    """The only readers of a document, besides superusers. None in their place: all readers of its
+    collection. Without groups and people (they may have been deleted) nobody else may read it.
     """
 
     groups: Sequence[Group] = ()
@@ -50,7 +50,7 @@ class Readers:
 
     @classmethod
     def of(cls, document: Document) -> Self | None:
-        """The document's own readers. Two queries if it has some, else none."""
+        """The document's own readers. Runs two queries if it has some, else none."""
         if document.audience is None:
             return None
         groups, people = document.audience.groups.all(), document.audience.people.all()
@@ -61,7 +61,7 @@ class Readers:
 
     @classmethod
     def named(cls, groups: Iterable[str], people: Iterable[str]) -> Self | None:
-        """The readers with these names; None without any. Raises UnknownReader."""
+        """The readers with these names; None if there are no names. Raises UnknownReader."""
         rows: list[Any] = []
         for model, field, names in ((Group, "name", groups), (User, "username", people)):
             known = model._default_manager.in_bulk(sorted(set(names)), field_name=field)
@@ -83,7 +83,7 @@ class Readers:
         return ", ".join([*names["groups"], *names["people"]]) or gettext("Superusers only")
 
     def problem(self, viewer: User | None) -> str:
-        """Why `viewer` may not set them: they would lose the document. Empty if they may."""
+        """The reason why `viewer` may not set these readers; empty if they may."""
         if viewer is None or viewer.is_superuser or viewer in self.people:
             return ""
         own = viewer.groups.values_list("pk", flat=True)
@@ -101,23 +101,23 @@ class Readers:
             raise StateConflict(problem)
 
     def within(self, collection: Collection) -> Collection:
-        """The audience within the collection with these readers, made if it is missing."""
+        """The audience within the collection with these readers; created if it is missing."""
         groups = sorted(group.pk for group in self.groups)
         people = sorted(user.pk for user in self.people)
         same = Collection.audiences.filter(within=collection).alias(
             of_groups=_members(Collection.groups.through, "group"),
             of_people=_members(Collection.people.through, "user"),
         )
-        found = same.filter(of_groups=groups, of_people=people).order_by("pk").first()
-        if found is None:
+        audience = same.filter(of_groups=groups, of_people=people).order_by("pk").first()
+        if audience is None:
             # Shown nowhere, and no name or address of a collection.
             name = f"readers-{uuid.uuid4().hex}"
-            found = Collection.audiences.create(
+            audience = Collection.audiences.create(
                 name=name, slug=name, within=collection, visibility=Visibility.GROUPS
             )
-            found.groups.set(groups)
-            found.people.set(people)
-        return found
+            audience.groups.set(groups)
+            audience.people.set(people)
+        return audience
 
 
 def _members(through: Any, name: str) -> ArraySubquery:
@@ -127,7 +127,7 @@ def _members(through: Any, name: str) -> ArraySubquery:
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """The number of documents that changed, and why each other one did not."""
+    """The number of changed documents, and the reason why each other document was not changed."""
 
     count: int
     refused: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def restrict(
 
 
 def each_by_itself(documents: Iterable[Document], change: Any) -> Arranged:
-    """Change documents each in a transaction of its own; a refusal leaves the others."""
+    """Change each document in its own transaction; a refusal does not affect the others."""
     count = 0
     refused: list[str] = []
     for document in documents:
@@ -190,27 +190,27 @@ def _restrict(original: Document, readers: Readers | None, acting_user: User | N
 
 
 def unfinished(family: Iterable[Document]) -> list[DocumentVersion]:
-    """The documents' versions that are being processed, all locked: none is retried meanwhile."""
+    """The unfinished versions of the documents, all locked, so that none is retried meanwhile."""
     rows = DocumentVersion.objects.select_for_update(of=("self",)).filter(document__in=family)
     rows = rows.defer("text").select_related("document")
     return [version for version in rows if version.state in UNFINISHED]
 
 
 def place(family: Sequence[Document], collection: Collection, audience: Collection | None) -> None:
-    """Put documents, locked, into a collection for an audience within it, or all its readers.
+    """Move locked documents into a collection, for an audience within it or for all its readers.
 
     Raises StateConflict if a document is there already with the same file or source.
     """
     _check_place(family[0], collection, audience)
     pks = [member.pk for member in family]
-    kept = [member for member in family if member.deleted_at is None]
-    for member in kept:
+    present = [member for member in family if member.deleted_at is None]
+    for member in present:
         activation.hide(member)
     # `updated`: what is cached for an administrator is of the readers before.
     changes = {"collection": collection, "audience": audience, "updated": timezone.now()}
     Document.objects.filter(pk__in=pks).update(**changes)
     Chunk.objects.filter(document__in=pks).update(collection=audience or collection)
-    for member in kept:
+    for member in present:
         _read_again(member)
         activation.show(member)
 
@@ -218,7 +218,7 @@ def place(family: Sequence[Document], collection: Collection, audience: Collecti
 def _check_place(document: Document, to: Collection, audience: Collection | None) -> None:
     names = {"document": document.title, "collection": to.name}
     others = Document.objects.beside(Document(collection=to, audience=audience))
-    if versions.held(others, document.content_hash) is not None:
+    if versions.by_hash(others, document.content_hash) is not None:
         raise StateConflict(
             gettext("“%(document)s”: “%(collection)s” already contains the same file.") % names
         )
@@ -230,7 +230,7 @@ def _check_place(document: Document, to: Collection, audience: Collection | None
 
 
 def _read_again(document: Document) -> None:
-    """Weigh the terms of the passages by the average length of their new collection."""
+    """Recompute the passages' term weights with the average length in their new collection."""
     rows = DocumentVersion.objects.defer("text").filter(document=document)
     version = rows.filter(document__current=F("pk")).first()
     if version is not None:

@@ -53,7 +53,7 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
             )
             % {"number": older.number}
         )
-    holder = held(Document.objects.beside(document), older.sha256)
+    holder = by_hash(Document.objects.beside(document), older.sha256)
     if holder is not None and holder.pk != document.pk:
         text = gettext("“%(title)s” in this collection is the same file. Delete that one first.")
         raise StateConflict(text % {"title": holder.title})
@@ -61,11 +61,11 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
 
 def locked(document_id: int) -> Document:
     """The document, locked until the transaction ends. Raises DoesNotExist if deleted."""
-    return Document.objects.kept().select_for_update(of=("self",)).get(pk=document_id)
+    return Document.objects.undeleted().select_for_update(of=("self",)).get(pk=document_id)
 
 
-def held(documents: QuerySet[Document], sha256: str) -> Document | None:
-    """The one of the documents in no bin with these bytes, or None; parts are not considered."""
+def by_hash(documents: QuerySet[Document], sha256: str) -> Document | None:
+    """The document outside the bin with these bytes, or None; parts are not considered."""
     documents = documents.select_related("latest", "collection")
     return documents.filter(content_hash=sha256, parent=None, deleted_at=None).first()
 
@@ -80,7 +80,7 @@ def add_version(
 ) -> DocumentVersion:
     """Queue a new version and return it; earlier unfinished ones are superseded.
 
-    `stated` is what its import says of its currency.
+    `stated` are the currency values of its import.
     """
     numbers = document.versions.values_list("number", flat=True)
     for waiting in document.versions.select_for_update().filter(state__in=UNFINISHED):

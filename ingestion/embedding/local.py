@@ -22,7 +22,7 @@ from ingestion.embedding.model_folder import (
     read_folder,
 )
 from ingestion.embedding.protocol import (
-    KEPT_CHARS,
+    CACHED_CHARS,
     Embedder,
     ModelCard,
     ModelTokenizer,
@@ -195,7 +195,7 @@ class LocalEmbedder(Embedder):
         return vectors
 
     def _encode(self, text: str) -> Sequence[Any]:
-        if self._ends and len(text) <= KEPT_CHARS:
+        if self._ends and len(text) <= CACHED_CHARS:
             # WordPiece cuts at whitespace first, so that parts add up: the title and headings on
             # the first line, which chunks share, and the chunk, which was counted when it was cut.
             first, second = self._ends

@@ -116,7 +116,7 @@ def unit_vectors(matrix: npt.NDArray[np.floating], source: str) -> Vectors:
 # 16,384 characters it took 2.2 s and negligible memory.
 WINDOW = 16_384
 # Texts whose tokens a process keeps, of at most so many characters: some 2 MB of chunks.
-KEPT_TEXTS, KEPT_CHARS = 512, 4_000
+CACHED_TEXTS, CACHED_CHARS = 512, 4_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
@@ -154,14 +154,14 @@ class ModelTokenizer:
         self._encoder = encoder
         self._encoder.no_padding()
         self._encoder.no_truncation()
-        self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._read)
+        self._cached_ids = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def ids(self, text: str) -> npt.NDArray[np.int32]:
         """The tokens of a text of at most KEPT_CHARS; those of the last texts are kept.
 
         A chunk is counted when it is cut, and embedded a moment later.
         """
-        return self._kept(text)
+        return self._cached_ids(text)
 
     def _read(self, text: str) -> npt.NDArray[np.int32]:
         encoding = self._encoder.encode(encodable(text), add_special_tokens=False)
@@ -169,8 +169,8 @@ class ModelTokenizer:
 
     def count(self, text: str) -> int:
         """Number of tokens in `text`; 0 for an empty string."""
-        if len(text) <= KEPT_CHARS:
-            return len(self._kept(text))
+        if len(text) <= CACHED_CHARS:
+            return len(self._cached_ids(text))
         return sum(
             len(self._encoder.encode(piece, add_special_tokens=False).ids)
             for _, piece in windows(encodable(text))

@@ -32,7 +32,7 @@ class Cache(Protocol):
 
 
 # A search asks twice for its question's vector, and readers turn pages: 1.5 to 4 kB each. A guess.
-MOST_HELD = 256
+MAX_IN_MEMORY = 256
 
 _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 
@@ -57,8 +57,8 @@ class CachedQueryEmbedder:
         self._cache = cache
         self._ttl = ttl
         self._counted = counted
-        self._lock = threading.Lock()  # of the counts and of `_held`
-        self._held: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()  # of the counts and of `_memory`
+        self._memory: OrderedDict[str, Vectors] = OrderedDict()
         self.hits = 0
         self.misses = 0
         self.failures = 0
@@ -73,16 +73,16 @@ class CachedQueryEmbedder:
         text = unicodedata.normalize("NFC", text)
         key = self._key(text)
         with self._lock:
-            vector = self._held.get(key)
+            vector = self._memory.get(key)
         if vector is None:
-            vector = self._kept(key)
+            vector = self._cached(key)
         if vector is not None:
             self._count("hits")
         else:
             self._count("misses")
             vector = self._embedder.embed_query(text, timeout=timeout)
-            self._keep(key, vector)
-        self._hold(key, vector)
+            self._store(key, vector)
+        self._remember(key, vector)
         return vector.copy()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -98,14 +98,14 @@ class CachedQueryEmbedder:
         model = hashlib.sha256(self.card.fingerprint.encode()).hexdigest()[:16]
         return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
 
-    def _hold(self, key: str, vector: Vectors) -> None:
+    def _remember(self, key: str, vector: Vectors) -> None:
         with self._lock:
-            self._held[key] = vector
-            self._held.move_to_end(key)
-            if len(self._held) > MOST_HELD:
-                self._held.popitem(last=False)
+            self._memory[key] = vector
+            self._memory.move_to_end(key)
+            if len(self._memory) > MAX_IN_MEMORY:
+                self._memory.popitem(last=False)
 
-    def _kept(self, key: str) -> Vectors | None:
+    def _cached(self, key: str) -> Vectors | None:
         try:
             value = self._cache.get(key)
         except Exception:  # each cache raises its own errors; none may fail a search
@@ -117,7 +117,7 @@ class CachedQueryEmbedder:
         # Corrupt bytes also decode to a vector, which the database would reject or misplace.
         return vector if abs(float(np.linalg.norm(vector)) - 1) < UNIT_TOLERANCE else None
 
-    def _keep(self, key: str, vector: Vectors) -> None:
+    def _store(self, key: str, vector: Vectors) -> None:
         try:
             self._cache.set(key, vector.astype("<f4").tobytes(), timeout=self._ttl)
         except Exception:  # as above

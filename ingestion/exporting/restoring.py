@@ -172,7 +172,7 @@ def _collection(settings_row: dict[str, Any], name: str) -> Iterator[Collection]
     A new collection is deleted again if the restore is refused before it has documents.
     """
     own_name = name or settings_row["name"]
-    collection = Collection.objects.kept().filter(name=own_name).first()
+    collection = Collection.objects.undeleted().filter(name=own_name).first()
     if collection is not None:
         yield collection
         return
@@ -190,7 +190,7 @@ def _create_collection(settings_row: dict[str, Any], name: str, own_name: str) -
     with _row_errors("collection"), transaction.atomic():
         fields = {key: settings_row[key] for key in COLLECTION_FIELDS if key in settings_row}
         collection = Collection(**{**fields, "name": own_name})
-        if name or Collection.objects.kept().filter(slug=collection.slug).exists():
+        if name or Collection.objects.undeleted().filter(slug=collection.slug).exists():
             collection.slug = ""
         collection.clean_fields(exclude=["slug"])
         collection.save()

@@ -66,7 +66,7 @@ def export(collection: Collection, documents: QuerySet[Document] | None = None) 
         if outside:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        every = kept(collection) if documents is None else documents
+        every = exported_documents(collection) if documents is None else documents
         yield from _archive(_entries(collection, every, documents))
 
 
@@ -76,7 +76,7 @@ def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     It has the documents that the reader may read. Counted are the sizes of the current files.
     Raises QuotaExceeded.
     """
-    documents = kept(collection).open_to(reader)
+    documents = exported_documents(collection).open_to(reader)
     total = documents.order_by().aggregate(size=Sum("current__size"))
     tokens.spend(reader, tokens.DOWNLOADED, total["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": documents.count()})
@@ -163,7 +163,7 @@ def _manifest(collection: Collection, documents: QuerySet[Document]) -> dict[str
     }
 
 
-def kept(collection: Collection) -> DocumentQuerySet:
+def exported_documents(collection: Collection) -> DocumentQuerySet:
     """The documents with a file, parents before their parts."""
     documents = Document.objects.filter(collection=collection, deleted_at=None)
     return documents.filter(latest__isnull=False).order_by("pk")

@@ -49,7 +49,7 @@ class BucketStorage(Storage):
 
     @cached_property
     def _objects(self) -> Any:
-        with _told():
+        with _translating_errors():
             return from_url(  # type: ignore[call-overload]
                 self.address, client_options=_limits(), retry_config=RETRIES
             )
@@ -62,11 +62,11 @@ class BucketStorage(Storage):
         return True
 
     def size(self, name: str) -> int:
-        with _told():
+        with _translating_errors():
             return int(obstore.head(self._objects, name)["size"])
 
     def delete(self, name: str) -> None:
-        with _told(), suppress(FileNotFoundError):
+        with _translating_errors(), suppress(FileNotFoundError):
             obstore.delete(self._objects, name)
 
     def url(self, name: str | None) -> str:
@@ -76,14 +76,14 @@ class BucketStorage(Storage):
         return name  # a hash, or drawn at random: to write it again is to write the same
 
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
-        with _told():
+        with _translating_errors():
             reader = obstore.open_reader(self._objects, name, buffer_size=PART_BYTES)
         return File(io.BufferedReader(_Object(reader), PART_BYTES), name)
 
     def _save(self, name: str, content: File[bytes]) -> str:
         upload = _Sent(content)
         try:
-            with _told():
+            with _translating_errors():
                 obstore.put(
                     self._objects, name, upload.blocks(), chunk_size=PART_BYTES, max_concurrency=2
                 )
@@ -136,15 +136,15 @@ class _Object(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with _told():
+        with _translating_errors():
             return int(self._reader.seek(offset, whence))
 
     def tell(self) -> int:
-        with _told():
+        with _translating_errors():
             return int(self._reader.tell())
 
     def readinto(self, buffer: Any) -> int:
-        with _told():
+        with _translating_errors():
             data = bytes(self._reader.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
@@ -166,7 +166,7 @@ class _Sent:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translating_errors() -> Iterator[None]:
     """Translate what obstore raises; an error of the file that is sent stays what it is."""
     try:
         yield

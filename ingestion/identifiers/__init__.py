@@ -64,8 +64,8 @@ def check_pattern(pattern: Pattern) -> list[str]:
 
 def _recognised(pattern: Pattern, text: str) -> list[str]:
     canonical = NORMALISERS[pattern.normaliser].canonical
-    found = (match.group() for match in compiled(pattern.regex).finditer(text))
-    return [each for each in found if canonical(each)]
+    texts = (match.group() for match in compiled(pattern.regex).finditer(text))
+    return [each for each in texts if canonical(each)]
 
 
 def regex_problems(regex: str) -> list[str]:
@@ -90,10 +90,10 @@ def overlaps(pattern: Pattern, earlier: Sequence[Pattern], later: Sequence[Patte
 
     `earlier` patterns are tried before it and take precedence; `later` are tried after it.
     """
-    return [*_lost(pattern, earlier), *_taken(pattern, later), *_in_prose(pattern)]
+    return [*_shadowed(pattern, earlier), *_shadowing(pattern, later), *_in_prose(pattern)]
 
 
-def _lost(pattern: Pattern, earlier: Sequence[Pattern]) -> Iterator[str]:
+def _shadowed(pattern: Pattern, earlier: Sequence[Pattern]) -> Iterator[str]:
     for example in pattern.examples:
         kinds = {one.kind for one in find_identifiers(example, [*earlier, pattern])}
         if others := sorted(kinds - {pattern.name}):
@@ -103,7 +103,7 @@ def _lost(pattern: Pattern, earlier: Sequence[Pattern]) -> Iterator[str]:
             )
 
 
-def _taken(pattern: Pattern, later: Sequence[Pattern]) -> Iterator[str]:
+def _shadowing(pattern: Pattern, later: Sequence[Pattern]) -> Iterator[str]:
     for other in later:
         for example in other.examples:
             if any(one.kind == pattern.name for one in find_identifiers(example, [pattern])):

@@ -57,7 +57,7 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
         for match in _matches(_usable(pattern), text):
             if spans.overlaps(match.start(), match.end()):
                 continue
-            if one := _found(pattern.name, match.group(), match.start(), normaliser):
+            if one := _mention(pattern.name, match.group(), match.start(), normaliser):
                 accepted.append(one)
         spans.add(accepted)
         identifiers += accepted
@@ -148,7 +148,7 @@ def _matches(
                 yield match
 
 
-def _found(
+def _mention(
     kind: str, text: str, start: int, normaliser: Normaliser, *, loose: bool = False
 ) -> Mention | None:
     canonical = normaliser.canonical(text)
@@ -178,7 +178,7 @@ _WHOLE_NUMBER = re.compile(r"\s*([0-9]{3,12}(?:[-/ ]?[A-Za-z]{1,2})?)\s*")
 def _bare_parts(query: str) -> Iterator[Mention]:
     number = NORMALISERS["number"]
     for match in _DIGIT_GROUPS.finditer(query):
-        if part := _found(BARE_PART, match.group(), match.start(), number, loose=True):
+        if part := _mention(BARE_PART, match.group(), match.start(), number, loose=True):
             yield part
     for match in _ZERO_LED.finditer(query):
         start, end = match.span()

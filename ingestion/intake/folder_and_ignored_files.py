@@ -64,7 +64,7 @@ def open_below(root: Path, path: str) -> IO[bytes]:
     return os.fdopen(file, "rb")
 
 
-def shown(path: str | Path) -> str:
+def path_text(path: str | Path) -> str:
     """A path as text that a database accepts: invalid UTF-8 becomes U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
@@ -103,7 +103,7 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[See
         yield Unseen(path, _unreadable(error))
 
 
-def wanted(path: str, include: str, exclude: str) -> bool:
+def is_included(path: str, include: str, exclude: str) -> bool:
     """True for a path that is included (without patterns: all are) and not excluded."""
     return (not include.strip() or matches(path, include)) and not matches(path, exclude)
 

@@ -23,11 +23,11 @@ from ingestion.errors import FileTooLarge, IngestionError
 from ingestion.files.storage import local_copy
 from ingestion.intake.import_protocol_and_folders import (
     MANIFEST_ENDS,
-    FoundItem,
     ImportRefused,
     ImportSource,
+    ItemDraft,
+    ItemFile,
     Skip,
-    Taken,
 )
 from ingestion.models import Import, ImportItem
 from ingestion.parsing.formats.inner_files import safe_path, unique_path
@@ -56,7 +56,7 @@ class NoArchive(ImportRefused):
 class ArchiveSource(ImportSource):
     """The members of a ZIP archive."""
 
-    takes_what_it_finds = True
+    skips_unsupported = True
 
     def __init__(self, of: Import) -> None:
         super().__init__(of)
@@ -87,17 +87,17 @@ class ArchiveSource(ImportSource):
                     gettext("The archive contains no files. Check that it is the right one.")
                 )
 
-    def discover(self) -> Iterator[FoundItem]:
+    def discover(self) -> Iterator[ItemDraft]:
         names: set[str] = set()
         for index, (member, name) in enumerate(zip(self._members, self._names, strict=True)):
             if member.is_dir() or is_of_the_system(name):
                 continue
             path = unique_path(safe_path(name), names)
             names.add(path)
-            yield FoundItem(path, metadata={"member": index})
+            yield ItemDraft(path, metadata={"member": index})
 
     @contextmanager
-    def take(self, item: ImportItem) -> Iterator[Taken]:
+    def take(self, item: ImportItem) -> Iterator[ItemFile]:
         member = self._members[int(item.metadata["member"])]
         if stat.S_ISLNK(member.external_attr >> 16):
             raise Skip(gettext("The file is a link: pack the files themselves."))
@@ -115,7 +115,7 @@ class ArchiveSource(ImportSource):
                 ) from error
             file.seek(0)
             name = PurePosixPath(item.reference).name
-            yield Taken(file, name, source=item.reference)
+            yield ItemFile(file, name, source=item.reference)
 
     @cached_property
     def _members(self) -> list[zipfile.ZipInfo]:

@@ -13,18 +13,18 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.currency import KEYS, kept
+from ingestion.currency import KEYS, values_of
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.import_archives import ArchiveSource, local_file
 from ingestion.intake.import_protocol_and_folders import (
     METADATA,
     STATED,
     FolderSource,
-    FoundItem,
     ImportRefused,
     ImportSource,
+    ItemDraft,
+    ItemFile,
     Skip,
-    Taken,
     allowed,
     opened,
 )
@@ -52,25 +52,25 @@ class ManifestSource(ImportSource):
                     gettext("The manifest has no entries. Check that it is the right file.")
                 )
 
-    def discover(self) -> Iterator[FoundItem]:
+    def discover(self) -> Iterator[ItemDraft]:
         lines: dict[str, int] = {}
         with _text(self.of) as file:
             for number, row in _rows(file):
-                item = _found(number, row)
+                item = _item_of_line(number, row)
                 first = lines.setdefault(item.reference, number)
                 if first != number:
                     error = gettext("Line %(number)s names the same as line %(first)s.") % {
                         "number": number,
                         "first": first,
                     }
-                    item = FoundItem(f"line {number}", metadata={"error": error})
+                    item = ItemDraft(f"line {number}", metadata={"error": error})
                 yield item
 
-    def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
+    def take(self, item: ImportItem) -> AbstractContextManager[ItemFile]:
         return self._described(item)
 
     @contextmanager
-    def _described(self, item: ImportItem) -> Iterator[Taken]:
+    def _described(self, item: ImportItem) -> Iterator[ItemFile]:
         metadata = item.metadata
         with self._opened(item) as file:
             yield replace(
@@ -79,10 +79,10 @@ class ManifestSource(ImportSource):
                 language=metadata.get("language") or file.language,
                 metadata=metadata.get(METADATA),
                 stated=metadata.get(STATED),
-                found=(),
+                items=(),
             )
 
-    def _opened(self, item: ImportItem) -> AbstractContextManager[Taken]:
+    def _opened(self, item: ImportItem) -> AbstractContextManager[ItemFile]:
         if item.metadata.get("url"):
             return source_of(Import.Kind.URL, self.of).take(item)
         path = Path(item.reference)
@@ -179,14 +179,14 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             )
 
 
-def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
+def _item_of_line(number: int, row: Mapping[str, Any] | str) -> ItemDraft:
     """The item of a line; an invalid line becomes an item that fails with the reason."""
     try:
         if isinstance(row, str):
             raise ValueError(row)
         return _item(row)
     except ValueError as error:
-        return FoundItem(
+        return ItemDraft(
             f"line {number}",
             metadata={
                 "error": gettext("Line %(number)s: %(error)s.") % {"number": number, "error": error}
@@ -194,7 +194,7 @@ def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
         )
 
 
-def _item(row: Mapping[str, Any]) -> FoundItem:
+def _item(row: Mapping[str, Any]) -> ItemDraft:
     """The item of a line. Raises ValueError with the reason if it is invalid."""
     options = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
@@ -216,8 +216,8 @@ def _item(row: Mapping[str, Any]) -> FoundItem:
     others = {name: it for name, it in row.items() if name not in NAMED and it not in (None, "")}
     metadata = _metadata({**others, **_object(options.pop("metadata", {}))})
     reference = options.pop("path", "") or options["url"]
-    given = {METADATA: metadata, STATED: kept(row)}
-    return FoundItem(reference, metadata=options | {key: it for key, it in given.items() if it})
+    extra = {METADATA: metadata, STATED: values_of(row)}
+    return ItemDraft(reference, metadata=options | {key: it for key, it in extra.items() if it})
 
 
 def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:

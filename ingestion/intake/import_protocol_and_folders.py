@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError
-from ingestion.intake.folder_and_ignored_files import Seen, open_below, shown, walk
+from ingestion.intake.folder_and_ignored_files import Seen, open_below, path_text, walk
 from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -28,7 +28,7 @@ METADATA, STATED = "metadata", "stated"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundItem:
+class ItemDraft:
     """A discovered item: its path or address, its depth in links, its metadata.
 
     `reference` is unique within the import: the runner ignores known ones. `metadata` is JSON,
@@ -42,12 +42,12 @@ class FoundItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ItemFile:
     """The bytes of an item as a seekable file, and the data of its document.
 
     A file from a `source` that the collection knows becomes that document's next version, which
     keeps the document's metadata where `metadata` is None; `stated` is of its currency.
-    `found` are further items that this one led to, a page's links for instance.
+    `items` are further items that this one led to, a page's links for instance.
     """
 
     file: IO[bytes]
@@ -58,18 +58,18 @@ class Taken:
     language: str = ""
     metadata: Mapping[str, Any] | None = None
     stated: Mapping[str, Any] | None = None
-    found: Iterable[FoundItem] = ()
+    items: Iterable[ItemDraft] = ()
 
 
 class Skip(Exception):
     """An item is skipped without being a failure; the message says why.
 
-    `found` are items that it leads to nevertheless.
+    `items` are items that it leads to nevertheless.
     """
 
-    def __init__(self, reason: str, items: Iterable[FoundItem] = ()) -> None:
+    def __init__(self, reason: str, items: Iterable[ItemDraft] = ()) -> None:
         super().__init__(reason)
-        self.found = tuple(items)
+        self.items = tuple(items)
 
 
 class TryLater(Exception):
@@ -90,7 +90,7 @@ class ImportSource:
     the others, if the import cannot continue.
     """
 
-    takes_what_it_finds: bool = False
+    skips_unsupported: bool = False
     """True if no person named the items: unsupported files are then skipped, not failures."""
 
     def __init__(self, of: Import) -> None:
@@ -109,11 +109,11 @@ class ImportSource:
         Called before the import is created, within the user's request: must be fast.
         """
 
-    def discover(self) -> Iterable[FoundItem]:
+    def discover(self) -> Iterable[ItemDraft]:
         """The items in order, as a stream: there may be many thousands."""
         raise NotImplementedError
 
-    def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
+    def take(self, item: ImportItem) -> AbstractContextManager[ItemFile]:
         """A context manager with the open file of an item, which it closes and removes.
 
         Raises IngestionError (the item failed), Skip or TryLater on entry.
@@ -147,7 +147,7 @@ class FolderSource(ImportSource):
         super().__init__(of)
         files = of.options.get(FILES, ())
         self._named = [os.fsdecode(unquote_to_bytes(path)) for path in files]
-        self.takes_what_it_finds = not self._named
+        self.skips_unsupported = not self._named
 
     def check(self) -> None:
         root = allowed(self.of, Path(self.of.origin))
@@ -156,17 +156,17 @@ class FolderSource(ImportSource):
                 gettext("There is no folder %(path)s on this server.") % {"path": self.of.origin}
             )
 
-    def discover(self) -> Iterator[FoundItem]:
+    def discover(self) -> Iterator[ItemDraft]:
         root = allowed(self.of, Path(self.of.origin))
         if self._named:
-            yield from map(_found, self._named)
+            yield from map(_item_of, self._named)
             return
         try:
             for entry in walk(root, recursive=self.of.options.get("recursive", True)):
                 if isinstance(entry, Seen):
-                    yield _found(entry.path)
+                    yield _item_of(entry.path)
                 else:
-                    yield FoundItem(shown(entry.path), metadata={"error": entry.reason})
+                    yield ItemDraft(path_text(entry.path), metadata={"error": entry.reason})
         except OSError as error:
             raise ImportRefused(
                 gettext(
@@ -176,7 +176,7 @@ class FolderSource(ImportSource):
             ) from error
 
     @contextmanager
-    def take(self, item: ImportItem) -> Iterator[Taken]:
+    def take(self, item: ImportItem) -> Iterator[ItemFile]:
         root = allowed(self.of, Path(self.of.origin))
         raw = item.metadata.get(NAME_BYTES)
         path = os.fsdecode(bytes.fromhex(raw)) if raw else item.reference
@@ -184,15 +184,15 @@ class FolderSource(ImportSource):
             yield file
 
 
-def _found(path: str) -> FoundItem:
+def _item_of(path: str) -> ItemDraft:
     """The item for a path below the folder."""
-    name = shown(path)
+    name = path_text(path)
     extra = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
-    return FoundItem(name, metadata=extra)
+    return ItemDraft(name, metadata=extra)
 
 
 @contextmanager
-def opened(root: Path, path: str) -> Iterator[Taken]:
+def opened(root: Path, path: str) -> Iterator[ItemFile]:
     """Open a file below a folder. Raises ImportRefused if it cannot be read, Skip if missing."""
     try:
         file = open_below(root, path)
@@ -203,8 +203,8 @@ def opened(root: Path, path: str) -> Iterator[Taken]:
             gettext("The file cannot be read: %(error)s.") % {"error": error.strerror}
         ) from error
     with file:
-        name = shown(PurePosixPath(path).name)
-        yield Taken(file, name, source=shown(root / path), source_kind=SourceKind.PATH)
+        name = path_text(PurePosixPath(path).name)
+        yield ItemFile(file, name, source=path_text(root / path), source_kind=SourceKind.PATH)
 
 
 def allowed(of: Import, path: Path) -> Path:

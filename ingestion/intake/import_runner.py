@@ -24,11 +24,11 @@ from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.import_manifests_and_kinds import source_for
 from ingestion.intake.import_protocol_and_folders import (
-    FoundItem,
     ImportRefused,
     ImportSource,
+    ItemDraft,
+    ItemFile,
     Skip,
-    Taken,
     TryLater,
 )
 from ingestion.intake.import_start_stop_retry import metadata_of, remove_file
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 # share the worker.
 SLICE_SECONDS = 10.0
 PAUSE_SECONDS = 1.0
-FOUND_BATCH = 500
+DISCOVERY_BATCH = 500
 # A unique index takes at most 2704 bytes, of which some are the import's ID.
 LONGEST_REFERENCE_BYTES = 2_000
 LONGEST_SOURCE = Document._meta.get_field("source").max_length or 1_000
@@ -128,13 +128,13 @@ class _Run:
         return None
 
     def _discover(self, source: ImportSource) -> None:
-        for batch in _batches(source.discover(), FOUND_BATCH):
+        for batch in _batches(source.discover(), DISCOVERY_BATCH):
             self.check()
             with self.lease.writing():
                 self._note(batch)
         self.lease.update(discovered=timezone.now(), attempts=0)
 
-    def _note(self, source_items: Iterable[FoundItem]) -> None:
+    def _note(self, source_items: Iterable[ItemDraft]) -> None:
         """Append the items that are not recorded yet."""
         items = ImportItem.objects.filter(of=self.of)
         first = (items.aggregate(last=Max("position"))["last"] or 0) + 1
@@ -167,10 +167,10 @@ class _Run:
                 )
             with source.take(item) as file, self.lease.writing():
                 receipt = self._file(file, item)
-                self._write(item, _OUTCOMES[receipt.outcome], _said(receipt), receipt.document)
-                self._note(file.found)
+                self._write(item, _OUTCOMES[receipt.outcome], _message(receipt), receipt.document)
+                self._note(file.items)
         except Skip as skip:
-            self._note_end(item, S.SKIPPED, str(skip), skip.found)
+            self._note_end(item, S.SKIPPED, str(skip), skip.items)
         except TryLater as later:
             if item.attempts < MAX_ATTEMPTS:
                 raise
@@ -178,11 +178,11 @@ class _Run:
         except NotStored:
             raise  # a full disk is not the item's fault: the import waits for a person
         except (UnsupportedType, EmptyFile) as error:
-            self._note_end(item, S.SKIPPED if source.takes_what_it_finds else S.FAILED, str(error))
+            self._note_end(item, S.SKIPPED if source.skips_unsupported else S.FAILED, str(error))
         except IngestionError as error:
             self._note_end(item, S.FAILED, str(error))
 
-    def _file(self, file: Taken, item: ImportItem) -> Receipt:
+    def _file(self, file: ItemFile, item: ImportItem) -> Receipt:
         if len(file.source) > LONGEST_SOURCE or len(file.source.encode()) > 2_500:
             raise ImportRefused(
                 gettext(
@@ -210,7 +210,7 @@ class _Run:
         name = str(item.metadata.get("collection") or "")
         if not name or name in (self.of.collection.name, self.of.collection.slug):
             return self.of.collection
-        collections = Collection.objects.kept()
+        collections = Collection.objects.undeleted()
         if self.of.added_by is not None:
             collections = collections.visible_to(self.of.added_by)
         collection = collections.filter(name=name).first() or collections.filter(slug=name).first()
@@ -226,7 +226,7 @@ class _Run:
         item: ImportItem,
         state: ImportItem.State,
         message: str,
-        items: Iterable[FoundItem] = (),
+        items: Iterable[ItemDraft] = (),
     ) -> None:
         with self.lease.writing():
             self._write(item, state, message)
@@ -251,7 +251,7 @@ class _Run:
             Import.objects.filter(pk=self.of.pk).update(file="")
 
 
-def _item(of: Import, source_item: FoundItem, position: int) -> ImportItem:
+def _item(of: Import, source_item: ItemDraft, position: int) -> ImportItem:
     reference, metadata = source_item.reference, dict(source_item.metadata)
     if len(reference.encode()) > LONGEST_REFERENCE_BYTES:
         # Made unique by its digest; no document can have so long a source.
@@ -263,7 +263,7 @@ def _item(of: Import, source_item: FoundItem, position: int) -> ImportItem:
     )
 
 
-def _said(receipt: Receipt) -> str:
+def _message(receipt: Receipt) -> str:
     if receipt.unchanged or not receipt.duplicate:
         return ""
     return gettext("The collection already contains this file, as “%(title)s”.") % {
@@ -271,7 +271,7 @@ def _said(receipt: Receipt) -> str:
     }
 
 
-def _batches(items: Iterable[FoundItem], size: int) -> Iterator[list[FoundItem]]:
+def _batches(items: Iterable[ItemDraft], size: int) -> Iterator[list[ItemDraft]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch

@@ -31,7 +31,7 @@ from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
 from ingestion.intake.import_manifests_and_kinds import source_for
-from ingestion.intake.import_protocol_and_folders import HERE, METADATA, ImportRefused, Taken
+from ingestion.intake.import_protocol_and_folders import HERE, METADATA, ImportRefused, ItemFile
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.versions import UNFINISHED
@@ -99,7 +99,7 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
 
 FOLDER = "imports"
 # Guess: enough time to examine and retry failed items.
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 
 
 def start(
@@ -207,7 +207,7 @@ def _check_place(of: Import, by_command: bool) -> None:
         )
 
 
-def metadata_of(of: Import, file: Taken) -> Mapping[str, Any] | None:
+def metadata_of(of: Import, file: ItemFile) -> Mapping[str, Any] | None:
     """The import's metadata with the item's own over it; None where neither has any."""
     return {**of.options.get(METADATA, {}), **(file.metadata or {})} or None
 
@@ -228,7 +228,7 @@ def forget_files() -> int:
 
     They may contain documents that were permanently deleted from the library since.
     """
-    ended = Import.objects.filter(finished__lt=timezone.now() - KEPT).exclude(file="")
+    ended = Import.objects.filter(finished__lt=timezone.now() - RETENTION).exclude(file="")
     count = 0
     for of in ended.exclude(state__in=Import.OPEN)[:100]:
         remove_file(of)

@@ -13,14 +13,14 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.errors import PauseWanted, RobotsRefused
+from ingestion.errors import RetryLater, RobotsRefused
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.intake.import_protocol_and_folders import (
-    FoundItem,
     ImportRefused,
     ImportSource,
+    ItemDraft,
+    ItemFile,
     Skip,
-    Taken,
     TryLater,
 )
 from ingestion.intake.site_crawling import CrawledPage, Robots, read_page, read_sitemap
@@ -98,33 +98,33 @@ class UrlSource(ImportSource):
         WebOptions.of(self.of.options)
         self._policy.guard.check(read_target(self.of.origin))
 
-    def discover(self) -> Iterable[FoundItem]:
+    def discover(self) -> Iterable[ItemDraft]:
         self.check()
-        yield FoundItem(read_target(self.of.origin).url)
+        yield ItemDraft(read_target(self.of.origin).url)
 
     @contextmanager
-    def take(self, item: ImportItem) -> Iterator[Taken]:
+    def take(self, item: ImportItem) -> Iterator[ItemFile]:
         if not settings.URL_IMPORT:
             raise ImportRefused(gettext("Import from web addresses has been disabled."))
         with ExitStack() as stack:
-            yield self._taken(stack, item)
+            yield self._open(stack, item)
 
-    def _taken(self, stack: ExitStack, item: ImportItem) -> Taken:
+    def _open(self, stack: ExitStack, item: ImportItem) -> ItemFile:
         target = read_target(item.reference)
         try:
             self._prepare(target)
             answer = stack.enter_context(
                 fetch(target, self._policy, admit=lambda one: self._admit(one, item))
             )
-        except PauseWanted as pause:
+        except RetryLater as pause:
             raise TryLater(str(pause), pause.seconds) from pause
         except RobotsRefused as refusal:
             raise Skip(str(refusal)) from refusal
         file = answer.file
         name = file_name(answer.url, answer.headers, file.read(HEAD_BYTES))
         file.seek(0)
-        items = self._found(item, answer.url, name, answer.headers, file)
-        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=items)
+        items = self._linked_items(item, answer.url, name, answer.headers, file)
+        return ItemFile(file, name, source=target.url, source_kind=SourceKind.URL, items=items)
 
     def _prepare(self, target: Target) -> None:
         """Wait until the next request to the target's server is allowed."""
@@ -132,9 +132,9 @@ class UrlSource(ImportSource):
     def _admit(self, target: Target, item: ImportItem) -> None:
         """Raise Skip or RobotsRefused for a target, or redirect, that must not be fetched."""
 
-    def _found(
+    def _linked_items(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[FoundItem]:
+    ) -> list[ItemDraft]:
         """The items that a page leads to. Raises Skip if the page itself must not be stored."""
         return []
 
@@ -142,7 +142,7 @@ class UrlSource(ImportSource):
 class SitemapSource(UrlSource):
     """The pages of a sitemap, or of all sitemaps of a site."""
 
-    takes_what_it_finds = True
+    skips_unsupported = True
 
     def __init__(self, of: Import) -> None:
         super().__init__(of)
@@ -152,7 +152,7 @@ class SitemapSource(UrlSource):
     def _robots(self) -> Robots:
         return Robots(self._policy)
 
-    def discover(self) -> Iterable[FoundItem]:
+    def discover(self) -> Iterable[ItemDraft]:
         self.check()
         origin = read_target(self.of.origin)
         try:
@@ -160,11 +160,11 @@ class SitemapSource(UrlSource):
             for url in dict.fromkeys(self._listed(origin)):
                 if read_target(url).host != origin.host:
                     continue
-                yield FoundItem(url)
+                yield ItemDraft(url)
                 count += 1
                 if count == self._options.pages:
                     return
-        except PauseWanted as pause:
+        except RetryLater as pause:
             raise TryLater(str(pause), pause.seconds) from pause
         if not count:
             raise ImportRefused(
@@ -197,9 +197,9 @@ class SitemapSource(UrlSource):
     def _admit(self, target: Target, item: ImportItem) -> None:
         self._robots.check(target)
 
-    def _found(
+    def _linked_items(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[FoundItem]:
+    ) -> list[ItemDraft]:
         page = self._page(url, name, headers, file)
         if not page.may_index:
             raise Skip(gettext("The page asks robots not to index it."))
@@ -219,7 +219,7 @@ class SitemapSource(UrlSource):
 class SiteSource(SitemapSource):
     """A page and the pages of its host that it links to, up to a depth."""
 
-    def discover(self) -> Iterable[FoundItem]:
+    def discover(self) -> Iterable[ItemDraft]:
         return UrlSource.discover(self)
 
     def _admit(self, target: Target, item: ImportItem) -> None:
@@ -227,9 +227,9 @@ class SiteSource(SitemapSource):
             raise Skip(gettext("The address is on another host, %(host)s.") % {"host": target.host})
         super()._admit(target, item)
 
-    def _found(
+    def _linked_items(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[FoundItem]:
+    ) -> list[ItemDraft]:
         if not item.depth:
             self._hosts.add(read_target(url).host)
             item.metadata = {**item.metadata, FETCHED: url}
@@ -240,7 +240,7 @@ class SiteSource(SitemapSource):
             raise Skip(gettext("The page asks robots not to index it."), items)
         return items
 
-    def _links(self, item: ImportItem, page: CrawledPage) -> Iterator[FoundItem]:
+    def _links(self, item: ImportItem, page: CrawledPage) -> Iterator[ItemDraft]:
         if item.depth >= self._options.depth or not page.links:
             return
         addresses = set(
@@ -251,7 +251,7 @@ class SiteSource(SitemapSource):
         remaining = self._options.pages - ImportItem.objects.filter(of=self.of).count()
         new = (url for url in page.links if url not in addresses and self._is_of_site(url))
         for url, _ in zip(new, range(remaining), strict=False):
-            yield FoundItem(url, item.depth + 1)
+            yield ItemDraft(url, item.depth + 1)
 
     def _is_of_site(self, url: str) -> bool:
         return read_target(url).host in self._hosts
@@ -267,15 +267,15 @@ class SiteSource(SitemapSource):
         return hosts
 
 
-_last_asked: dict[str, float] = {}
+_last_request: dict[str, float] = {}
 _turns = threading.Lock()
 
 
 def wait_for_turn(host: str, seconds: float) -> None:
     """Block until `seconds` have passed since this process last requested from `host`."""
     with _turns:
-        turn = max(_last_asked.get(host, 0.0) + seconds, time.monotonic())
-        if len(_last_asked) > 10_000:
-            _last_asked.clear()
-        _last_asked[host] = turn
+        turn = max(_last_request.get(host, 0.0) + seconds, time.monotonic())
+        if len(_last_request) > 10_000:
+            _last_request.clear()
+        _last_request[host] = turn
     time.sleep(max(turn - time.monotonic(), 0.0))

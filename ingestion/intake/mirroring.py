@@ -180,7 +180,7 @@ class ManyMissing(StateConflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeepResult:
     """The documents that `keep` moved to the bin, and how many are left to the next call."""
 
     deleted: int
@@ -263,8 +263,8 @@ def put(
             rows.update(**_PRESENT)
             return row, "unchanged"
         row.etag = etag
-        given = {"title": title, "language": language}
-        return row, _stored(row, file, file_name, acting_user, metadata, given)
+        texts = {"title": title, "language": language}
+        return row, _stored(row, file, file_name, acting_user, metadata, texts)
 
 
 def _stored(
@@ -273,7 +273,7 @@ def _stored(
     file_name: str,
     acting_user: User,
     metadata: Mapping[str, Any] | None,
-    given: dict[str, Any],
+    texts: dict[str, Any],
 ) -> str:
     """Store the file of a row, and the row; return the outcome."""
     is_back = _restored(row, file, file_name, acting_user)
@@ -286,14 +286,14 @@ def _stored(
         metadata=metadata,
         acting_user=acting_user,
         lane=Lane.BULK,
-        **given,
+        **texts,
     )
     row.file_name, row.sha256 = storage.display_name(file_name), receipt.version.sha256
     row.missing_since, row.deletion_confirmed = None, False
     row.save()
     _Source(row.source, acting_user).file(row, receipt)
     row.document = document = receipt.document
-    new = {name: text for name, text in given.items() if text not in ("", getattr(document, name))}
+    new = {name: text for name, text in texts.items() if text not in ("", getattr(document, name))}
     if new and row.is_own:
         row.document = describe(document, acting_user=acting_user, **new)
     return "restored" if is_back and receipt.unchanged else receipt.outcome
@@ -315,7 +315,7 @@ def _restored(row: SyncItem, file: IO[bytes], file_name: str, acting_user: User)
 
 def keep(
     source: SyncSource, ids: Collection[str], *, acting_user: User, confirmed: int | None = None
-) -> Kept:
+) -> KeepResult:
     """Delete the documents of the source that `ids` does not name, at most MOST_DELETED.
 
     Raises ManyMissing if that is over half of them, unless `confirmed` is their number.
@@ -324,7 +324,7 @@ def keep(
     mirror.note(ids)
     mirror.settle_moved(MOST_DELETED)
     if mirror.counts["moved"] == MOST_DELETED and (left := mirror.missing().count()):
-        return Kept(0, left)  # of which more may have moved
+        return KeepResult(0, left)  # of which more may have moved
     gone, total = mirror.gone()
     if gone and gone == confirmed:
         confirm(source, mirror.rows(), acting_user=acting_user)
@@ -337,4 +337,4 @@ def keep(
         raise ManyMissing(message)
     mirror.remove(mirror.missing()[:MOST_DELETED])
     SyncSource.objects.filter(pk=source.pk).update(message="", last_sync=timezone.now())
-    return Kept(mirror.counts["deleted"], mirror.missing().count())
+    return KeepResult(mirror.counts["deleted"], mirror.missing().count())

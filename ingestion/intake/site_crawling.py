@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from protego import Protego
 
-from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused
+from ingestion.errors import AddressRefused, FetchError, RetryLater, RobotsRefused
 from ingestion.intake.url_fetching import Policy, fetch
 from ingestion.intake.url_guard import Target, read_target
 from ingestion.intake.url_transport import MIB, counted, inflated, is_gzip
@@ -45,7 +45,7 @@ class Robots:
         self._rules: dict[str, Protego | None] = {}
 
     def check(self, target: Target) -> None:
-        """Raise RobotsRefused if robots.txt disallows it, PauseWanted if its server fails."""
+        """Raise RobotsRefused if robots.txt disallows it, RetryLater if its server fails."""
         rules = self._of(target)
         if rules is not None and not rules.can_fetch(target.url, self._policy.agent):
             raise RobotsRefused(f"The robots.txt of {target.host} disallows this address.")
@@ -72,7 +72,7 @@ class Robots:
         try:
             with fetch(place, self._policy) as answer:
                 return Protego.parse(answer.file.read().decode("utf-8", "replace"))
-        except (PauseWanted, AddressRefused):
+        except (RetryLater, AddressRefused):
             # RFC 9309: while robots.txt returns server errors, nothing may be fetched.
             raise
         except FetchError:
@@ -131,7 +131,7 @@ class _Reader:
         self._root = ""
         self._open: list[str] = []
         self._text: list[str] = []
-        self._found: list[str] = []
+        self._locations: list[str] = []
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -152,7 +152,7 @@ class _Reader:
                 "the site's robots.txt."
             )
         is_index = self._root == "sitemapindex"
-        return Sitemap(tuple(_addresses(self._found, self._url)), is_index=is_index)
+        return Sitemap(tuple(_addresses(self._locations, self._url)), is_index=is_index)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         local = name.rpartition(":")[2]
@@ -165,8 +165,8 @@ class _Reader:
     def _end(self, name: str) -> None:
         # <image:loc> is one level lower and not a page.
         is_page = self._open[-1:] == ["loc"] and len(self._open) == 3
-        if is_page and len(self._found) < MAX_ADDRESSES:
-            self._found.append("".join(self._text).strip())
+        if is_page and len(self._locations) < MAX_ADDRESSES:
+            self._locations.append("".join(self._text).strip())
         self._open.pop()
 
     def _characters(self, text: str) -> None:

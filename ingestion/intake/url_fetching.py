@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 
 from common.circuit_breaker import retry_after
-from ingestion.errors import FetchError, PauseWanted, RefusedUpload, TooLong, TypeMismatch
+from ingestion.errors import FetchError, RefusedUpload, RetryLater, TooLong, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.files.filetypes import FileType, sniff
 from ingestion.intake.url_guard import Guard, Resolver, Target, read_target, resolve
@@ -159,9 +159,9 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
     if status in (429, 503):
         wait = retry_after(headers.get("retry-after"))
         seconds = min(max(_PAUSE_SECONDS if wait is None else wait, 1.0), _LONGEST_PAUSE)
-        raise PauseWanted(f"{target.host} asks to retry later ({status}).", seconds)
+        raise RetryLater(f"{target.host} asks to retry later ({status}).", seconds)
     if status >= 500:
-        raise PauseWanted(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
+        raise RetryLater(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
     if status in (401, 402, 403, 407, 451):
         raise FetchError(
             f"{target.host} does not show this page to everyone ({status}). Download it and "
@@ -215,7 +215,7 @@ def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
     The server's content type only decides between kinds of plain text. Content of an unsupported
     type keeps its name, without a known extension: it is refused when it is stored.
     """
-    name = _given_name(headers.get("content-disposition", "")) or _name_in(url)
+    name = _header_name(headers.get("content-disposition", "")) or _name_in(url)
     extension = PurePosixPath(name).suffix.lower()
     if not _EXTENSION.fullmatch(extension):
         extension = ""  # "release-1.2" has none
@@ -256,7 +256,7 @@ def _holds(head: bytes, stem: str, wish: FileType) -> bool:
         return False
 
 
-def _given_name(disposition: str) -> str:
+def _header_name(disposition: str) -> str:
     """The name in a Content-Disposition header, in either form; never a path."""
     if not disposition:
         return ""

@@ -169,14 +169,14 @@ def read_target(url: str, base: str = "") -> Target:
         parts = urlsplit(joined)
         port = parts.port
     except ValueError as error:
-        raise AddressRefused(f"“{_shown(url)}” is not a web address.") from error
+        raise AddressRefused(f"“{_clean(url)}” is not a web address.") from error
     if _UNWANTED.search(parts.netloc) or re.search(r"[\x00-\x1f\x7f]", text):
         raise AddressRefused(
-            f"“{_shown(url)}” contains characters that are not allowed in a web address."
+            f"“{_clean(url)}” contains characters that are not allowed in a web address."
         )
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise AddressRefused(
-            f"“{_shown(url)}” cannot be fetched. Enter an address that begins with https:// or "
+            f"“{_clean(url)}” cannot be fetched. Enter an address that begins with https:// or "
             "http://."
         )
     if "@" in parts.netloc:
@@ -230,12 +230,12 @@ def _ascii_host(host: str) -> str:
         return str(literal)
     if _NUMBER_FORM.fullmatch(name) or not re.fullmatch(r"[a-z0-9_.-]+", name) or ".." in name:
         raise AddressRefused(
-            f"“{_shown(host)}” is neither a host name nor an IP address in its usual form."
+            f"“{_clean(host)}” is neither a host name nor an IP address in its usual form."
         )
     return name
 
 
-def _shown(text: str) -> str:
+def _clean(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:120])
 
 

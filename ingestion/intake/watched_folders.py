@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
-from ingestion.intake.folder_and_ignored_files import Seen, shown, walk, wanted
+from ingestion.intake.folder_and_ignored_files import Seen, is_included, path_text, walk
 from ingestion.intake.mirroring import confirm
 from ingestion.models import WatchedFolder
 
@@ -49,8 +49,8 @@ def list_folder(folder: WatchedFolder) -> FolderListing:
                 gettext("The path has become a link. Enter the path of its target."),
             )
         for file in walk(root, recursive=folder.recursive):
-            path = shown(file.path)
-            if not wanted(path, folder.include, folder.exclude):
+            path = path_text(file.path)
+            if not is_included(path, folder.include, folder.exclude):
                 continue
             if isinstance(file, Seen):
                 listing.seen[path] = file

@@ -24,7 +24,7 @@ from ingestion.lexical.keyphrases import (
     key_phrases,
     lexemes_of,
     occurrences,
-    wanted,
+    phrase_count,
     words_of,
 )
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
@@ -56,7 +56,7 @@ def phrases_of_model(texts: Sequence[str], read: Mapping[str, str]) -> list[KeyP
     `read` is as in `keyphrases.key_phrases`. Weights fall with the rank, 1 for the first. Raises
     NoAnswer if the model gives no usable answer, also if none of its phrases is in the texts.
     """
-    count = wanted(texts, read)
+    count = phrase_count(texts, read)
     budget, passages = MODEL_CHARACTERS, []
     for text in texts:
         passages.append(text[:budget])
@@ -209,7 +209,7 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
 
 def are_missing() -> bool:
     """Whether the concepts of a document were never extracted."""
-    rows = Document.objects.kept().filter(current__isnull=False)
+    rows = Document.objects.undeleted().filter(current__isnull=False)
     return rows.filter(current__concept_count=None).exists()
 
 

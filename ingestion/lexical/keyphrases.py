@@ -104,7 +104,7 @@ def key_phrases(
     ]
 
 
-def wanted(texts: Sequence[str], read: Mapping[str, str]) -> int:
+def phrase_count(texts: Sequence[str], read: Mapping[str, str]) -> int:
     """The number of key phrases for texts of this length."""
     return _most(sum(len(run) for text in texts for run in _runs(text, read)))
 

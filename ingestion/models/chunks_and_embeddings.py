@@ -65,7 +65,7 @@ class ChunkQuerySet(models.QuerySet["Chunk"]):
         return self._of(SubqueryOnce(Collection.objects.visible_to(viewer), viewer))
 
     def searched_by(self, viewer: Viewer, slugs: Sequence[str] = ()) -> ChunkQuerySet:
-        """Those of `Collection.objects.searched_by`; every search starts from this queryset."""
+        """The chunks in `Collection.objects.searched_by`; every search starts here."""
         return self._of(SubqueryOnce(Collection.objects.searched_by(viewer, slugs), viewer))
 
     def visible_within_statement(self) -> ChunkQuerySet:
@@ -250,7 +250,7 @@ WRITTEN_STATES = (
 
 
 class ChunkEmbedding(models.Model):
-    """One chunk's vector in one space: unit length, half precision."""
+    """The vector of one chunk in one space: unit length, half precision."""
 
     if TYPE_CHECKING:
         space_id: int

@@ -44,7 +44,7 @@ def validate_icon(value: str) -> None:
 
 
 def _is_emoji(value: str) -> bool:
-    """Whether it is one emoji; of several joined ones, such as a family, too."""
+    """Whether the text is one emoji, including sequences of joined ones such as a family."""
     bases = [
         char
         for index, char in enumerate(value)
@@ -102,21 +102,21 @@ class Visibility(models.TextChoices):
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
-    def kept(self) -> CollectionQuerySet:
+    def undeleted(self) -> CollectionQuerySet:
         """The collections that are not in the bin."""
         return self.filter(deleted_at=None)
 
     def visible_to(self, viewer: Viewer) -> CollectionQuerySet:
-        """The kept collections that `viewer` may read; None reads as an anonymous visitor."""
-        return self.kept().open_to(viewer)
+        """The collections outside the bin that `viewer` may read; None is an anonymous visitor."""
+        return self.undeleted().open_to(viewer)
 
     def searched_by(self, viewer: Viewer, slugs: Sequence[str] = ()) -> CollectionQuerySet:
-        """Those of `slugs` that `viewer` may read; without slugs all but those to measure with."""
+        """The collections of `slugs` that `viewer` may read; without slugs, all but judged ones."""
         rows = self.visible_to(viewer)
         return rows.filter(slug__in=slugs) if slugs else rows.exclude(name__startswith=JUDGED)
 
     def with_narrower(self, viewer: Viewer) -> CollectionQuerySet:
-        """These collections, and of the narrower audiences within them those with `viewer`."""
+        """These collections, and the narrower audiences within them that include `viewer`."""
         try:
             sql, params = self.order_by().values("pk").query.sql_with_params()
         except EmptyResultSet:  # as of a token that is limited to collections that are gone
@@ -158,11 +158,11 @@ def audiences_of(viewer: User) -> RawSQL:
 
 
 def narrower(readable: str, viewer: Viewer) -> tuple[str, tuple[int, ...]]:
-    """SQL for the ids of `readable`, SQL for collections, and of the narrower audiences in them.
+    """SQL for the ids of collections (`readable`, SQL too) and of `viewer`'s audiences in them.
 
-    And its parameters, behind those of `readable`. An audience is never wider than its collection.
-    As text: Django takes a millisecond to compile it, in each search of who is signed in. For
-    visitors, whom no audience names, it is `readable` itself.
+    Also returns its parameters, which follow those of `readable`. It is built as text because
+    Django takes a millisecond to compile it, in each search of a signed-in user. For visitors,
+    who belong to no audience, it is `readable` itself.
     """
     if viewer is None or not viewer.is_authenticated or not viewer.is_active:
         return readable, ()

@@ -46,7 +46,7 @@ READERS = "coalesce(d.audience_id, d.collection_id)"
 
 
 def open_to(viewer: Viewer, document: str = "") -> Q:
-    """A condition for documents of collections that `viewer` may read: that they may read these.
+    """The condition that `viewer` may read a document, given that they may read its collection.
 
     `document` is the path from a row to its document, with the underscores behind it.
     """
@@ -59,7 +59,7 @@ def open_to(viewer: Viewer, document: str = "") -> Q:
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
-    def kept(self) -> DocumentQuerySet:
+    def undeleted(self) -> DocumentQuerySet:
         """The documents that are not in the bin, nor in a collection that is."""
         return self.filter(deleted_at=None, collection__deleted_at=None)
 
@@ -74,20 +74,20 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.exclude(deleted_at=None).filter(collection__in=readable).open_to(viewer)
 
     def open_to(self, viewer: Viewer) -> DocumentQuerySet:
-        """Those without readers of their own, and those whose readers include `viewer`."""
+        """The documents without readers of their own, or whose readers include `viewer`."""
         return self.filter(open_to(viewer))
 
     def beside(self, document: Document) -> DocumentQuerySet:
-        """The kept documents of its collection with the same readers."""
-        rows = self.kept().filter(collection=document.collection_id)
+        """The documents outside the bin in the same collection with the same readers."""
+        rows = self.undeleted().filter(collection=document.collection_id)
         return rows.filter(audience=document.audience_id)
 
     def incomplete(self) -> DocumentQuerySet:
-        """The documents of which something is not searchable, those that lack most first."""
+        """The documents that are not fully searchable, the largest missing share first."""
         return self.filter(INCOMPLETE).order_by(MISSING.desc(), "-pk")
 
     def with_part_count(self) -> DocumentQuerySet:
-        """The documents annotated with `part_count`, the number of their kept parts."""
+        """The documents annotated with `part_count`, the number of their parts outside the bin."""
         parts = Document.objects.filter(parent=OuterRef("pk"), deleted_at=None).order_by()
         counted = parts.values("parent").annotate(count=Count("pk")).values("count")
         return self.annotate(part_count=Coalesce(Subquery(counted), 0))
@@ -248,7 +248,7 @@ class Document(models.Model):
 
     @property
     def may_be_dated(self) -> bool:
-        """Whether it is one of DATED."""
+        """Whether the document meets one of the conditions in DATED."""
         return bool(self.superseded_by_id or self.valid_from or self.valid_until)
 
 
@@ -264,8 +264,8 @@ class DeletedDocument(Document):
 class Purge(Job):
     """The permanent deletion of a collection; without one, of single documents of the bin.
 
-    The row is deleted with its work. `passages` is how many there were to erase when it began, as
-    their documents say, `erased` how many have been.
+    The row is deleted when its work is done. `passages` is the number to erase at the beginning,
+    from the counts of the documents; `erased` is the number erased so far.
     """
 
     State = JobState
@@ -289,7 +289,7 @@ class Purge(Job):
 
     @property
     def percent(self) -> int:
-        """How much of it is erased, below 100: the last step ends the row."""
+        """The erased share in percent, below 100, since the row is deleted by the last step."""
         return min(99, self.erased * 100 // max(1, self.passages))
 
     def lock_parents(self) -> bool:

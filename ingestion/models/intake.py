@@ -87,8 +87,8 @@ class Import(Job):
 
     @classmethod
     def on_any_machine(cls) -> models.QuerySet[Import]:
-        """The open imports into kept collections."""
-        return super().open_jobs().filter(collection__in=Collection.objects.kept())
+        """The open imports into collections outside the bin."""
+        return super().open_jobs().filter(collection__in=Collection.objects.undeleted())
 
 
 class ImportItem(models.Model):

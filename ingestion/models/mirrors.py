@@ -1,4 +1,4 @@
-"""What mirrors documents from elsewhere: watched folders and their files, sources of programs."""
+"""Mirrors of documents from elsewhere: watched folders and their files, sources of programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_POLL_SECONDS = 7 * 24 * 3600
 class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
     def active(self) -> WatchedFolderQuerySet:
         """The enabled folders of kept collections."""
-        return self.filter(enabled=True, collection__in=Collection.objects.kept())
+        return self.filter(enabled=True, collection__in=Collection.objects.undeleted())
 
     def visible_to(self, viewer: Viewer) -> WatchedFolderQuerySet:
         """The folders mirrored into collections that `viewer` may read."""
@@ -115,7 +115,7 @@ class WatchedFolder(Job):
 
 
 class Mirrored(models.Model):
-    """One thing elsewhere that a collection mirrors, as of the last look, and its document.
+    """One external file or record that a collection mirrors, as of the last scan, and its document.
 
     `sha256` is that of the ingested bytes; empty if they were not ingested. `missing_since` is the
     time of the first look that did not find it.
@@ -136,12 +136,12 @@ class Mirrored(models.Model):
 
     @property
     def origin(self) -> str:
-        """The `source` of a document of its own."""
+        """The value of `source` for the document that this row creates."""
         raise NotImplementedError
 
     @property
     def name(self) -> str:
-        """Its file name."""
+        """The file name."""
         raise NotImplementedError
 
 
@@ -248,12 +248,12 @@ class SyncItem(Mirrored):
 
     @property
     def is_own(self) -> bool:
-        """Whether its document came from it, or is erased."""
+        """Whether its document was created from this row, or is erased."""
         return self.document is None or self.document.source == self.origin
 
     @property
     def is_there(self) -> bool:
-        """Whether its document is not in the bin, and if that is another's, has its bytes."""
+        """Whether its document is outside the bin and, if created elsewhere, has the same bytes."""
         document = self.document
         if document is None or document.deleted_at is not None:
             return False

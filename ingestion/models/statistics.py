@@ -2,8 +2,8 @@
 
 Writers only insert: when a version becomes searchable or stops being so, its counts go into the
 Change tables, so that workers never wait for one another. `bm25_weights.fold` moves them into the
-totals; readers sum both. A fault of that, or of a restored database, would stay unnoticed and shift
-every keyword score a little: `differences` finds it, `recount` mends it.
+totals; readers sum both. An error there, or in a restored database, would slightly change every
+keyword score without notice: `differences` detects it, `recount` repairs it.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ WHERE c.searchable GROUP BY 1, 2
 
 
 def differences() -> list[tuple[int, int, int]]:
-    """The collections whose statistics are wrong: id, passages stated, passages counted.
+    """The collections with wrong statistics, as (id, recorded passages, counted passages).
 
     One statement over the chunks, not their words: seconds for a million passages.
     """
@@ -185,7 +185,7 @@ def differences() -> list[tuple[int, int, int]]:
 
 
 def recount() -> None:
-    """Count all document frequencies anew, while documents come and go.
+    """Recount all document frequencies; documents may be added and removed meanwhile.
 
     One snapshot for all statements: what becomes searchable meanwhile adds its own change, which
     this neither sees nor removes. Must not run within a transaction.

@@ -116,7 +116,7 @@ class DocumentVersion(Job):
     @classmethod
     def open_jobs(cls) -> models.QuerySet[DocumentVersion]:
         """The unfinished versions of documents and collections that are not in the bin."""
-        document = Document.objects.kept().filter(pk=OuterRef("document_id"))
+        document = Document.objects.undeleted().filter(pk=OuterRef("document_id"))
         return super().open_jobs().filter(Exists(document))
 
     def lock_parents(self) -> bool:

@@ -48,11 +48,11 @@ def words_in(text: str) -> list[str]:
 
 def places_of(passage: str, page: Sequence[Word]) -> list[Box]:
     """The rectangles of a passage on a page, one for each line; none if it is not there."""
-    sought = words_in(passage)
-    run = min(RUN, len(sought))
+    passage_words = words_in(passage)
+    run = min(RUN, len(passage_words))
     if not run:
         return []
-    runs = {tuple(sought[at : at + run]) for at in range(len(sought) - run + 1)}
+    runs = {tuple(passage_words[at : at + run]) for at in range(len(passage_words) - run + 1)}
     words = [str(word[0]) for word in page]
     matches = set[int]()
     for at in range(len(words) - run + 1):

@@ -178,7 +178,7 @@ class Source:
 class StatedMetadata:
     """Metadata stated in the file; empty if it states none. Dates are in ISO 8601.
 
-    `stated` is what it says of its currency: see `ingestion.currency.kept`.
+    `stated` is what it says of its currency: see `ingestion.currency.values_of`.
     """
 
     title: str = ""

@@ -48,8 +48,8 @@ def require_address(address: str | None) -> None:
     listed = (OPENAI_BASE_URL, *([ours] if ours else []), *settings.EMBEDDING_ADDRESSES)
     if not address or address == ours:
         return
-    wanted_origin = origin(address)
-    if wanted_origin is not None and wanted_origin in map(origin, listed):
+    requested_origin = origin(address)
+    if requested_origin is not None and requested_origin in map(origin, listed):
         return
     raise EmbeddingRejected(
         gettext(

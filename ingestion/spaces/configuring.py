@@ -158,7 +158,7 @@ def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 # The active, the building and the previous space, and one to test an unused model. The packaged
 # model takes 217 MB.
-HELD = 4
+MAX_LOADED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Loaded:
     questions: CachedQueryEmbedder
 
 
-_held: OrderedDict[EmbedderConfig, _Loaded] = OrderedDict()
+_loaded: OrderedDict[EmbedderConfig, _Loaded] = OrderedDict()
 _ahead: set[int] = set()
 _loading = threading.Lock()
 
@@ -241,23 +241,23 @@ def load_ahead(space: EmbeddingSpace) -> None:
 def forget_embedders() -> None:
     """Drop the loaded embedders: after a change of settings, and in tests."""
     with _loading:
-        _held.clear()
+        _loaded.clear()
         _ahead.clear()
 
 
 def build(config: EmbedderConfig) -> _Loaded:
     """The embedder of a configuration, cached."""
     with _loading:
-        if config not in _held:
+        if config not in _loaded:
             embedder = MeteredEmbedder(build_embedder(config), config.kind)
             cached = CachedQueryEmbedder(
                 embedder, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
             )
-            _held[config] = _Loaded(embedder, cached)
-        _held.move_to_end(config)
-        while len(_held) > HELD:
-            _held.popitem(last=False)
-        return _held[config]
+            _loaded[config] = _Loaded(embedder, cached)
+        _loaded.move_to_end(config)
+        while len(_loaded) > MAX_LOADED:
+            _loaded.popitem(last=False)
+        return _loaded[config]
 
 
 def _count_lookup(result: str) -> None:

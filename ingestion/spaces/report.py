@@ -143,7 +143,7 @@ def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
 # The share of passages in languages that the model does not know from which another is offered
 # (the number).
 UNKNOWN_SHARE = 0.10
-SHARES_KEPT = 600  # seconds, because every passage is counted
+SHARES_CACHE_SECONDS = 600  # seconds, because every passage is counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
     active = next((row for row in rows if row.state == State.ACTIVE), None)
     if active is None or not active.languages:
         return []
-    counts = cache.get_or_set("passages-by-language", _by_language, SHARES_KEPT) or {}
+    counts = cache.get_or_set("passages-by-language", _by_language, SHARES_CACHE_SECONDS) or {}
     total = sum(counts.values())
     unknown = [code for code in counts if code and code not in active.languages]
     passages = sum(counts[code] for code in unknown)

@@ -18,7 +18,7 @@ from common.admin.mixins import PanelPages, ViewersForm, actor, own_page
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Event, Webhook, new_secret
 
-SHOWN = 50
+MAX_DELIVERIES = 50
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -59,7 +59,7 @@ class WebhookAdmin(ViewersForm, PanelPages[Webhook], ModelAdmin):  # type: ignor
     def panel(self, request: HttpRequest, row: Webhook) -> dict[str, Any]:
         return {
             "webhook": row,
-            "deliveries": row.deliveries.defer("body")[:SHOWN],
+            "deliveries": row.deliveries.defer("body")[:MAX_DELIVERIES],
             "may_act": self.has_change_permission(request, row),
         }
 

@@ -149,7 +149,7 @@ class Uploads:
 
 def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
     """Add files to a public collection, except those that are already searchable."""
-    collection, _ = Collection.objects.kept().get_or_create(
+    collection, _ = Collection.objects.undeleted().get_or_create(
         name=name,
         defaults={
             "visibility": Visibility.PUBLIC,
@@ -162,7 +162,7 @@ def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
 
 def add(collection: Collection, files: Sequence[SourceFile], uploads: Uploads) -> None:
     """Add files to a collection, except those that are already searchable."""
-    ready = collection.documents.kept().filter(latest__state=State.READY)
+    ready = collection.documents.undeleted().filter(latest__state=State.READY)
     present = set(ready.values_list("source", "content_hash"))
     for file in files:
         if (file.source, hashlib.sha256(file.content).hexdigest()) in present:
@@ -199,6 +199,6 @@ def wait(uploads: Uploads, check: Callable[[], None], say: Callable[[str], None]
         # Beat does this every half minute; the example searches should not wait for it.
         bm25_weights.fold()
     else:
-        documents = Document.objects.kept()
+        documents = Document.objects.undeleted()
         chunks = documents.aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0
         say(f"Nothing new: {documents.count()} documents, {chunks:,} chunks")

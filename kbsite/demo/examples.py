@@ -169,7 +169,7 @@ def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Map
     slugs = _slugs()
     if len(slugs) == len(COLLECTIONS):
         return slugs, aliases()
-    hidden, _ = Collection.objects.kept().get_or_create(
+    hidden, _ = Collection.objects.undeleted().get_or_create(
         name=f"{JUDGED}{NAME}",
         defaults={
             "visibility": Visibility.GROUPS,
@@ -203,7 +203,7 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
 
 def _as_csv(judged: SectionCollection, slugs: Sequence[str]) -> bytes:
     """The judgements of documents in the format of `manage.py judgements import`."""
-    documents_here = Document.objects.kept().filter(collection__slug__in=slugs)
+    documents_here = Document.objects.undeleted().filter(collection__slug__in=slugs)
     ids = dict(documents_here.values_list("source", "public_id"))
     texts = {**judged.queries, **judged.without_answer}
     out = io.StringIO(newline="")
@@ -234,5 +234,5 @@ def _on_this_site(source: str) -> str:
 
 def _slugs() -> list[str]:
     """The demo's collections that this site has, and that hold documents."""
-    rows = Collection.objects.kept().filter(name__in=COLLECTIONS, documents__isnull=False)
+    rows = Collection.objects.undeleted().filter(name__in=COLLECTIONS, documents__isnull=False)
     return sorted(set(rows.values_list("slug", flat=True)))

@@ -17,7 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext as _
 
 from common.api.requests_and_errors import body
-from ingestion.exporting.writing import export, kept
+from ingestion.exporting.writing import export, exported_documents
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
@@ -125,7 +125,7 @@ def write_folder(collection: Collection, folder: Path) -> None:
         _write_code(draft / "app")
         (draft / "data").mkdir()
         with (draft / "data" / ARCHIVE).open("wb") as file:
-            for piece in export(collection, kept(collection).open_to(None)):
+            for piece in export(collection, exported_documents(collection).open_to(None)):
                 file.write(piece)
         profile = write_profile(collection, draft / "data" / PROFILE)
         _write_texts(collection, draft, profile)

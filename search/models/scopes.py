@@ -149,7 +149,8 @@ def read_scopes() -> Scopes:
     scopes = list(rows.filter(Q(collection=None) | Q(collection__deleted_at=None)))
     if not scopes:
         return NO_SCOPES
-    collections = list(Collection.objects.kept().order_by("pk").values_list("pk", "slug", "name"))
+    undeleted = Collection.objects.undeleted().order_by("pk")
+    collections = list(undeleted.values_list("pk", "slug", "name"))
     return Scopes(
         collections={
             row.collection.pk: NamedProfile(

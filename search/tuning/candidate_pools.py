@@ -134,10 +134,10 @@ class Width:
 
 def corpus_stamp() -> str:
     """A version token that changes with the library's passages and their term statistics."""
-    documents = Document.objects.kept()
+    documents = Document.objects.undeleted()
     return digest(
         documents.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
-        Collection.objects.kept().aggregate(Count("pk"), Sum("pk")),
+        Collection.objects.undeleted().aggregate(Count("pk"), Sum("pk")),
         ChunkEdit.objects.aggregate(Count("pk"), Max("updated")),
         _sums(),
         list(CorpusStatistics.objects.order_by("pk").values_list("weighed_length", flat=True)),

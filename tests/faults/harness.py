@@ -155,7 +155,7 @@ def in_state(version: DocumentVersion, state: str) -> Callable[[], bool]:
 
 def unfinished() -> QuerySet[DocumentVersion]:
     """What is left to do; what is in the bin waits there for its return."""
-    kept = Document.objects.kept()
+    kept = Document.objects.undeleted()
     return DocumentVersion.objects.filter(document__in=kept, state__in=UNFINISHED)
 
 
@@ -221,7 +221,7 @@ def assert_nothing_lost_or_doubled(*, documents: int | None = None) -> None:
     vector, BM25's statistics equal a recount, files are whole, and search answers.
     """
     wait_for(bm25_weights.fold)
-    kept = Document.objects.kept().select_related("latest").defer("latest__text")
+    kept = Document.objects.undeleted().select_related("latest").defer("latest__text")
     assert documents is None or kept.count() == documents
     assert finished()
     for document in kept:

@@ -77,7 +77,7 @@ def test_a_document_changed_in_the_middle_of_the_work_on_it(
     done.result()
     assert worked.result() is False or state != State.PARSING
     finish_here()
-    searched = Chunk.objects.filter(searchable=True, document__in=Document.objects.kept())
+    searched = Chunk.objects.filter(searchable=True, document__in=Document.objects.undeleted())
     assert searched.exists() is bool(left)
     assert ("blue" in text_of(searched)) is (deed is replace)
     assert_nothing_lost_or_doubled(documents=left)

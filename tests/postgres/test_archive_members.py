@@ -35,7 +35,7 @@ def work() -> None:
 
 
 def members(whole: Document) -> dict[str, Document]:
-    kept = Document.objects.kept().filter(parent=whole).select_related("latest")
+    kept = Document.objects.undeleted().filter(parent=whole).select_related("latest")
     return {part.part_path: part for part in kept}
 
 

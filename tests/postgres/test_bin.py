@@ -155,7 +155,7 @@ class TestCollections:
         services.delete_collection(collection, acting_user=None)
         assert titles("bilge pump") == []
         assert not Chunk.objects.visible_to(None).exists()
-        assert not Document.objects.kept().exists()
+        assert not Document.objects.undeleted().exists()
         other = make_collection("Handbook")
         with pytest.raises(StateConflict, match="Rename"):
             services.restore_collection(collection, acting_user=None)

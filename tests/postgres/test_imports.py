@@ -179,7 +179,7 @@ def test_a_kill_costs_the_item_in_hand_and_doubles_nothing(
 def kill_at(patched: pytest.MonkeyPatch, moment: str) -> None:
     """Ends the run in the middle of finding, before the fourth item, or after it was filed."""
     if moment == "discovering":
-        patched.setattr(runner, "FOUND_BATCH", 2)
+        patched.setattr(runner, "DISCOVERY_BATCH", 2)
         discover = ArchiveSource.discover
 
         def some(source: ArchiveSource) -> Any:

@@ -56,14 +56,14 @@ def looks(folder: WatchedFolder, count: int) -> WatchedFolder:
 
 def sources(folder: WatchedFolder) -> list[str]:
     """The kept documents' paths below the folder."""
-    kept = Document.objects.kept().filter(collection=folder.collection)
+    kept = Document.objects.undeleted().filter(collection=folder.collection)
     return sorted(
         os.path.relpath(source, folder.path) for source in kept.values_list("source", flat=True)
     )
 
 
 def document(name: str) -> Document:
-    return Document.objects.kept().get(source__endswith=f"/{name}")
+    return Document.objects.undeleted().get(source__endswith=f"/{name}")
 
 
 def test_a_new_file_waits_one_look_and_is_then_a_document(root: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion.currency import Currency, CurrencyState, day_of, kept, state_on
+from ingestion.currency import Currency, CurrencyState, day_of, state_on, values_of
 from search.domain import (
     Candidate,
     Classification,
@@ -55,15 +55,15 @@ def test_what_files_state() -> None:
         "supersedes": "  Travel\npolicy ", "valid_from": date(2026, 1, 31), "review_by": None,
         "valid_until": datetime(2027, 1, 31, 8, tzinfo=UTC), "owner": "ann", "color": "red",
     }  # fmt: skip
-    stated = kept(values)
+    stated = values_of(values)
     assert stated == {
         "supersedes": ["Travel policy"],
         "valid_from": "2026-01-31",
         "valid_until": "2027-01-31T08:00:00+00:00",
         "owner": "ann",
     }
-    assert kept({"supersedes": ["a", "", "b"], "owner": "\0"}) == {"supersedes": ["a", "b"]}
-    assert len(kept({"supersedes": ["a"] * 101})["supersedes"]) == 100
+    assert values_of({"supersedes": ["a", "", "b"], "owner": "\0"}) == {"supersedes": ["a", "b"]}
+    assert len(values_of({"supersedes": ["a"] * 101})["supersedes"]) == 100
     assert day_of(str(stated["valid_until"])) == date(2027, 1, 31)
     assert [day_of(text) for text in ("31.1.2026", "soon", "2026-02-30", "")] == [None] * 4
 

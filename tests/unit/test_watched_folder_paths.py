@@ -9,7 +9,7 @@ import pytest
 
 from ingestion.documents import progress
 from ingestion.documents.progress import progress_view
-from ingestion.intake.folder_and_ignored_files import Seen, wanted
+from ingestion.intake.folder_and_ignored_files import Seen, is_included
 from ingestion.intake.watched_folders import KnownFile, compare
 
 
@@ -28,7 +28,7 @@ from ingestion.intake.watched_folders import KnownFile, compare
     ],
 )  # fmt: skip
 def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None:
-    assert wanted(path, include, exclude) is expected
+    assert is_included(path, include, exclude) is expected
 
 
 def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = False) -> KnownFile:

@@ -78,7 +78,7 @@ class TestDeletion:
         done = desk.post(DOCUMENTS, chosen | {"post": "yes"}, follow=True).content.decode()
         assert "2 documents moved to the bin" in done
         desk.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})
-        assert Document.objects.kept().count() == 2
+        assert Document.objects.undeleted().count() == 2
         filtered = f"{DOCUMENTS}?collection=handbook&o=1"
         done = desk.post(filtered, chosen | {"post": "yes"}, follow=True).content.decode()
         undo = unescape(re.findall(r'class="sy-undo" method="post" action="([^"]*)"', done)[0])
@@ -155,11 +155,11 @@ class TestBin:
     ) -> None:
         collection = deleted.collection
         desk.post(f"/admin/ingestion/collection/{collection.pk}/delete/", {"post": "yes"})
-        assert not Collection.objects.kept().exists()
+        assert not Collection.objects.undeleted().exists()
         assert "Handbook" in desk.get(BIN).content.decode()
         assert "Handbook" not in desk.get("/admin/ingestion/collection/").content.decode()
         desk.post(f"{BIN}collections/{collection.pk}/restore/")
-        assert Collection.objects.kept().exists()
+        assert Collection.objects.undeleted().exists()
 
         services.delete_collection(collection, acting_user=administrator)
         editor = signed_in(staff("editor", "change_document"))

@@ -145,7 +145,7 @@ class TestActions:
         assert asked.context["model_count"]
         assert dict(asked.context["model_count"])["chunks"] == 1
         desk.post(page(document, "delete"), {"post": "yes"})
-        assert not Document.objects.kept().exists()
+        assert not Document.objects.undeleted().exists()
         assert not Chunk.objects.filter(searchable=True).exists()
         bm25_weights.fold()
         assert not search("soon gone", viewer=None).results

@@ -134,7 +134,7 @@ def test_each_act_needs_its_permission(api: APIClient, who: str, expected: list[
     ]
 
     assert [each.status_code for each in answers] == expected
-    assert Collection.objects.kept().count() == 1
+    assert Collection.objects.undeleted().count() == 1
 
 
 def test_an_empty_one_goes_without_the_right_to_delete_documents(api: APIClient) -> None:

@@ -263,7 +263,7 @@ def test_a_hidden_successor_has_no_name(
     assert "Piratenschatz" not in repr(answer)
     caller = Caller(None, "https://kb.example.org/")
     assert fetch(str(old.public_id), caller).metadata["not_current"] == SAID
-    readable = writing.kept(old.collection).open_to(None)
+    readable = writing.exported_documents(old.collection).open_to(None)
     archive = ZipFile(io.BytesIO(b"".join(writing.export(old.collection, readable))))
     assert str(hidden.public_id) not in archive.read("documents.jsonl").decode()
 

@@ -54,7 +54,7 @@ def run(program: str, site: str, *arguments: str) -> None:
 
 def files() -> dict[str, str]:
     """The sources of the documents below that of their program, with their file names."""
-    rows = Document.objects.kept().values_list("source", "latest__file_name")
+    rows = Document.objects.undeleted().values_list("source", "latest__file_name")
     return {source.split("/", 2)[2]: name for source, name in rows}
 
 

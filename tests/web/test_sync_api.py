@@ -65,7 +65,7 @@ def listed(client: APIClient, source: str = WIKI, **query: Any) -> dict[str, Any
 
 def kept() -> list[str]:
     """The ids of the documents that are not in the bin."""
-    sources = Document.objects.kept().values_list("source", flat=True)
+    sources = Document.objects.undeleted().values_list("source", flat=True)
     return sorted(source.rpartition("/")[2] for source in sources)
 
 
@@ -209,7 +209,7 @@ def test_its_own_document_comes_before_one_with_the_same_bytes(
     services.restrict(Document.objects.all(), Readers((), (administrator,)), acting_user=None)
     upload(shelf, "Same.", user=staff("other", "add_document"))  # who does not know the first
     assert put(program, "a", "Same.", etag="2").json()["outcome"] == "unchanged"
-    assert Document.objects.kept().count() == 2
+    assert Document.objects.undeleted().count() == 2
 
 
 def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
@@ -220,7 +220,7 @@ def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
     assert kept() == ["a", "a"]
     assert keep(program, confirm=1).json()["deleted"] == 1
     assert list(listed(program, other)) == ["a"]
-    assert Document.objects.kept().get().source.endswith("/tickets/a")
+    assert Document.objects.undeleted().get().source.endswith("/tickets/a")
     stranger = APIClient()
     stranger.force_authenticate(staff("stranger", *RIGHTS, is_staff=False))
     for address in (other, f"{other}documents/"):
@@ -268,7 +268,7 @@ def test_a_watched_file_and_a_source_share_a_document(
     assert put(program, "page", "Shared.").json()["outcome"] == "duplicate"
     (tmp_path / "a.md").unlink()
     scan(folder.pk)
-    assert Document.objects.kept().count() == 2
+    assert Document.objects.undeleted().count() == 2
     assert SyncItem.objects.get().is_own
     ours = Document.objects.filter(sync_items__isnull=False)
     moved = services.move(ours, make_collection("Else"), acting_user=User.objects.get())
@@ -304,7 +304,7 @@ def test_quotas_count_what_is_stored_and_the_audit_has_every_change(
     assert (spent.status_code, spent.json()["code"]) == (429, "quota_exceeded")
     keep(program, "a", confirm=1)
     program.delete(WIKI)
-    assert Document.objects.kept().count() == 1
+    assert Document.objects.undeleted().count() == 1
     rows = LogEntry.objects.filter(user__username="program").order_by("pk")
     assert list(rows.values_list("change_message", flat=True)) == [
         "Syncs into Shelf", "Uploaded: page.md", "Uploaded: page.md",

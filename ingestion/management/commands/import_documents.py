@@ -34,7 +34,7 @@ Kind = Import.Kind
 FILE = "file"
 WEB_OPTIONS = ("depth", "max_pages")
 REDRAW_SECONDS = 0.5
-SHOWN_ITEMS = 10
+LISTED_ITEMS = 10
 
 # Kind, origin and options of an import that is not created yet.
 Planned = tuple[Import.Kind, str, dict[str, Any]]
@@ -104,7 +104,7 @@ class Command(WaitingCommand):
             raise CommandError("Name what to import, and the --collection it goes into.")
         planned, metadata = list(_planned(options)), _metadata(options["metadata"])
         with transaction.atomic():
-            collection, _ = Collection.objects.kept().get_or_create(name=options["collection"])
+            collection, _ = Collection.objects.undeleted().get_or_create(name=options["collection"])
             return [_start(collection, one, options["language"] or "", metadata) for one in planned]
 
     def _run_all(self, imports: Sequence[Import]) -> list[str]:
@@ -153,7 +153,7 @@ class Command(WaitingCommand):
         """The versions that still have to be processed, after retrying those that failed before."""
         items = ImportItem.objects.filter(of__in=imports).exclude(document=None)
         duplicates = items.filter(state=ImportItem.State.DUPLICATE).values("document")
-        documents = Document.objects.kept()
+        documents = Document.objects.undeleted()
         failed = documents.filter(pk__in=duplicates, latest__state=State.FAILED)
         if count := retry(failed, acting_user=None):
             self.stdout.write(f"{count} tried again")
@@ -168,7 +168,7 @@ class Command(WaitingCommand):
         for item in items.filter(state=ImportItem.State.FAILED):
             self.stderr.write(f"Failed: {item.reference}: {item.message}")
         others = items.exclude(state=ImportItem.State.FAILED)
-        listed = others if options["verbosity"] > 1 else others[:SHOWN_ITEMS]
+        listed = others if options["verbosity"] > 1 else others[:LISTED_ITEMS]
         for item in listed:
             reason = item.message.partition(". ")[0]
             self.stdout.write(f"{item.get_state_display()}: {item.reference}: {reason}")
@@ -176,7 +176,7 @@ class Command(WaitingCommand):
             self.stdout.write(f"... and {hidden:,} more: give --verbosity 2, or see the admin.")
         lacking = ImportItem.objects.filter(of=of, document__current__completeness__missing__gt=0)
         rows = lacking.values_list("reference", "document__current__completeness")
-        for reference, stored in rows if options["verbosity"] > 1 else rows[:SHOWN_ITEMS]:
+        for reference, stored in rows if options["verbosity"] > 1 else rows[:LISTED_ITEMS]:
             self.stdout.write(f"Incomplete: {reference}: {completeness.summary(stored)}")
         counts = counts_of([of])[of.pk]
         queued = "" if options["wait"] else "; queued for the workers"

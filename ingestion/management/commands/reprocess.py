@@ -27,7 +27,7 @@ class Command(WaitingCommand):
         self.add_no_wait(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        documents = services.outdated() if options["outdated"] else Document.objects.kept()
+        documents = services.outdated() if options["outdated"] else Document.objects.undeleted()
         if slug := options["collection"]:
             documents = documents.filter(collection__slug=slug)
         count = services.reprocess(documents.order_by("pk").iterator(), acting_user=None)

@@ -72,7 +72,7 @@ def container(source: Source) -> Completeness:
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
     """Note how many files there are in one, and which were refused; an empty one loses nothing."""
-    count = len(keeper.kept)
+    count = len(keeper.parts)
     for refusal, paths in keeper.refused.items():
         why = Why.BLANK if refusal is Refusal.EMPTY else Why[refusal.name]
         completeness.lacks(Unit.FILE, why, paths)
@@ -89,11 +89,11 @@ def _visible(text: bytes) -> int:
 
 def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
     """The blocks; after the last one, their characters are compared with those of the file."""
-    held = 0
+    extracted = 0
     for block in blocks:
-        held += visible(block)
+        extracted += visible(block)
         yield block
-    completeness.compare(completeness.found, held)
+    completeness.compare(completeness.found, extracted)
 
 
 _DRAWN = re.compile(rb"<(?:p:pic|p:graphicFrame|draw:image)\b")
@@ -168,14 +168,14 @@ def workbook(source: Source) -> Completeness:
 
 def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
     """The blocks of a workbook; after the last one, its cells are compared with theirs."""
-    kept = 0
+    extracted = 0
     for block in blocks:
-        kept += sum(bool(cell) for row in block.rows for cell in row) or not block.level
+        extracted += sum(bool(cell) for row in block.rows for cell in row) or not block.level
         yield block
     without = sum(gap.count for gap in completeness.gaps if gap.unit is Unit.CELL)
-    found = completeness.others.get(Unit.CELL, 0) - without
-    if found - kept > max(_FEWEST_CELLS, found / 10):
-        completeness.lacks(Unit.CELL, Why.DROPPED, count=found - kept)
+    expected = completeness.others.get(Unit.CELL, 0) - without
+    if expected - extracted > max(_FEWEST_CELLS, expected / 10):
+        completeness.lacks(Unit.CELL, Why.DROPPED, count=expected - extracted)
 
 
 def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness, list[int]]:
@@ -240,10 +240,10 @@ def _stream(data: bytes, place: int) -> bytes | None:
     """
     if place < 0:
         return None
-    head, found, _ = data[place : place + _LONGEST_HEAD].partition(b"stream")
-    if not found or b"endobj" in head or b"/FlateDecode" not in head or _OTHER_FILTER.search(head):
+    head, stream, _ = data[place : place + _LONGEST_HEAD].partition(b"stream")
+    if not stream or b"endobj" in head or b"/FlateDecode" not in head or _OTHER_FILTER.search(head):
         return b""
-    start = place + len(head) + len(found)
+    start = place + len(head) + len(stream)
     end = data.find(b"endstream", start)
     if end < 0:
         return None

@@ -32,7 +32,7 @@ _DOTS_PER_INCH = 150
 """liteparse's own resolution, so that a pixel stays a pixel."""
 
 # Numbers of EXIF: folders of tags, and tags in them.
-_PHOTO_FOLDER, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
+_PHOTO_FOLDER, _DATE_TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
 _PLACE_FOLDER, _LATITUDE, _LONGITUDE = 0x8825, 2, 4
 _REFERENCES = {_LATITUDE: (1, "S"), _LONGITUDE: (3, "W")}
 
@@ -53,7 +53,7 @@ class ImageParser:
         with _opened(source) as image:
             count = _pages(image, source)
             exif = image.getexif()
-            date, place = _taken(exif), _place(exif)
+            date, place = _date_taken(exif), _place(exif)
             if requested := source.ocr.wanted:
                 _save_for_ocr(image, source, requested)
         if not requested:
@@ -196,9 +196,9 @@ def _save_for_ocr(image: Image, source: Source, numbers: tuple[int, ...]) -> Non
         page.save(target, "PDF", resolution=_DOTS_PER_INCH, append=target.exists())
 
 
-def _taken(exif: Exif) -> str:
+def _date_taken(exif: Exif) -> str:
     """The date and time at which a photograph was taken, in ISO 8601; empty if not stated."""
-    value = str(exif.get_ifd(_PHOTO_FOLDER).get(_TAKEN) or exif.get(_CHANGED) or "")
+    value = str(exif.get_ifd(_PHOTO_FOLDER).get(_DATE_TAKEN) or exif.get(_CHANGED) or "")
     date, _, time = value.strip("\x00 ").partition(" ")
     return f"{date.replace(':', '-')}T{time}" if len(date) == 10 and time else ""
 

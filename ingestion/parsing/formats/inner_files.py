@@ -26,7 +26,7 @@ LONGEST_PATH = 900
 
 _BLOCK = MIB
 _LONGEST_NAME = 200
-_NAMES_SHOWN = 20
+_MAX_NAMES = 20
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
@@ -59,11 +59,11 @@ class Refusal(Enum):
 class PartKeeper:
     """Collects the parts of one file, in order.
 
-    `kept` are the readable ones, `refused` the paths of the others by reason.
+    `parts` are the readable ones, `refused` the paths of the others by reason.
     """
 
     def __init__(self, scratch: Path, limits: ParseLimits) -> None:
-        self.kept: list[Part] = []
+        self.parts: list[Part] = []
         self.refused: dict[Refusal, list[str]] = {}
         self._folder = scratch / PARTS_FOLDER
         self._limits = limits
@@ -90,9 +90,9 @@ class PartKeeper:
         refusal = refusal_of(head, path)
         if refusal is None:
             self._folder.mkdir(exist_ok=True)
-            file = self._folder / f"{len(self.kept):06}"
+            file = self._folder / f"{len(self.parts):06}"
             size = self.copy(head, stream, file)
-            self.kept.append(Part(path, file, size))
+            self.parts.append(Part(path, file, size))
         else:
             self.refuse(path, refusal)
         return refusal
@@ -135,8 +135,8 @@ class PartKeeper:
 
 def left_out(paths: list[str], refusal: Refusal) -> str:
     """The warning about the parts refused for one reason."""
-    listed = ", ".join(paths[:_NAMES_SHOWN])
-    more = f" and {len(paths) - _NAMES_SHOWN:,} more" if len(paths) > _NAMES_SHOWN else ""
+    listed = ", ".join(paths[:_MAX_NAMES])
+    more = f" and {len(paths) - _MAX_NAMES:,} more" if len(paths) > _MAX_NAMES else ""
     return f"Not read ({refusal.note}): {listed}{more}. {refusal.advice}"
 
 
@@ -163,7 +163,7 @@ def is_archive(head: bytes, path: str) -> bool:
 
 def safe_path(name: str) -> str:
     """A member's name as a relative path without "..", drives and invisible characters."""
-    names = (_shown(part) for part in re.split(r"[/\\]+", _DRIVE.sub("", name)))
+    names = (_clean(part) for part in re.split(r"[/\\]+", _DRIVE.sub("", name)))
     path = "/".join(_shortened(part) for part in names if part) or "unnamed"
     if len(path) <= LONGEST_PATH:
         return path
@@ -182,7 +182,7 @@ def unique_path(path: str, others: Iterable[str]) -> str:
     return candidate
 
 
-def _shown(part: str) -> str:
+def _clean(part: str) -> str:
     """One name of a path without control, bidi or surrogate characters; "" for dots."""
     clean = "".join(char for char in part if unicodedata.category(char)[0] != "C").strip()
     return "" if clean.strip(".") == "" else clean
@@ -233,16 +233,16 @@ def without_contents(blocks: Iterable[Block]) -> Iterator[Block]:
             run.append(block)
             pages += numbers
             continue
-        yield from _kept(run, pages)
+        yield from _unless_contents(run, pages)
         is_named = _names_contents(block)
         numbers = None if is_named else _entry_pages(block, is_named=False)
         run, pages = ([block], numbers or []) if is_named or numbers is not None else ([], [])
         if not run:
             yield block
-    yield from _kept(run, pages)
+    yield from _unless_contents(run, pages)
 
 
-def _kept(run: list[Block], pages: list[int]) -> Iterator[Block]:
+def _unless_contents(run: list[Block], pages: list[int]) -> Iterator[Block]:
     """The blocks of a run that is too short to be a table of contents; else none."""
     if len(pages) < FEWEST_ENTRIES:
         yield from run

@@ -24,7 +24,7 @@ from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
 from ingestion.parsing.protocol_and_limits import Extraction, ParseLimits, Source, StatedMetadata
 
-_SHOWN = ("From", "To", "Cc", "Date")
+_HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 50
 _CONTEXT_BYTES = 20_000
 # 7-bit encodings look like ASCII, so their declaration must be trusted.
@@ -122,7 +122,7 @@ class _MessageReader:
     def __init__(self, source: Source, extraction: Extraction) -> None:
         self._source = source
         self._limits: ParseLimits = source.limits
-        self._found = extraction
+        self._extraction = extraction
         self._warnings = extraction.warnings
         self._completeness = extraction.completeness
         self._completeness.unit = Unit.MESSAGE
@@ -132,7 +132,7 @@ class _MessageReader:
     def blocks(self, message: Message) -> Iterator[Block]:
         """All blocks; attachments and warnings are complete after the last one."""
         yield from self.message(message, 1)
-        self._found.parts += self._keeper.kept
+        self._extraction.parts += self._keeper.parts
         self._warnings += self._keeper.warnings()
         note_parts(self._completeness, self._keeper)
 
@@ -142,7 +142,7 @@ class _MessageReader:
         subject = header(message, "Subject") or ("Attached message" if level > 1 else "")
         if subject:
             yield Block(BlockKind.HEADING, subject, level=min(level, 6))
-        lines = [f"{name}: {text}" for name in _SHOWN if (text := header(message, name))]
+        lines = [f"{name}: {text}" for name in _HEADERS if (text := header(message, name))]
         if lines:
             yield Block(BlockKind.PARAGRAPH, "\n".join(lines))
         attachments: list[str] = []

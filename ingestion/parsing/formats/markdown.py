@@ -88,7 +88,7 @@ def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
         language=str(fields.get("language", fields.get("lang", ""))),
         created=_moment(fields.get("date", "")),
         modified=_moment(fields.get("lastmod", "")),
-        stated=currency.kept(fields),
+        stated=currency.values_of(fields),
     )
     return text[front.end() :], metadata
 
@@ -152,7 +152,7 @@ _BLANKS = re.compile(r"[ \n]+")
 _INDENT = re.compile(r"\n +")
 # An address is one word to pandoc: the marks within it are no markup.
 _ADDRESS = re.compile(rf"[\w.+-]{{0,64}}{_START}[^\s)]{{1,500}}", re.IGNORECASE)
-_HIDDEN, _SHOWN = {ord("_"): "\ue001"}, {0xE001: "_"}
+_ENCODED, _DECODED = {ord("_"): "\ue001"}, {0xE001: "_"}
 
 
 class BeyondCommonMark(Exception):
@@ -203,7 +203,7 @@ def _prepare(state: StateCore) -> None:
             if _ODD.search(content):
                 token.meta[ODD], token.content = content, ""
             else:
-                token.content = _ADDRESS.sub(lambda match: match[0].translate(_HIDDEN), content)
+                token.content = _ADDRESS.sub(lambda match: match[0].translate(_ENCODED), content)
 
 
 def _blocks(tokens: Iterator[Token], end: str = "") -> list[Node]:
@@ -260,13 +260,13 @@ def _inlines(children: Sequence[Token]) -> Iterator[Node]:
     for token in children:
         if token.type == "text":
             # pandoc's text consists of words with one space between them.
-            yield _node("Str", _BLANKS.sub(" ", token.content.translate(_SHOWN)))
+            yield _node("Str", _BLANKS.sub(" ", token.content.translate(_DECODED)))
         elif token.type == "softbreak":
             yield _node("SoftBreak")
         elif token.type == "hardbreak":
             yield _node("LineBreak")
         elif token.type == "code_inline":
-            yield _node("Code", [["", [], []], token.content.translate(_SHOWN)])
+            yield _node("Code", [["", [], []], token.content.translate(_DECODED)])
         elif token.type == "html_inline":
             yield _node("RawInline", ["html", token.content])
         elif token.type == "image":

@@ -102,7 +102,7 @@ def tree_metadata(meta: dict[str, Any]) -> StatedMetadata:
         # A book has a date for each kind of event.
         created=next(iter(metadata_texts(meta.get("date"))), "") or first("created"),
         modified=first("updated", "modified", "last_modified", "lastmod"),
-        stated=currency.kept({key: metadata_texts(meta.get(key)) for key in currency.KEYS}),
+        stated=currency.values_of({key: metadata_texts(meta.get(key)) for key in currency.KEYS}),
     )
 
 

@@ -31,7 +31,7 @@ _ATTACHMENT_DATA, _LONG_NAME, _SHORT_NAME, _MIME, _CONTENT_ID, _HIDDEN = (
 )
 _RECIPIENT_FIELDS = {1: "To", 2: "Cc"}
 # Offset of the properties in the top message, in an embedded one, in recipients and attachments.
-_TOP, _EMBEDDED, _HELD = 32, 24, 8
+_TOP, _EMBEDDED, _PART = 32, 24, 8
 _DEEPEST = 10
 _PROPERTIES = "__properties_version1.0"
 
@@ -152,7 +152,7 @@ def _message(
     message["Content-Type"] = "multipart/mixed"
     message.attach(_body(properties, notes))
     for storage in properties.storage.iter_attachment_storages():
-        attachment = _Properties(storage, _HELD)
+        attachment = _Properties(storage, _PART)
         message.attach(_attachment(attachment, limits, notes, depth))
     return message
 
@@ -162,7 +162,7 @@ def _headers(properties: _Properties) -> Iterator[tuple[str, str]]:
     yield "From", _sender(properties)
     recipients: dict[str, list[str]] = {}
     for storage in properties.storage.iter_recipient_storages():
-        recipient = _Properties(storage, _HELD)
+        recipient = _Properties(storage, _PART)
         field = _RECIPIENT_FIELDS.get(recipient.number(_RECIPIENT_KIND))
         if field:
             address = _address(recipient.text(_NAME), recipient.text(_SMTP, _ADDRESS))
@@ -228,8 +228,8 @@ def _attachment(
     kind = properties.text(_MIME) or "application/octet-stream"
     part = _leaf(kind, properties.data(_ATTACHMENT_DATA), "")
     name = properties.text(_LONG_NAME, _SHORT_NAME)
-    is_shown = properties.text(_CONTENT_ID) or properties.number(_HIDDEN)
-    disposition = "inline" if is_shown and kind.startswith("image/") else "attachment"
+    is_inline = properties.text(_CONTENT_ID) or properties.number(_HIDDEN)
+    disposition = "inline" if is_inline and kind.startswith("image/") else "attachment"
     part.add_header("Content-Disposition", disposition)
     if name:
         part.set_param("filename", " ".join(name.split()), "Content-Disposition", charset="utf-8")

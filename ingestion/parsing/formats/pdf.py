@@ -18,7 +18,7 @@ from ingestion.parsing.formats.pdf_layout import (
     LetterSizes,
     Page,
     Placed,
-    found_headings,
+    contains_heading,
     indented,
     with_headings,
     without_furniture,
@@ -67,7 +67,7 @@ class PdfParser:
             raise DamagedFile(DAMAGED)
         completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
         completeness.compare(
-            sum(page.found for page in pages), sum(_held(page.blocks) for page in pages)
+            sum(page.expected for page in pages), sum(_extracted(page.blocks) for page in pages)
         )
         scans = recognised(path, source.ocr) if source.ocr.wanted else ()
         by_number = {page.number: page for page in scans}
@@ -88,7 +88,7 @@ class PdfParser:
         warnings = [] if source.ocr.languages or not scanned else [f"{source.ocr.lacking}."]
         warnings += keeper.warnings()
         note_parts(completeness, keeper)
-        return Extraction(blocks, facts.metadata, warnings, keeper.kept, scanned, completeness)
+        return Extraction(blocks, facts.metadata, warnings, keeper.parts, scanned, completeness)
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
@@ -161,7 +161,7 @@ def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
             for page in _batch(path, batch.result.pages, is_sized=not has_headings):
-                has_headings = has_headings or found_headings(page)
+                has_headings = has_headings or contains_heading(page)
                 yield page
     except ParseError as error:
         if "password" in str(error).lower():
@@ -175,19 +175,19 @@ def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterat
     poor = [
         page
         for page in pages
-        if _held(upright[page.page_num]) < COVERAGE * _wanted(page) or _turn(page)
+        if _extracted(upright[page.page_num]) < COVERAGE * _expected(page) or _turn(page)
     ]
     for number, turned in _turned(path, poor).items():
-        if _held(turned) >= COVERAGE * _held(upright[number]):
+        if _extracted(turned) >= COVERAGE * _extracted(upright[number]):
             upright[number] = turned
     for page in poor:
-        if _held(upright[page.page_num]) < COVERAGE * _wanted(page):
+        if _extracted(upright[page.page_num]) < COVERAGE * _expected(page):
             upright[page.page_num] = _pdfium_text(path, page)
     for page in pages:
-        yield Page(page.page_num, page.height, upright[page.page_num], _wanted(page))
+        yield Page(page.page_num, page.height, upright[page.page_num], _expected(page))
 
 
-def _wanted(page: ParsedPage) -> int:
+def _expected(page: ParsedPage) -> int:
     return sum(_visible(item.text) for item in page.text_items)
 
 
@@ -195,7 +195,7 @@ def _visible(text: str) -> int:
     return len("".join(text.split()))
 
 
-def _held(blocks: list[Placed]) -> int:
+def _extracted(blocks: list[Placed]) -> int:
     return sum(visible(placed.block) for placed in blocks)
 
 

@@ -62,7 +62,7 @@ class Page:
     number: int
     height: float
     blocks: list[Placed]
-    found: int = 0
+    expected: int = 0
 
 
 def without_furniture(pages: list[Page]) -> Iterator[Block]:
@@ -130,7 +130,7 @@ class LetterSizes:
         return max(written, key=lambda size: written[size], default=0)
 
 
-def found_headings(page: Page) -> bool:
+def contains_heading(page: Page) -> bool:
     """Whether liteparse found a heading on the page."""
     return any(placed.block.kind is BlockKind.HEADING for placed in page.blocks)
 
@@ -141,7 +141,7 @@ def with_headings(pages: list[Page]) -> list[Page]:
     The largest size is level 1, the next level 2. liteparse uses more signs than size, but finds
     no heading at all in files with a few counter-signs: lines that end in numbers, a listing.
     """
-    if any(map(found_headings, pages)):
+    if any(map(contains_heading, pages)):
         return pages
     placed = [one for page in pages for one in page.blocks]
     written: Counter[int] = Counter()

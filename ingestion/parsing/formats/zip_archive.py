@@ -58,7 +58,7 @@ class ZipParser:
         return Extraction(
             _listing(reader.listed),
             warnings=reader.keeper.warnings(),
-            parts=reader.keeper.kept,
+            parts=reader.keeper.parts,
             completeness=completeness,
         )
 

@@ -102,14 +102,14 @@ def _checked_parts(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
         for part in _inflated(file, member):
             if looks_like_xml and any(mark in tail + part for mark in _ENTITY_MARKS):
                 raise DamagedFile(
-                    f"This file's part “{shown_name(member.filename)}” declares XML entities, "
+                    f"This file's part “{clean_name(member.filename)}” declares XML entities, "
                     "which can expand without limit. Save it again in the program it was made with."
                 )
             tail = part[-16:]
             yield part
     except (zlib.error, EOFError) as error:
         raise DamagedFile(
-            f"This file is damaged: its part “{shown_name(member.filename)}” cannot be unpacked. "
+            f"This file is damaged: its part “{clean_name(member.filename)}” cannot be unpacked. "
             "Upload it again from the original."
         ) from error
 
@@ -125,7 +125,7 @@ def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
     left = member.compress_size
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DamagedFile(
-            f"The part “{shown_name(member.filename)}” uses a compression method that is "
+            f"The part “{clean_name(member.filename)}” uses a compression method that is "
             "not supported. Pack it again as an ordinary ZIP file."
         )
     inflater = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
@@ -147,7 +147,7 @@ def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
             raise EOFError
 
 
-def shown_name(name: str) -> str:
+def clean_name(name: str) -> str:
     """The end of a member's name without control characters, for messages."""
     return "".join(c for c in name[-80:] if c.isprintable())
 
@@ -161,7 +161,7 @@ def _too_much(size: int, count: int) -> ParseLimitExceeded:
 
 def _untrue(member: zipfile.ZipInfo) -> DamagedFile:
     return DamagedFile(
-        f"This file is damaged: its part “{shown_name(member.filename)}” does not have the "
+        f"This file is damaged: its part “{clean_name(member.filename)}” does not have the "
         "size that the file states. Upload it again from the original."
     )
 

@@ -54,13 +54,13 @@ def documents() -> Iterator[Finding]:
     vectors = ChunkEmbedding.objects.filter(
         chunk__version=OuterRef("current"), space=spaces.active_space()
     )
-    hollow = Document.objects.kept().filter(current__isnull=False).exclude(Exists(vectors))
+    hollow = Document.objects.undeleted().filter(current__isnull=False).exclude(Exists(vectors))
     if count := hollow.count():
         first = ", ".join(map(str, hollow.order_by("pk").values_list("pk", flat=True)[:5]))
         text = f"{count:,} are called ready with nothing embedded, by their numbers: {first}"
         yield wrong(text, "Select them in the admin under Documents, and reprocess them.")
     else:
-        incomplete = Document.objects.kept().incomplete().count()
+        incomplete = Document.objects.undeleted().incomplete().count()
         yield ok(f"all that are ready are embedded; of {incomplete:,} something is not searchable")
 
 

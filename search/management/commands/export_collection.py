@@ -65,7 +65,7 @@ class Command(PlainCommand):
 
 
 def _collection(name: str) -> Collection:
-    rows = Collection.objects.kept().filter(Q(name=name) | Q(slug=name))
+    rows = Collection.objects.undeleted().filter(Q(name=name) | Q(slug=name))
     collection = rows.filter(name=name).first() or rows.first()
     if collection is None:
         raise CommandError(f"There is no collection “{name}”.")

@@ -158,7 +158,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 
 def corpus_collection(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; created, hidden from readers, if it is missing."""
-    collection, _ = Collection.objects.kept().get_or_create(
+    collection, _ = Collection.objects.undeleted().get_or_create(
         name=f"{JUDGED}{judged.corpus_name}",
         defaults={
             "visibility": Visibility.GROUPS,
@@ -178,7 +178,7 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
     passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}
     present = {
         document.content_hash: document
-        for document in collection.documents.kept().select_related("latest", "collection")
+        for document in collection.documents.undeleted().select_related("latest", "collection")
     }
     gone = [document for digest, document in present.items() if digest not in passages]
     services.purge(gone, acting_user=None)
@@ -201,7 +201,7 @@ def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, 
     ids = defaultdict(list)
     for passage in judged.passages():
         ids[passage.sha256].append(passage.id)
-    searchable = collection.documents.kept().filter(current=F("latest"))
+    searchable = collection.documents.undeleted().filter(current=F("latest"))
     rows = searchable.values_list("pk", "content_hash")
     return {pk: ids[digest] for pk, digest in rows if digest in ids}
 

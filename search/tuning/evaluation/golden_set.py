@@ -107,7 +107,7 @@ def golden_set() -> tuple[Golden, ...]:
     judged = {reference for of_query in grades.values() for reference in of_query}
     present = {
         str(public_id)
-        for public_id in Document.objects.kept()
+        for public_id in Document.objects.undeleted()
         .filter(public_id__in=judged)
         .values_list("public_id", flat=True)
     }

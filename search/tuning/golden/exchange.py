@@ -79,7 +79,7 @@ class _DocumentFinder:
     """Finds documents by the names used in files, among those that a person may see."""
 
     def __init__(self, user: User | None) -> None:
-        every = Document.objects.kept() if user is None else Document.objects.visible_to(user)
+        every = Document.objects.undeleted() if user is None else Document.objects.visible_to(user)
         self._every = every
         self._cache: dict[str, Document] = {}
 

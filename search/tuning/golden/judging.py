@@ -180,7 +180,7 @@ def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> No
         raise JudgementError(
             gettext("The question is longer than %(maximum)s characters.") % {"maximum": MAX_TEXT}
         )
-    collections = Collection.objects.kept()
+    collections = Collection.objects.undeleted()
     if acting_user is not None:
         collections = collections.visible_to(acting_user)
     visible = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
@@ -243,7 +243,7 @@ def _undo_first(action: JudgementAction) -> str:
             "Another person has since changed the must-be-first document of “%(text)s”; it "
             "was kept."
         ) % {"text": text}
-    document = Document.objects.kept().filter(public_id=before).first() if before else None
+    document = Document.objects.undeleted().filter(public_id=before).first() if before else None
     action.query.must_be_first = document
     action.query.save(update_fields=["must_be_first"])
     if document:

@@ -64,7 +64,7 @@ def test_a_repeated_query_asks_no_model() -> None:
 
 
 def test_the_last_vectors_are_held_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingestion.embedding.query_cache.MOST_HELD", 2)
+    monkeypatch.setattr("ingestion.embedding.query_cache.MAX_IN_MEMORY", 2)
     model = CountingEmbedder()
     cached = CachedQueryEmbedder(model, BrokenCache(), ttl=60)
     for text in ("a", "ab", "a", "abc", "a", "ab"):

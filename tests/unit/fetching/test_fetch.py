@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 import trustme
 
-from ingestion.errors import AddressRefused, FetchError, PauseWanted, TooLong
+from ingestion.errors import AddressRefused, FetchError, RetryLater, TooLong
 from ingestion.intake.url_fetching import Fetched, Policy, fetch
 from ingestion.intake.url_guard import Guard, read_rules, read_target
 from tests.support.local_site import Answer, Site, local_site, page, redirect
@@ -291,7 +291,7 @@ def test_statuses(site: Site, open_policy: Policy, status: int, message: str) ->
 )
 def test_pauses(site: Site, open_policy: Policy, status: int, after: str, seconds: float) -> None:
     site.routes["/"] = Answer(status=status, headers={"Retry-After": after} if after else {})
-    with pytest.raises(PauseWanted) as caught:
+    with pytest.raises(RetryLater) as caught:
         fetched(site.url(), open_policy)
     assert caught.value.seconds == seconds
 

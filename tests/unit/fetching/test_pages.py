@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ingestion.errors import FetchError, PauseWanted, RobotsRefused, TooLong
+from ingestion.errors import FetchError, RetryLater, RobotsRefused, TooLong
 from ingestion.intake.site_crawling import Robots, read_page, read_sitemap
 from ingestion.intake.url_fetching import Policy, file_name
 from ingestion.intake.url_guard import read_target
@@ -151,7 +151,7 @@ def test_a_site_without_rules_allows_all(site: Site, open_policy: Policy) -> Non
 
 def test_a_site_whose_rules_fail_allows_nothing_for_now(site: Site, open_policy: Policy) -> None:
     site.routes["/robots.txt"] = Answer(status=503)
-    with pytest.raises(PauseWanted):
+    with pytest.raises(RetryLater):
         Robots(open_policy).check(read_target(site.url("/any")))
 
 
