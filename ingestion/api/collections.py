@@ -127,9 +127,8 @@ class ConceptFilter(FilterSet):  # type: ignore[misc]
 
     def of_matching_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
         """All rows with the matching keys, so that the counts cover the whole library."""
-        rows: QuerySet[Any] = queryset.filter(
-            key__in=queryset.filter(**{name: value}).order_by().values("key")
-        )
+        keys = queryset.filter(**{name: value}).order_by().values("key")
+        rows: QuerySet[Any] = queryset.filter(key__in=keys)
         return rows
 
 

@@ -270,9 +270,9 @@ def _layout(units: tuple[Unit, ...]) -> tuple[BlockPlace, ...]:
 
 
 def _sections(units: tuple[Unit, ...], current: tuple[str, ...]) -> Iterator[SectionPlace]:
-    """The sections of a chunk below the headings `current`, from the one that its text begins in.
+    """The sections of a chunk below the headings `current`, beginning with the one at its start.
 
-    After a definition in the midst of a section, that section again.
+    After a definition within a section, that section is listed again.
     """
     for number, (position, unit) in enumerate(_placed(units)):
         path = unit.path

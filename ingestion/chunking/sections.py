@@ -35,7 +35,7 @@ def repeated(end_before: int, start: int, text: str, original: str = "") -> int:
 
 def lead(end_before: int, start: int, kind_before: str, kind: str) -> str:
     """The whitespace between two neighbouring chunks: a space between sentences of a paragraph, a
-    line end between the lines of a table or of code, an empty line between blocks.
+    line break between lines of a table or of code, an empty line between blocks.
     """
     if start - end_before > 1:
         return BLOCK_SEPARATOR
@@ -45,7 +45,7 @@ def lead(end_before: int, start: int, kind_before: str, kind: str) -> str:
 def paths(
     heading_path: Sequence[str], sections: Sequence[SectionPlace]
 ) -> Iterator[tuple[str, ...]]:
-    """The headings of each section of a chunk under `heading_path`, its own the last."""
+    """The heading path of each section of a chunk under `heading_path`, the section's own last."""
     path = list(heading_path)
     for section in sections:
         path[max(0, section.level - 1) :] = [section.heading] if section.level else []
@@ -53,7 +53,7 @@ def paths(
 
 
 def moved(sections: Sequence[Sequence[Any]], text: str) -> Iterator[SectionPlace]:
-    """The sections of a text that is now `text`, with their starts as far as they can be known."""
+    """The sections with their offsets in the edited `text`, as far as these can be determined."""
     position = 0
     for section in map(SectionPlace._make, sections):
         start = text.find(section.heading, position) if section.start else 0
@@ -94,7 +94,7 @@ def section_of(
 ) -> Section:
     """The section around the chunk with this ordinal, among its document's chunks in order.
 
-    At least that chunk itself, however long. Raises KeyError for an unknown ordinal.
+    It contains at least that chunk, however long. Raises KeyError for an unknown ordinal.
     """
     places = {chunk.ordinal: place for place, chunk in enumerate(chunks)}
     at = places[ordinal]
@@ -138,7 +138,7 @@ def _run(chunks: Sequence[Neighbour], at: int, path: tuple[str, ...]) -> tuple[i
 def _within(
     chunks: Sequence[Neighbour], at: int, first: int, last: int, budget: int
 ) -> tuple[int, int]:
-    """The first and last index around `at` within the budget: following before preceding."""
+    """The first and last index around `at` within the budget; following chunks are added first."""
     low = high = at
     left = budget - chunks[at].tokens
     grows_up = grows_down = True

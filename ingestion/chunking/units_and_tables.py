@@ -187,7 +187,7 @@ def _bare(name: str) -> str:
 
 
 def _is_bare(block: Block) -> bool:
-    """Whether the block that begins a definition has only its term: a signature, a name."""
+    """Whether the first block of a definition contains only its term: a signature, a name."""
     return block.kind is BlockKind.PARAGRAPH or block.text.rstrip(" :") == block.terms[-1]
 
 
@@ -210,7 +210,7 @@ class UnitReader:
         self._number = 0
 
     def units(self, blocks: Iterable[Block]) -> Iterator[Unit]:
-        """Yield the units of all blocks. Headings are held until their content follows."""
+        """Yield the units of all blocks. Headings are deferred until their content follows."""
         for self._number, block in enumerate(blocks):
             cursor = 0
             self._enter(block)
@@ -231,7 +231,7 @@ class UnitReader:
         yield from self._headings
 
     def _enter(self, block: Block) -> None:
-        """Take the block's terms for the path, without one that its heading names already."""
+        """Add the block's terms to the path, except one that the heading already names."""
         terms = (
             [] if block.kind is BlockKind.HEADING else [short_name(term) for term in block.terms]
         )
@@ -244,7 +244,7 @@ class UnitReader:
         self._terms[same:] = [_Name(0, term, self._anchor(term)) for term in terms[same:]]
 
     def _anchor(self, name: str) -> str:
-        """The name as the end of an address, unlike all before it."""
+        """The name as an anchor for addresses, unique in the document."""
         slug = _NO_SLUG.sub("-", name.casefold()).strip("-")[:MAX_ANCHOR_CHARS] or "section"
         anchor = slug
         while anchor in self._slugs:
@@ -333,7 +333,7 @@ class UnitReader:
         return Break.BLOCK
 
     def _hold(self, heading: Unit) -> Iterator[Unit]:
-        """Hold the heading back; release held headings that would fill half a chunk."""
+        """Defer the heading; release deferred headings that would fill half a chunk."""
         weight = sum(other.weight for other in self._headings) + heading.weight
         if self._headings and weight > self._heading_room(heading.path):
             yield from self._headings
@@ -341,7 +341,7 @@ class UnitReader:
         self._headings.append(heading)
 
     def _release(self, unit: Unit) -> Iterator[Unit]:
-        """Yield the held headings, then the unit; only the first allows a break before it."""
+        """Yield the deferred headings, then the unit; only the first allows a break before it."""
         if not self._headings:
             yield unit
             return

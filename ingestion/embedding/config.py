@@ -39,7 +39,7 @@ def packaged_path(package: str, ending: str) -> Path:
 
 
 def packaged_file(package: str, ending: str, sha256: str) -> Path:
-    """The same, with its hash checked."""
+    """The path of the one installed file as in `packaged_path`, after checking its hash."""
     path = packaged_path(package, ending)
     with path.open("rb") as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
@@ -54,7 +54,7 @@ def packaged_file(package: str, ending: str, sha256: str) -> Path:
 
 
 def prepared(path: Path, build: Callable[[Path], None]) -> bytes:
-    """The bytes of `path`, which the first process has `build` write and each verifies.
+    """The bytes of `path`, which the first process creates with `build` and each process verifies.
 
     Returns the verified bytes, so that a file damaged later cannot be loaded.
     """

@@ -157,7 +157,7 @@ class ModelTokenizer:
         self._cached_ids = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def ids(self, text: str) -> npt.NDArray[np.int32]:
-        """The tokens of a text of at most KEPT_CHARS; those of the last texts are kept.
+        """The tokens of a text of at most CACHED_CHARS; those of the last texts are cached.
 
         A chunk is counted when it is cut, and embedded a moment later.
         """
@@ -196,7 +196,7 @@ QUERY_WINDOWS = 4
 
 
 def query_windows(text: str, tokenizer: Tokenizer, max_tokens: int) -> tuple[list[str], str]:
-    """`text` in at most QUERY_WINDOWS even pieces of at most `max_tokens`, and what they leave out.
+    """`text` in at most QUERY_WINDOWS even pieces of at most `max_tokens`, and the rest.
 
     Cut between words where there are spaces. A text within the limit is one piece, unchanged.
     """
@@ -218,7 +218,7 @@ def query_windows(text: str, tokenizer: Tokenizer, max_tokens: int) -> tuple[lis
 
 
 def _between_words(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> int:
-    """The last token at or before `last` that begins a word; `last` if a word has most of them."""
+    """The last token at or before `last` that begins a word; `last` inside a very long word."""
     for cut in range(last, first + (last - first) // 2, -1):
         if cut == len(spans) or text[spans[cut - 1][1] : spans[cut][0]].isspace():
             return cut
@@ -228,8 +228,8 @@ def _between_words(text: str, spans: Sequence[tuple[int, int]], first: int, last
 def mean_vector(vectors: Vectors, source: str) -> Vectors:
     """The unit vector of the rows' mean, shape (dimensions,); a single row unchanged.
 
-    What a long question asks may stand in any of its windows, so each counts alike, as the token
-    states of one window do. Raises EmbeddingRejected if the mean is no direction.
+    The subject of a long question may be in any of its windows, so all have the same weight, like
+    the token states of one window. Raises EmbeddingRejected if the mean has length 0.
     """
     if len(vectors) > 1:
         vectors = unit_vectors(vectors.mean(axis=0, keepdims=True), source)

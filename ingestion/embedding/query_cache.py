@@ -40,7 +40,7 @@ _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
-    The last MOST_HELD vectors are held in the process, in front of the cache. `hits`, `misses` and
+    The last MAX_IN_MEMORY vectors stay in the process, in front of the cache. `hits`, `misses` and
     `failures` (of the cache) count since the process started; thread-safe. `counted` is called
     with hit, miss or failure as well.
     """
@@ -90,7 +90,7 @@ class CachedQueryEmbedder:
         return self._embedder.embed_documents(texts)
 
     def left_out(self, text: str) -> str:
-        """The end of `text` that its embedding does not cover; mostly empty."""
+        """The end of `text` that its embedding does not cover; usually empty."""
         return query_windows(text, self._embedder.tokenizer, self.card.max_tokens)[1]
 
     def _key(self, text: str) -> str:

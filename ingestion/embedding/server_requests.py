@@ -1,4 +1,4 @@
-"""Requests to model servers: retries, and JSON answers of a chat model.
+"""Requests to model servers: retries, and JSON answers from a chat model.
 
 Retries use exponential backoff with full jitter, and the server's own Retry-After. The chat model
 is asked over OpenAI's API, for work in the background only: a call takes seconds.

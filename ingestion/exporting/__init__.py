@@ -91,7 +91,7 @@ def read_manifest(data: bytes) -> dict[str, Any]:
 
 
 def moment(text: Any) -> datetime:
-    """A timestamp of a row. Raises ValueError if it is invalid or lacks a time zone."""
+    """The datetime of a row's timestamp. Raises ValueError if it is invalid or has no time zone."""
     timestamp = parse_datetime(str(text))
     if timestamp is None or timestamp.tzinfo is None:
         raise ValueError(f"{text!r} is not a timestamp")
@@ -99,7 +99,7 @@ def moment(text: Any) -> datetime:
 
 
 def currency(stated: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of a document's currency but for its successor; people by their user names."""
+    """The fields of a document's currency except its successor; people by their user names."""
     days = {"valid_from", "valid_until", "review_by", "reviewed"} & stated.keys()
     fields: dict[str, Any] = {name: date.fromisoformat(stated[name]) for name in days}
     for name in {"owner", "reviewed_by"} & stated.keys():

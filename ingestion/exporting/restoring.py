@@ -277,7 +277,7 @@ def _create(
 
 
 def _audience(collection: Collection, row: dict[str, Any] | None) -> Collection | None:
-    """Of people who are unknown here nobody; new groups have no members."""
+    """The audience of a document: unknown people are left out, missing groups are created empty."""
     if row is None:
         return None
     groups = [Group.objects.get_or_create(name=str(name))[0] for name in row["groups"]]

@@ -57,8 +57,9 @@ def may_export(viewer: Viewer, collection: Collection) -> bool:
 
 
 def export(collection: Collection, documents: QuerySet[Document] | None = None) -> Iterator[bytes]:
-    """The blocks of the ZIP, from one snapshot of the collection: of all documents, or of these,
-    which then name no successor that is not among them.
+    """The blocks of the ZIP, from one snapshot of the collection, with all or only these documents.
+
+    Successors that are not among the exported documents are left out.
     """
     with ExitStack() as stack:
         outside = not connection.in_atomic_block
@@ -73,7 +74,7 @@ def export(collection: Collection, documents: QuerySet[Document] | None = None) 
 def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     """The export as a streaming download, noted in the audit trail and counted for its reader.
 
-    It has the documents that the reader may read. Counted are the sizes of the current files.
+    It has the documents that the reader may read; the sizes of their current files are counted.
     Raises QuotaExceeded.
     """
     documents = exported_documents(collection).open_to(reader)
@@ -203,7 +204,7 @@ def _documents(documents: QuerySet[Document], named: QuerySet[Document] | None) 
 
 
 def _currency(document: Document, successors: Set[int]) -> Row:
-    """What is stated of a document's currency: days, user names, the id of its successor."""
+    """The data on a document's currency: days, user names, the id of its successor."""
     values: dict[str, Any] = {name: getattr(document, name) for name in CURRENCY_FIELDS}
     if document.superseded_by and document.superseded_by.pk in successors:
         values["superseded_by"] = document.superseded_by.public_id

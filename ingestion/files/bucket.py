@@ -1,4 +1,4 @@
-"""Originals in a bucket of S3, or of whatever else obstore knows, for sites on several machines.
+"""Originals in an S3 bucket or another store that obstore supports, for sites on several machines.
 
 An object's name is the address' prefix and the storage name, so that any tool can copy a folder of
 originals into a bucket, and back. Credentials come from the environment
@@ -39,7 +39,7 @@ _HASH = re.compile(r"(?:^|/)([0-9a-f]{64})$")
 
 @deconstructible
 class BucketStorage(Storage):
-    """A storage whose objects are written whole or not at all, and have no public address.
+    """A storage whose objects are written atomically and have no public address.
 
     Raises FileNotFoundError for a missing object, and StorageUnavailable for everything else.
     """
@@ -109,7 +109,7 @@ class BucketStorage(Storage):
             self.delete(name)
 
     def answers(self) -> bool:
-        """Whether the server answers, and lets this site ask for an object; nothing is written."""
+        """Whether the server answers and permits this site to read objects; nothing is written."""
         try:
             self.exists("probes/none")
         except StorageUnavailable:
@@ -151,7 +151,7 @@ class _Object(io.RawIOBase):
 
 
 class _Sent:
-    """A file that is being sent, with the digest and the number of the bytes so far."""
+    """A file that is being sent, with the digest and the number of the bytes sent so far."""
 
     def __init__(self, source: IO[bytes] | File[bytes]) -> None:
         self._source = source
@@ -167,7 +167,7 @@ class _Sent:
 
 @contextmanager
 def _translating_errors() -> Iterator[None]:
-    """Translate what obstore raises; an error of the file that is sent stays what it is."""
+    """Translate the errors of obstore; errors of reading the file that is sent are not changed."""
     try:
         yield
     except (FileNotFoundError, StorageUnavailable):

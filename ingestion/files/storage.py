@@ -85,7 +85,7 @@ def examine(file: IO[bytes], file_name: str) -> Examined:
 
 
 def hold(sha256: str) -> None:
-    """Lock these bytes against storing or removal by others, until the transaction ends."""
+    """Lock the file with this hash against storing or removal until the transaction ends."""
     database.hold_name(sha256)
 
 
@@ -147,9 +147,9 @@ def _make_folder(folder: Path) -> None:
 
 
 def close_originals() -> None:
-    """Close the folder of the originals to other users of this machine: nobody passes it then.
+    """Remove the permissions of other users of this machine on the folder of the originals.
 
-    Nothing happens for an object storage, and where the folder belongs to another user.
+    Does nothing for an object storage, or if the folder belongs to another user.
     """
     with suppress(NotImplementedError, OSError):
         root = Path(default_storage.path(ORIGINALS))
@@ -182,7 +182,7 @@ def local_copy(name: str) -> Iterator[Path]:
 def remove(name: str) -> None:
     """Delete a stored file that no version refers to.
 
-    An object storage that is unavailable keeps it: the rows are gone already, and nobody finds it.
+    It stays in an object storage that is unavailable, but without rows nothing refers to it.
     """
     try:
         default_storage.delete(name)

@@ -69,7 +69,7 @@ def _recognised(pattern: Pattern, text: str) -> list[str]:
 
 
 def regex_problems(regex: str) -> list[str]:
-    """The reasons to refuse `regex`, as sentences; none if it is valid, and then never slow."""
+    """The reasons to refuse `regex`, as sentences; none if it is valid and cannot be slow."""
     if len(regex) > MAX_REGEX_CHARS:
         return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
     try:

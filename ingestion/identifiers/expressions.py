@@ -1,4 +1,4 @@
-"""Expressions that administrators enter, run by RE2: in time linear in the text, whatever they are.
+"""Regular expressions of administrators, run by RE2 in time linear in the text.
 
 Python's own engine tries combinations: one expression of a dozen characters can hold a process for
 hours on one line of text, and no check of an expression tells all of them.
@@ -28,7 +28,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 
 
 class UnsafeExpression(ValueError):
-    """RE2 has no such expression; the message is a sentence for the person who entered it."""
+    """RE2 does not support the expression; the message is for the person who entered it."""
 
 
 @lru_cache(maxsize=512)
@@ -45,9 +45,9 @@ def expression(pattern: str, *, ignores_case: bool = False) -> Any:
 
 
 def matches(pattern: str, text: str, *, ignores_case: bool = False) -> bool:
-    """Whether the expression is found in the text; False for one that RE2 lacks.
+    """Whether the expression matches in the text; False if RE2 does not support it.
 
-    Such ones were entered before RE2 ran them; `manage.py check --database default` names them.
+    Those were entered before RE2 was used; `manage.py check --database default` names them.
     """
     try:
         return expression(pattern, ignores_case=ignores_case).search(text) is not None
@@ -56,7 +56,7 @@ def matches(pattern: str, text: str, *, ignores_case: bool = False) -> bool:
 
 
 def _translated(pattern: str) -> str:
-    """The expression in RE2's spelling, its classes with the letters of all scripts."""
+    """The expression in RE2's syntax, with classes that include the letters of all scripts."""
     written: list[str] = []
     place, is_inside = 0, False
     while place < len(pattern):
@@ -129,9 +129,9 @@ class BoundedMatch:
 
 
 class Bounded:
-    """An expression whose matches stand between signs that are none of a word's.
+    """An expression whose matches are delimited by characters that do not belong to a word.
 
-    RE2 cannot look around: the signs are matched as well, and left out of the result.
+    RE2 has no look-around: the delimiters are matched too, and left out of the result.
     """
 
     def __init__(self, pattern: str, word: str) -> None:

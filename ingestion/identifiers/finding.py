@@ -1,4 +1,4 @@
-"""The identifiers of texts and queries, the forms stored of them, and how forms match."""
+"""The identifiers in texts and queries, the forms to store, and the matching of forms."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class _Spans:
 
 
 def _usable(pattern: Pattern) -> re.Pattern[str] | Bounded | None:
-    """The compiled pattern; None for one from before RE2 that RE2 lacks, which `check` names."""
+    """The compiled pattern; None if RE2 does not support it (`check` names these)."""
     try:
         return compiled(pattern.regex)
     except UnsafeExpression:
@@ -200,7 +200,7 @@ class Form(NamedTuple):
 class Place(IntEnum):
     """The place of an identifier in a chunk; within the tier, lower values rank first.
 
-    DEFINITION: a section that begins in the chunk has it for a name.
+    DEFINITION: it is the name of a section that begins in the chunk.
     """
 
     DEFINITION = -1

@@ -44,8 +44,8 @@ class Pattern:
 def compiled(regex: str) -> re.Pattern[str] | Bounded:
     """The compiled expression with its word boundaries. Raises UnsafeExpression.
 
-    The shipped ones, whose repeats are all bounded and which look around, run in Python's engine,
-    all others in RE2.
+    Shipped patterns, which have bounded repeats and use look-around, run in Python's engine, all
+    others in RE2.
     """
     if regex not in _shipped():
         return Bounded(regex, _WORD)

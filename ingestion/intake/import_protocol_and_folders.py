@@ -46,8 +46,8 @@ class ItemFile:
     """The bytes of an item as a seekable file, and the data of its document.
 
     A file from a `source` that the collection knows becomes that document's next version, which
-    keeps the document's metadata where `metadata` is None; `stated` is of its currency.
-    `items` are further items that this one led to, a page's links for instance.
+    keeps the document's metadata if `metadata` is None; `stated` are its currency values.
+    `items` are further items that were discovered in it, for instance the links of a page.
     """
 
     file: IO[bytes]
@@ -64,7 +64,7 @@ class ItemFile:
 class Skip(Exception):
     """An item is skipped without being a failure; the message says why.
 
-    `items` are items that it leads to nevertheless.
+    `items` are items that were discovered in it nevertheless.
     """
 
     def __init__(self, reason: str, items: Iterable[ItemDraft] = ()) -> None:

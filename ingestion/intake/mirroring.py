@@ -1,4 +1,4 @@
-"""Mirrors of what is elsewhere: a watched folder's files, the documents that a program syncs.
+"""Mirrors of external sources: the files of a watched folder, the documents a program syncs.
 
     Mirror  -> its rows; documents follow when things change, move or go
     put     -> a program's document, by its id and etag there
@@ -49,9 +49,9 @@ def half_lost(gone: int, total: int) -> bool:
 
 
 def confirm(of: Model, rows: QuerySet[Any], *, acting_user: User | None) -> int:
-    """Confirm the deletion of the missing ones of `rows`, for the next look; return their number.
+    """Confirm the deletion of the missing rows, for the next scan; return their number.
 
-    What goes missing later is not confirmed.
+    Rows that go missing later are not confirmed.
     """
     with transaction.atomic():
         count = rows.filter(missing_since__isnull=False).update(deletion_confirmed=True)
@@ -61,7 +61,7 @@ def confirm(of: Model, rows: QuerySet[Any], *, acting_user: User | None) -> int:
 
 
 class Mirror:
-    """The rows of one folder or source during a look, and how documents follow them."""
+    """The rows of one folder or source during a scan, and the changes to their documents."""
 
     counts: Counter[str]
     acting_user: User | None = None
@@ -80,13 +80,13 @@ class Mirror:
         return self.rows().filter(missing_since__isnull=False)
 
     def gone(self) -> tuple[int, int]:
-        """The number of rows with a document that are missing, unconfirmed; and that of all."""
+        """The numbers of rows with a document: those missing and unconfirmed, and all."""
         rows = self.rows().filter(document__isnull=False)
         gone = rows.filter(missing_since__isnull=False, deletion_confirmed=False)
         return gone.count(), rows.count()
 
     def file(self, row: Mirrored, receipt: Receipt, **values: Any) -> None:
-        """Record the document of a row; bin its earlier one if nothing is left for it."""
+        """Record the document of a row; move its earlier one to the bin if no row has it now."""
         document, before = receipt.document, row.document
         self.counts["changed" if receipt.replaced else receipt.outcome] += not receipt.unchanged
         sha256 = receipt.version.sha256
@@ -99,7 +99,7 @@ class Mirror:
             self._drop(before, row)
 
     def settle_moved(self, most: int | None = None) -> None:
-        """Give documents of missing rows, `most` or all, to others with the same bytes."""
+        """Assign documents of missing rows (at most `most`) to other rows with the same bytes."""
         same = {"document": OuterRef("document"), "missing_since": None}
         by_file = Exists(WatchedFile.objects.filter(**same))
         by_item = Exists(SyncItem.objects.filter(**same))
@@ -119,7 +119,7 @@ class Mirror:
             self.counts["duplicate"] -= self.counts["duplicate"] > 0
 
     def remove(self, rows: QuerySet[Any]) -> None:
-        """Mirror the deletion of the things of these rows."""
+        """Delete the documents of these rows, whose files or records no longer exist."""
         for row in rows.select_related("document"):
             self.check()
             with self.writing():
@@ -128,7 +128,7 @@ class Mirror:
                 row.delete()
 
     def _drop(self, document: Document, row: Mirrored) -> None:
-        """Move a document that nothing else holds to the bin, if the mirror is set to do so."""
+        """Move a document that no other row has to the bin, if the mirror is set to do so."""
         if self.bins and document.deleted_at is None and _heir(document, row) is None:
             self.counts["deleted"] += delete([document], acting_user=self.acting_user)
 
@@ -174,14 +174,14 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
 
 
 class ManyMissing(StateConflict):
-    """Over half of a source's documents would be deleted: nothing was."""
+    """Over half of a source's documents would be deleted; nothing was deleted."""
 
     code = "many_missing"
 
 
 @dataclass(frozen=True, slots=True)
 class KeepResult:
-    """The documents that `keep` moved to the bin, and how many are left to the next call."""
+    """The number of documents that `keep` moved to the bin, and of those left to the next call."""
 
     deleted: int
     missing: int
@@ -189,7 +189,7 @@ class KeepResult:
 
 @dataclass(frozen=True)
 class _Source(Mirror):
-    """A source while its program syncs."""
+    """The mirror of a source while its program syncs."""
 
     source: SyncSource
     acting_user: User
@@ -199,7 +199,7 @@ class _Source(Mirror):
         return SyncItem.objects.filter(source=self.source).select_related("source")
 
     def note(self, ids: Collection[str]) -> None:
-        """Record which of the rows are named, and which are missing since when."""
+        """Record which rows are named in `ids`, and since when the others are missing."""
         named = set(ids)
         changed: dict[bool, list[int]] = {True: [], False: []}
         known = self.rows().values_list("pk", "external_id", "missing_since")
@@ -219,9 +219,9 @@ _PRESENT = {"missing_since": None, "deletion_confirmed": False}
 def source_of(
     owner: User, name: str, collection: models.Collection, *, acting_user: User
 ) -> SyncSource:
-    """The owner's source of this name, made if there is none.
+    """The owner's source of this name, created if missing.
 
-    Raises StateConflict if there is one of another collection.
+    Raises StateConflict if it exists for another collection.
     """
     with transaction.atomic():
         rows = SyncSource.objects
@@ -300,7 +300,7 @@ def _stored(
 
 
 def _restored(row: SyncItem, file: IO[bytes], file_name: str, acting_user: User) -> bool:
-    """Whether the row's own document was in the bin, and is no longer."""
+    """Restore the row's own document if it is in the bin; return whether it was restored."""
     own = Document.objects.filter(collection=row.source.collection_id, source=row.origin)
     document = own.order_by("-deleted_at").first()  # one that is not in the bin comes first
     if document is None or document.deleted_at is None:

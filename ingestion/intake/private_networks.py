@@ -69,7 +69,7 @@ def inner(address: Address) -> Address:
 
 
 def why_special(address: Address) -> str:
-    """Why an address is not public, in a few words; empty for a public one."""
+    """The reason why an address is not public, in a few words; empty for a public one."""
     address = inner(address)
     if isinstance(address, IPv4Address):
         return next((reason for net, reason in _V4 if address in net), "")

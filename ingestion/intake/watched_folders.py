@@ -1,4 +1,4 @@
-"""Watched folders: their settings, and what changed in one since its last scan."""
+"""Watched folders: their settings, and the differences since the last scan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FolderListing:
 
 
 class FolderTrouble(Exception):
-    """The folder itself cannot be scanned; with its state and a message."""
+    """The folder itself cannot be scanned; has the folder's new state and a message."""
 
     def __init__(self, state: WatchedFolder.State, message: str) -> None:
         super().__init__(message)

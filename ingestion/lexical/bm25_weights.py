@@ -233,7 +233,7 @@ def count_in(version_id: int, *, chunk_id: int | None = None) -> None:
 
 
 def count_out(version_id: int, *, chunk_id: int | None = None) -> None:
-    """Subtract a version's searchable chunks, or one, from the document frequencies, likewise."""
+    """Subtract a version's searchable chunks, or one, from the frequencies, as in `count_in`."""
     _count(version_id, chunk_id, -1)
 
 
@@ -274,9 +274,9 @@ def _count(version_id: int, chunk_id: int | None, sign: int) -> None:
 
 
 def _shrink_index() -> None:
-    """Build the index of pending changes anew if it is large and its table was vacuumed empty.
+    """Rebuild the index of pending changes if it is large and its table is empty after a vacuum.
 
-    That takes milliseconds, with both locked: where somebody holds them, the next fold tries again.
+    That takes milliseconds, with both locked; if they are in use, the next fold tries again.
     """
     with suppress(OperationalError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

@@ -177,7 +177,7 @@ def _is_installed() -> bool:
 
 
 def asks() -> bool:
-    """Whether a model names the concepts."""
+    """Whether a language model extracts the concepts."""
     return bool(settings.CONCEPTS_MODEL)
 
 
@@ -214,5 +214,5 @@ def are_missing() -> bool:
 
 
 def _idf(chunks: float, corpus: float) -> float:
-    """BM25's idf of a lexeme in so many of the collection's chunks, above 0."""
+    """BM25's idf of a lexeme that occurs in this many of the collection's chunks; above 0."""
     return math.log(1 + (max(corpus - chunks, 0) + 0.5) / (chunks + 0.5))

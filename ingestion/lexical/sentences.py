@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """[start, end) of a text, without the white space around it."""
+    """[start, end) of a stretch of text, without surrounding white space."""
 
     start: int
     end: int
@@ -139,7 +139,7 @@ def _prose(text: str, start: int, end: int, language: str, kind: Kind) -> Iterat
 
 
 def _goes_on(sentence: str, language: str) -> bool:
-    """Whether a dot at its end is that of an abbreviation, an initial or an ordinal."""
+    """Whether the dot at its end belongs to an abbreviation, an initial or an ordinal."""
     if not sentence.endswith("."):
         return False
     if _INITIALS.search(sentence[-16:]):

@@ -19,9 +19,9 @@ _MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and co
 
 
 class PlainCommand(BaseCommand):
-    """A command with its own output: of the log only warnings are shown, all of it with -v 2.
+    """A command with its own output: only warnings of the log are shown, with -v 2 all of it.
 
-    Errors for users end it with their sentence; without the tables it says what to do.
+    A UserError ends it with the error's message; without database tables it says what to do.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:

@@ -42,7 +42,7 @@ def is_drawn(media_type: str) -> bool:
 
 
 def is_deck(media_type: str) -> bool:
-    """Whether this type is slides, which are drawn by way of a PDF of them all."""
+    """Whether documents of this type are slides, which are drawn from a PDF of the whole deck."""
     return media_type in _DECKS
 
 
@@ -113,7 +113,7 @@ def _write_words(source: Source, words: list[Word]) -> None:
 
 
 def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
-    """The frame, fitted into the picture's size. Its words are `recognise`'s, which take longer."""
+    """The frame, fitted into the picture's size, without words (`recognise` reads them)."""
     frame = opened_frame(source, page, (WIDTH, MOST_HEIGHT))
     frame.thumbnail((WIDTH, MOST_HEIGHT))
     return frame, []
@@ -146,7 +146,7 @@ def _pdf_page(path: Path, number: int) -> tuple[Any, list[Word]]:
 
 @dataclass(slots=True)
 class _Letters:
-    """The letters of a word so far, and the boxes of its pieces, one a line."""
+    """The letters of a word so far, and one box for each line that it is on."""
 
     text: str = ""
     boxes: list[list[float]] = field(default_factory=list)
@@ -167,7 +167,7 @@ class _Letters:
 
 
 def _words(page: Any, bitmap: Any) -> Iterator[Word]:
-    """The words in the order of the file's text, with the places of their letters."""
+    """The words in the order of the file's text, with the boxes of their letters."""
     import ctypes
 
     import pypdfium2.raw as pdfium

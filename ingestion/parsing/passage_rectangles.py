@@ -28,7 +28,7 @@ def normal(text: str) -> str:
 
 
 def is_apart(letter: str) -> bool:
-    """Whether a letter is a word by itself here: scripts that write no spaces."""
+    """Whether a letter counts as a word of its own, as in scripts without spaces."""
     return (
         "\u3040" <= letter <= "\u30ff"
         or "\u3400" <= letter <= "\u9fff"
@@ -38,7 +38,7 @@ def is_apart(letter: str) -> bool:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a passage, as those of a page are parted."""
+    """The words of a passage, split in the same way as the words of a page."""
     spaced = "".join(
         f" {letter} " if is_apart(letter) else letter if letter.isalnum() else " "
         for letter in text
@@ -76,7 +76,7 @@ def _boxes(word: Word) -> list[Box]:
 
 
 def _lines(words: Iterable[list[Box]]) -> list[Box]:
-    """The boxes, those that follow each other on a line joined."""
+    """The boxes, with consecutive boxes on one line joined."""
     lines: list[Box] = []
     for box in (box for boxes in words for box in boxes):
         if lines and _is_beside(lines[-1], box):

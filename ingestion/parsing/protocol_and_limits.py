@@ -176,9 +176,9 @@ class Source:
 
 @dataclass(frozen=True)
 class StatedMetadata:
-    """Metadata stated in the file; empty if it states none. Dates are in ISO 8601.
+    """The file's own metadata; missing values are empty. Dates are in ISO 8601.
 
-    `stated` is what it says of its currency: see `ingestion.currency.values_of`.
+    `stated` are its currency values: see `ingestion.currency.values_of`.
     """
 
     title: str = ""

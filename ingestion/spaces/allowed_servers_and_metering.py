@@ -1,4 +1,4 @@
-"""What a space may call: the allowed addresses; and the count of its calls."""
+"""The servers that a space may call, and the metrics of its calls."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def require_key(name: str) -> None:
 
 
 def why_refused(config: Mapping[str, Any]) -> str:
-    """Why the settings do not allow this `config` of a space; empty if they do."""
+    """The reason why the settings do not allow this `config` of a space; empty if they do."""
     try:
         require_key(str(config.get("api_key_env", "")))
         require_address(config.get("base_url"))
@@ -86,7 +86,7 @@ def why_refused(config: Mapping[str, Any]) -> str:
 
 
 class MeteredEmbedder:
-    """Another embedder, its calls counted by `kind` (local, openai), use and outcome."""
+    """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
 
     def __init__(self, embedder: Embedder, kind: str) -> None:
         self._embedder = embedder
@@ -101,7 +101,7 @@ class MeteredEmbedder:
         return self._embedder.tokenizer
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """The embedder's batches; the time in which the caller stores one is not counted."""
+        """The embedder's batches; the time that the caller takes to store one is not counted."""
         return self._metered(self._embedder.embed_batches(texts))
 
     def _metered(

@@ -91,7 +91,7 @@ def count(space: EmbeddingSpace) -> None:
 
 
 def _is_waiting(space: EmbeddingSpace) -> bool:
-    """Whether work is left, held by a worker or not."""
+    """Whether work is left, whether a worker has a lease on the space or not."""
     if space.state == State.DROPPING:
         return True
     if space.paused:

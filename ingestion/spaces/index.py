@@ -19,7 +19,7 @@ HNSW_OPTIONS = {"m": 16, "ef_construction": 200}
 
 
 class IndexState(StrEnum):
-    """`OUTDATED`: searches use it; one with the options of today is built beside it."""
+    """`OUTDATED`: in use, while an index with the current options is built beside it."""
 
     NONE = "none"
     BUILDING = "building"
@@ -105,7 +105,7 @@ def create_index(space: EmbeddingSpace) -> None:
 def build_index(space: EmbeddingSpace) -> None:
     """Build the index without blocking writes or searches; first drop that of a failed build.
 
-    An outdated one serves until the other is built, which takes its size on disk once more.
+    An outdated index stays in use until the new one is built, which doubles the space on disk.
     It waits for earlier transactions and takes minutes for many vectors. The caller ensures that
     no other process builds it. Raises SpaceError within a transaction.
     """

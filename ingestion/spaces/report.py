@@ -155,7 +155,7 @@ class Advice:
 
 
 def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
-    """Which languages the active model does not know, and then fastembed's models that do.
+    """Advice on languages that the active model does not know, and on fastembed's models that do.
 
     Empty while those languages make up UNKNOWN_SHARE of the passages or less.
     """

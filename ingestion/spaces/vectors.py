@@ -1,6 +1,6 @@
-"""The vectors of passages in the written spaces; and of their sentences, which the cache has.
+"""The vectors of passages in the written spaces, and the cached vectors of their sentences.
 
-Those of sentences depend on no query.
+The vectors of sentences do not depend on a query.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ Span = tuple[int, int]
 class Sentences:
     """The first sentences of a text: their [start, end), and their vectors, a row each.
 
-    Of a text without a sentence that is long enough: no span, and one vector, that of the whole.
+    A text without a sentence that is long enough has no span, and one vector of the whole text.
     """
 
     spans: Sequence[Span]
@@ -188,7 +188,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def cached_sentences(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> dict[str, Sentences]:
-    """The sentences of the texts that the cache has; none if it fails."""
+    """The cached sentences of the texts; none if the cache fails."""
     keys = {_key(embedder, text): text for text in texts}
     try:
         cached = cache.get_many(list(keys))
@@ -201,7 +201,7 @@ def cached_sentences(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> dic
 
 
 def embedded_sentences(embedder: CachedQueryEmbedder, texts: Iterable[str]) -> dict[str, Sentences]:
-    """The sentences of the texts, embedded all at once and kept. Raises EmbeddingError."""
+    """The sentences of the texts, embedded in one call and cached. Raises EmbeddingError."""
     places = {text: sentence_spans(text) for text in texts}
     if not places:
         return {}
@@ -225,7 +225,7 @@ def _written(sentences: Sentences) -> bytes:
 
 
 def _read(value: object, size: int) -> Sentences | None:
-    """What `_written` wrote of vectors with so many dimensions; None for anything else."""
+    """The inverse of `_written` for vectors of this dimension; None for other input."""
     of_span, of_vector = 8, 2 * size
     if not isinstance(value, bytes):
         return None
@@ -246,7 +246,7 @@ def _spans(text: str) -> Iterator[Span]:
 
 
 def _is_long(sentence: str) -> bool:
-    """Whether its letters have SHORTEST bytes: those after the first so many are not counted."""
+    """Whether the text has at least SHORTEST bytes of letters."""
     remaining = SHORTEST
     for letter in sentence:
         if letter.isalpha():

@@ -65,7 +65,7 @@ class WebhookAdmin(ViewersForm, PanelPages[Webhook], ModelAdmin):  # type: ignor
 
     @own_page("<int:pk>/test/", posts=True)
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Queue a delivery that says nothing."""
+        """Queue a test delivery."""
         sending.send_test(self.changeable(request, pk))
         self.message_user(request, gettext("A test delivery is being sent."), messages.SUCCESS)
         return self.back_to(pk)

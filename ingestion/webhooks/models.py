@@ -50,9 +50,9 @@ def guard() -> Guard:
 
 
 class Webhook(Job):
-    """An address that is told of events. The job is to send its due deliveries, in their order.
+    """An address that receives events. Its job is to send the due deliveries, in their order.
 
-    `acts_for` is whoever last changed it: it is told of collections that this user may read.
+    `acts_for` is the user who last changed it: it receives events of collections they may read.
     """
 
     TASK = "ingestion.tasks.deliver_webhook"

@@ -47,9 +47,9 @@ def record_event(
 
 
 def record_fall(data: Mapping[str, Any], *, permission: str) -> int:
-    """Queue a fall of the golden measures at the webhooks that want it; return how many.
+    """Queue the event that golden measures fell for the subscribed webhooks; return the number.
 
-    Only at those for users with the `permission` to see measures.
+    Only webhooks of users with the `permission` to see measures receive it.
     """
     hooks = _wanting("search.quality_fell")
     permitted = (hook for hook in hooks if hook.acts_for and hook.acts_for.has_perm(permission))
@@ -57,7 +57,7 @@ def record_fall(data: Mapping[str, Any], *, permission: str) -> int:
 
 
 def send_test(webhook: Webhook) -> None:
-    """Queue an event that says nothing, to try the address."""
+    """Queue a test event, to try the address."""
     _queue([webhook], TEST, {"webhook": webhook.name})
 
 
@@ -94,7 +94,7 @@ GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A receiver's response. `wait` is the number of seconds that it asks for."""
+    """A receiver's response. `wait` are the seconds of its Retry-After header, if any."""
 
     status: int
     wait: float | None = None
@@ -216,7 +216,7 @@ def _end(delivery: Delivery, state: Delivery.State, *, error: str = "") -> None:
 
 
 def send_again(delivery: Delivery) -> None:
-    """Send a delivery now, whatever became of it before; its id stays the same."""
+    """Send a delivery now, even if it was accepted before; its id stays the same."""
     Delivery.objects.filter(pk=delivery.pk).update(
         state=State.QUEUED, attempts=0, not_before=None, finished=None, error=""
     )

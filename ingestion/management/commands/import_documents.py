@@ -108,7 +108,7 @@ class Command(WaitingCommand):
             return [_start(collection, one, options["language"] or "", metadata) for one in planned]
 
     def _run_all(self, imports: Sequence[Import]) -> list[str]:
-        """Run the imports one after another; return why some did not finish."""
+        """Run the imports one after another; return the reasons why some did not finish."""
         problems = []
         try:
             for of in imports:
@@ -124,7 +124,7 @@ class Command(WaitingCommand):
         return problems
 
     def _run(self, of: Import) -> str:
-        """Run an import, pausing as long as a web server asks; return why it did not finish."""
+        """Run an import, with the pauses a web server requests; return why it did not finish."""
         redrawn = 0.0
 
         with progress_view(self.stdout.write, "items") as show:
@@ -208,7 +208,7 @@ def _planned(options: dict[str, Any]) -> Iterator[Planned]:
 
 
 def _metadata(pairs: Sequence[str]) -> Metadata:
-    """The metadata that KEY=VALUE options state. Raises CommandError."""
+    """The metadata in KEY=VALUE options. Raises CommandError."""
     try:
         return from_pairs(pairs)
     except InvalidMetadata as error:

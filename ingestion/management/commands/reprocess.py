@@ -1,4 +1,4 @@
-"""`manage.py reprocess`: make the passages of documents anew, from their files."""
+"""`manage.py reprocess`: parse and chunk the files of documents again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The child process that parses one file: its walls and limits, and the worker's side of it."""
+"""The child process that parses one file: its isolation and limits, and the worker's side."""

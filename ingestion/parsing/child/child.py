@@ -1,4 +1,4 @@
-"""The child process of one file: limits itself, parses the file, writes the blocks, cleaned.
+"""The child process of one file: limits itself, parses the file, writes the cleaned blocks.
 
 The blocks reach the worker as lines, one JSON array each.
 """
@@ -114,7 +114,7 @@ def main(job: dict[str, Any], line: int) -> None:
 
 
 def outcome_of(source: Source, page: int) -> dict[str, object]:
-    """Parse the file, or draw its page; return the facts about it, or the error for its reader."""
+    """Parse the file or draw its page; return the facts about it, or the error for the user."""
     label = source.file_type.label
     try:
         return _page(source, page) if page else _parse(source)
@@ -144,7 +144,7 @@ def _page(source: Source, page: int) -> dict[str, object]:
 
 
 def _tupled(value: Any) -> Any:
-    """`value`, a list as a tuple: JSON has no tuples."""
+    """`value`, with lists as tuples, since JSON has no tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -118,7 +118,7 @@ def _is_packages(path: Path) -> bool:
 
 
 def _drop(bounds: Confinement) -> bool:
-    """Give up root and all capabilities; one stays where root's own files hold the code."""
+    """Give up root and all capabilities, except one if the code is in files of root's own."""
     keeps_reading = False
     if bounds.account is not None:
         code = (Path(__file__), *code_paths(), *bounds.runs)
@@ -155,9 +155,9 @@ _SECONDS = 30
 
 
 def isolation_report() -> list[tuple[bool, str]]:
-    """A line for each wall around a parser: whether it stands here, and a sentence about it.
+    """For each layer of isolation: whether it is enforced on this machine, and a sentence about it.
 
-    A process of its own tries them, as a file's child would. Nothing is written.
+    A separate process tries them like the child of a file would. Nothing is written.
     """
     try:
         process = subprocess.run(

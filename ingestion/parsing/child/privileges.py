@@ -96,7 +96,7 @@ def tasks_of_this_user() -> int:
 
 
 def is_ours(owner: int) -> bool:
-    """Whether a file's owner is this user, or a child of this one that is root."""
+    """Whether a file's owner is this user or, if this process is root, one of its children."""
     spare = range(_FIRST_ACCOUNT, _FIRST_ACCOUNT + _ACCOUNTS)
     return owner == os.getuid() or (is_root() and owner in spare)
 

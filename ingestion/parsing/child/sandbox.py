@@ -93,7 +93,7 @@ def parse_file(
 class DrawnPage:
     """The picture of a page in WebP, its size in pixels, and its words with their places.
 
-    Of slides also the PDF of all of them, from which the next one is drawn sooner; else empty.
+    For slides also the PDF of the whole deck, which speeds up the next one; otherwise empty.
     """
 
     content: bytes

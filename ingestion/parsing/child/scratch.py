@@ -1,4 +1,4 @@
-"""The scratch directory of one file, and what its child leaves there.
+"""The scratch directory of one file, and the results that its child writes there.
 
 It is locked while its worker runs, and always removed.
 """
@@ -216,6 +216,6 @@ _PLACE = re.compile(r'  File ".*", line \d+, in \S+|[A-Za-z_][\w.]*(?:Error|Exce
 
 
 def _places(complaint: str) -> str:
-    """The complaint without messages: those of libraries quote the file."""
+    """The traceback without messages, because messages of libraries quote the file."""
     places = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
     return "; ".join(places) or "no traceback"

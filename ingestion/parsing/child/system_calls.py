@@ -1,4 +1,4 @@
-"""The kernel's walls around a file's child: a filter of system calls (seccomp), rules on files.
+"""Isolation of a file's child by the kernel: a filter of system calls (seccomp), rules on files.
 
 Without a library, by calls that Python has no function for. Elsewhere than on Linux they fail.
 """
@@ -40,7 +40,7 @@ def call(number: int, *arguments: Any) -> int:
 
 
 def forbid_new_privileges() -> bool:
-    """No program that this process starts gains rights, as by a set-user-id bit."""
+    """Prevent programs started by this process from gaining rights, as by a set-user-id bit."""
     return prctl(_PR_SET_NO_NEW_PRIVS, 1) == 0
 
 
@@ -252,7 +252,7 @@ def restrict_files(reads: Iterable[Path], writes: Iterable[Path], runs: Iterable
 
 
 def _handled(version: int) -> int:
-    """The accesses that this version can refuse."""
+    """The kinds of access that this version of Landlock can refuse."""
     handled = _FIRST_ACCESSES
     for since, access in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         handled |= access if version >= since else 0

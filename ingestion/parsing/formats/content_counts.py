@@ -1,6 +1,6 @@
-"""What a file holds, counted in its own bytes: the libraries that read it drop parts in silence.
+"""The contents of a file, counted in its bytes, because libraries drop parts without notice.
 
-Regular expressions do: a count may be off by a little, and decides about a warning alone.
+Regular expressions suffice: a count may be slightly wrong, and only decides about a warning.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
 def container(source: Source) -> Completeness:
     """The pictures, embedded files and characters of an office document in a checked container.
 
-    The data of a chart are a workbook within the file, and no loss: the chart shows them. Nothing
-    is known of a file of another format.
+    The workbook with a chart's data is not a loss, because the chart shows it. Files of other
+    formats yield an empty result.
     """
     completeness = Completeness()
     if not zipfile.is_zipfile(source.path):
@@ -71,7 +71,7 @@ def container(source: Source) -> Completeness:
 
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
-    """Note how many files there are in one, and which were refused; an empty one loses nothing."""
+    """Record the number of inner files, and the refused ones; an empty file is not a loss."""
     count = len(keeper.parts)
     for refusal, paths in keeper.refused.items():
         why = Why.BLANK if refusal is Refusal.EMPTY else Why[refusal.name]
@@ -88,7 +88,7 @@ def _visible(text: bytes) -> int:
 
 
 def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
-    """The blocks; after the last one, their characters are compared with those of the file."""
+    """Yield the blocks, then compare their number of characters with the file's."""
     extracted = 0
     for block in blocks:
         extracted += visible(block)
@@ -167,7 +167,7 @@ def workbook(source: Source) -> Completeness:
 
 
 def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
-    """The blocks of a workbook; after the last one, its cells are compared with theirs."""
+    """Yield the blocks of a workbook, then compare their number of cells with the file's."""
     extracted = 0
     for block in blocks:
         extracted += sum(bool(cell) for row in block.rows for cell in row) or not block.level
@@ -179,10 +179,10 @@ def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterat
 
 
 def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness, list[int]]:
-    """A deck's slides, and the numbers of those that came out of the reader.
+    """The completeness of a deck, and the numbers of the slides that the reader returned.
 
     `read` are the blocks before the first slide, or all where slides cannot be told apart, then
-    those of each. What cannot be read is left out in silence, so that the numbers may have gaps.
+    those of each. The reader omits unreadable slides without notice, so the numbers may have gaps.
     """
     completeness = container(source)
     slides = [
@@ -258,11 +258,11 @@ def _stream(data: bytes, place: int) -> bytes | None:
 def note_pages(
     completeness: Completeness, source: Source, read: Collection[int], gaps: tuple[list[int], ...]
 ) -> None:
-    """Note a PDF's pages without text, and its pictures.
+    """Record a PDF's pages without text, and its pictures.
 
-    `read` are the pages that could be read, `gaps` those of them without text, and of these those
-    with an image that OCR did not read. Where the contents of a page are damaged, PDFium shows it
-    as blank, and it is not known which.
+    `read` are the readable pages. `gaps` are the readable pages without text, and those of them
+    with an image that OCR did not read. PDFium shows a page with damaged contents as blank, so it
+    is not known which pages are damaged.
     """
     (empty, scanned), ocr, data = gaps, source.ocr, source.path.read_bytes()
     completeness.pictures = len(_IMAGE.findall(data)) - len(_MASK.findall(data))

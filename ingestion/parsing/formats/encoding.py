@@ -173,7 +173,7 @@ def _is_misfit(word: str) -> bool:
 
 
 def _do_not_meet(pair: tuple[str, str], kinds: tuple[str, str]) -> bool:
-    """Whether the two never stand together: a capital after "ä", a sign next to a letter."""
+    """Whether two characters never adjoin in text: a capital after "ä", a sign next to a letter."""
     (left, right), (left_kind, right_kind) = pair, kinds
     if not (left + right).isascii() and left.islower() and right.isupper():
         return True

@@ -65,7 +65,7 @@ def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Bloc
 
 
 def _counts(path: Path) -> Completeness:
-    """The chapters that the book lists, and those of them that are missing; its pictures."""
+    """The number of the book's chapters, of missing ones, and of pictures."""
     names, spine = _names(path), _spine(path)
     pictures = sum(name.lower().endswith(_PICTURES) for name in names)
     completeness = Completeness(Unit.CHAPTER, len(spine), pictures=pictures)
@@ -124,7 +124,7 @@ def _metadata(path: Path) -> StatedMetadata:
 
 
 def _encrypted(path: Path) -> list[str]:
-    """The parts that the book states to be encrypted: mostly fonts; with DRM, everything."""
+    """The parts that the book declares as encrypted: usually fonts; with DRM, everything."""
     references = elements_in(path, _ENCRYPTION, "CipherReference")
     return [unquote(one.attributes.get("URI", "")) for one in references]
 

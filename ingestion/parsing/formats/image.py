@@ -1,4 +1,4 @@
-"""Images -> text by OCR: PNG, JPEG, WebP, TIFF with all its pages. Pillow decodes them."""
+"""Images -> text by OCR: PNG, JPEG, WebP, and all pages of TIFF. Pillow decodes them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOLDS_EXIF = (
 
 
 class ImageParser:
-    """The text in an image, page by page. A first run without OCR says which pages there are."""
+    """The text in an image, page by page. A first run without OCR lists the pages."""
 
     name = "tesseract"
 
@@ -83,7 +83,7 @@ class ImageParser:
 
 
 def saved_for_ocr(source: Source, page: int) -> Path:
-    """A PDF of a picture, which the recognition of scans reads, of page `page` (from 1) alone."""
+    """Save page `page` (from 1) as a PDF with one picture, the input of OCR; return its path."""
     with _opened(source) as image:
         _save_for_ocr(image, source, (page,))
     return source.scratch / _FOR_OCR
@@ -119,7 +119,7 @@ _UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, 
 
 @contextmanager
 def _opened(source: Source) -> Iterator[Image]:
-    """Open the image with the one decoder of its type; whatever Pillow raises is DamagedFile."""
+    """Open the image with the decoder of its type. All errors of Pillow become DamagedFile."""
     import PIL.Image
 
     # `_check_size` refuses large images before they are decoded; the warning would say the same.
@@ -145,7 +145,7 @@ def _check_size(image: Image, source: Source) -> None:
 
 
 def _pages(image: Image, source: Source) -> int:
-    """The pages of a TIFF; one for other images: of an animation, the first picture is read."""
+    """The pages of a TIFF; one page for other images (the first picture of an animation)."""
     if image.format != "TIFF":
         return 1
     count = int(getattr(image, "n_frames", 1))
@@ -184,7 +184,7 @@ _FOR_OCR = "pages.pdf"
 
 
 def _save_for_ocr(image: Image, source: Source, numbers: tuple[int, ...]) -> None:
-    """Write the wanted pages as a PDF of pictures, which the recognition of scans reads."""
+    """Write the requested pages as a PDF of pictures, the input of OCR."""
     import PIL.Image
 
     target = source.scratch / _FOR_OCR

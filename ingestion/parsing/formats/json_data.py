@@ -61,7 +61,7 @@ def _invalid(text: str, error: json.JSONDecodeError, limits: ParseLimits) -> Ext
 
 
 def _ends_early(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether the end is missing: the decoder wants more, or a text that it began is open."""
+    """Whether the end of the JSON is missing: it ends within a value or a text."""
     return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
 
 
@@ -144,9 +144,9 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
 
 
 def _record(item: Any, level: int) -> Iterator[Block]:
-    """One element of an array, or one line: under its label, if it has one.
+    """The blocks of one array element or one line, below its label as a heading, if it has one.
 
-    Its paths start at the record: nobody searches for a record's number.
+    Paths start at the record, without its number.
     """
     if isinstance(item, tuple):
         label = _label(item)

@@ -30,7 +30,7 @@ _ATTACHMENT_DATA, _LONG_NAME, _SHORT_NAME, _MIME, _CONTENT_ID, _HIDDEN = (
     *(0x3701, 0x3707, 0x3704, 0x370E, 0x3712, 0x7FFE),
 )
 _RECIPIENT_FIELDS = {1: "To", 2: "Cc"}
-# Offset of the properties in the top message, in an embedded one, in recipients and attachments.
+# Offset of the properties in the top message, an embedded message, recipients and attachments.
 _TOP, _EMBEDDED, _PART = 32, 24, 8
 _DEEPEST = 10
 _PROPERTIES = "__properties_version1.0"

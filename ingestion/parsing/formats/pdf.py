@@ -92,7 +92,7 @@ class PdfParser:
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
-    """The message about a PDF without text: why, and what to do."""
+    """The message about a PDF without text: the reason, and the remedy."""
     count = "one page" if pages == 1 else f"{pages:,} pages"
     if not is_scanned and not ocr.wanted:
         return (

@@ -65,7 +65,7 @@ def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
 
 
 def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
-    """The numbers (from 1) of those pages that are not blank."""
+    """The numbers (from 1) of the pages that are not blank."""
     import pypdfium2
     import pypdfium2.raw as pdfium
 
@@ -242,9 +242,9 @@ def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
 
 
 def without_repeats(blocks: Iterable[Block], title: str) -> Iterator[Block]:
-    """The blocks; what stands twice in a row once, and no running title at the top of a page.
+    """The blocks without consecutive repetitions, and without running titles at the top of a page.
 
-    A title page and the first page say the title both; files with a hidden layer of text say all.
+    The title is often on the title page and the first page; a hidden text layer repeats everything.
     """
     before: Block | None = None
     for block in blocks:

@@ -302,7 +302,7 @@ def _labels(text: str) -> dict[str, str]:
 
 
 def _is_docinfo(node: Node) -> bool:
-    """Whether the node is a list of fields about the file, which nobody reads in it."""
+    """Whether the node is a list of fields with metadata, which is not part of the text."""
     if node["t"] != "DefinitionList":
         return False
     return all(TreeReader().text(term).strip().lower() in _FIELDS for term, _ in node["c"])
