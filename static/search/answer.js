@@ -49,11 +49,11 @@
   const INLINE = /(`+)(.+?)(?:\1(?!`)|$)|\*\*(?=\S)(.+?)(?:\*\*|$)|(?<![\w*])\*(?=[^\s*])([^*]+)(?:\*|$)|\\([!-/:-@[-`{-~])|\[(\d+)\]/gs;
   const inline = (place, text, known) => {
     let last = 0;
-    for (const found of text.matchAll(INLINE)) {
-      const [all, , code, strong, soft, escaped, number] = found;
+    for (const match of text.matchAll(INLINE)) {
+      const [all, , code, strong, soft, escaped, number] = match;
       if (number && !known.has(Number(number))) continue;
-      place.append(text.slice(last, found.index));
-      last = found.index + all.length;
+      place.append(text.slice(last, match.index));
+      last = match.index + all.length;
       if (code) place.append(made("code", code));
       else if (strong || soft) place.append(inline(made(strong ? "strong" : "em"), strong || soft, known));
       else if (escaped) place.append(escaped);
@@ -142,13 +142,13 @@
     return (text) => {
       source += text;
       const lines = source.split("\n");
-      const shown = [...lines];
+      const complete = [...lines];
       const isCode = lines.filter((line) => FENCE.test(line)).length % 2;
       // What may still become another thing: half a mark, the beginning of a list or a fence.
-      if (/^ *([-*+]|\d{1,9}[.)]?|#{1,6}|>|~{1,2}) *$/.test(shown.at(-1)) && !isCode) shown.pop();
-      else if (!isCode) shown[shown.length - 1] = shown.at(-1).replace(/(?:\*+|`+|\[\d*|\\)$/, "");
-      else if (/^ *[`~]{1,2}$/.test(shown.at(-1))) shown.pop();
-      const blocks = blocksOf(shown, known);
+      if (/^ *([-*+]|\d{1,9}[.)]?|#{1,6}|>|~{1,2}) *$/.test(complete.at(-1)) && !isCode) complete.pop();
+      else if (!isCode) complete[complete.length - 1] = complete.at(-1).replace(/(?:\*+|`+|\[\d*|\\)$/, "");
+      else if (/^ *[`~]{1,2}$/.test(complete.at(-1))) complete.pop();
+      const blocks = blocksOf(complete, known);
       for (const each of last) each.remove();
       place.append(...blocks.map(([, block]) => block));
       const from = blocks.at(-1)?.[0] ?? 0;
@@ -162,10 +162,10 @@
     article.querySelector(".answer-text").setAttribute("aria-busy", "false");
     article.querySelector(".doing").textContent = "";
     article.classList.remove("running", "folded");
-    const said = document.createElement("p");
-    said.className = isProblem ? "notice" : "fine";
-    said.textContent = text;
-    article.append(said);
+    const paragraph = document.createElement("p");
+    paragraph.className = isProblem ? "notice" : "fine";
+    paragraph.textContent = text;
+    article.append(paragraph);
     const again = article.form?.cloneNode(true);
     if (again) {
       again.hidden = false;
@@ -195,10 +195,10 @@
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       if (node.parentElement.closest(".rest")) continue;
       const ends = node.parentElement.closest("pre") ? /\n|$/g : /[.!?:。！？](?=\s|$)|[。！？]|$/g;
-      for (const found of node.data.matchAll(ends)) {
-        const end = found.index + found[0].length;
+      for (const match of node.data.matchAll(ends)) {
+        const end = match.index + match[0].length;
         const isLast = !node.parentElement.matches("strong, em, code, a") || node.parentElement === node.parentElement.closest("td")?.lastChild;
-        const isEnd = found[0] || !node.nextSibling && isLast;
+        const isEnd = match[0] || !node.nextSibling && isLast;
         if (!end || !isEnd || !node.data.slice(0, end).trim() || isMidRow(node)) continue;
         range.setStart(node, end - 1);
         range.setEnd(node, end);
@@ -342,19 +342,19 @@
 
   // An answer is asked for once a search was submitted, never while its words are being typed.
   const search = document.getElementById("search");
-  const asked = () => new URLSearchParams(new FormData(search)).toString();
-  let submitted = search && asked(); // null once something else was searched for
+  const formQuery = () => new URLSearchParams(new FormData(search)).toString();
+  let submitted = search && formQuery(); // null once something else was searched for
   const start = () => {
     const form = submitted !== null && document.querySelector("form[data-auto]");
     if (form) ask(form, null);
   };
   search?.addEventListener("submit", () => {
-    submitted = asked();
+    submitted = formQuery();
   }, true);
   document.body.addEventListener("htmx:confirm", (event) => {
     if (event.target !== search || event.detail.triggeringEvent?.type === "submit") return;
     // Of the words that were typed just before Enter: the same search once more.
-    if (asked() === submitted) event.preventDefault();
+    if (formQuery() === submitted) event.preventDefault();
     else submitted = null;
   });
   document.body.addEventListener("htmx:afterSettle", () => {
@@ -404,10 +404,10 @@
       article.focus({ preventScroll: true });
     }
     if (target.closest?.("[data-copy]")) {
-      const said = article.querySelector(".said");
+      const note = article.querySelector(".said");
       navigator.clipboard.writeText(article.querySelector("[data-markdown]").value).then(
-        () => { said.textContent = words.copied; },
-        () => { said.textContent = words.uncopied; },
+        () => { note.textContent = words.copied; },
+        () => { note.textContent = words.uncopied; },
       );
     }
   });
@@ -431,11 +431,11 @@
     const button = event.submitter;
     const body = new URLSearchParams(new FormData(form, button));
     body.set("quietly", "1");
-    const said = article.querySelector(".said");
+    const note = article.querySelector(".said");
     fetch(form.action, { method: "POST", body, keepalive: true })
       .then((response) => {
         if (!response.ok) throw new Error(response.status);
-        said.textContent = words.noted;
+        note.textContent = words.noted;
         const why = article.querySelector("[data-why]");
         if (!form.hasAttribute("data-feedback")) {
           why.hidden = true;
@@ -446,7 +446,7 @@
         }
         why.hidden = button.value !== "0";
       })
-      .catch(() => { said.textContent = words.unsent; });
+      .catch(() => { note.textContent = words.unsent; });
   });
 
   addEventListener("pagehide", () => {

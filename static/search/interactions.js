@@ -54,15 +54,15 @@
     for (const each of form.querySelectorAll("button")) {
       each.setAttribute("aria-pressed", String(each === button && !undo));
     }
-    const said = form.querySelector("[role=status]");
+    const status = form.querySelector("[role=status]");
     fetch(form.action, { method: "POST", body: fields, keepalive: true })
       .then((response) => {
         if (!response.ok) throw new Error(response.status);
-        if (said) said.textContent = undo ? said.dataset.withdrawn : said.dataset.noted;
+        if (status) status.textContent = undo ? status.dataset.withdrawn : status.dataset.noted;
       })
       .catch(() => {
         button.setAttribute("aria-pressed", String(undo));
-        if (said) said.textContent = said.dataset.failed;
+        if (status) status.textContent = status.dataset.failed;
       });
   });
 
@@ -79,16 +79,16 @@
         each.querySelector("button").setAttribute("aria-pressed", String(isOn));
       }
     };
-    const wanted = form.elements.on.value === "1";
+    const turnOn = form.elements.on.value === "1";
     const body = new FormData(form);
-    show(wanted);
+    show(turnOn);
     fetch(form.action, { method: "POST", body, keepalive: true, redirect: "manual" })
       .then((response) => {
         if (response.type !== "opaqueredirect") throw new Error(response.status);
       })
       .catch(() => {
         // Sent as a form it says what is wrong, such as the limit of favourites.
-        show(!wanted);
+        show(!turnOn);
         form.submit();
       });
   });

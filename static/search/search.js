@@ -77,8 +77,8 @@
   const form = document.getElementById("search");
   const longest = Number(form.dataset.longest);
   document.body.addEventListener("htmx:configRequest", ({ detail }) => {
-    const asked = new URLSearchParams(new FormData(form)).toString();
-    if (detail.elt !== form || asked.length <= longest) return;
+    const query = new URLSearchParams(new FormData(form)).toString();
+    if (detail.elt !== form || query.length <= longest) return;
     Object.assign(detail, { verb: "post", useUrlParams: false });
     detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
   });

@@ -49,13 +49,13 @@
 
   // Node by node, so that a title is never read as markup.
   const row = (text, kind, place) => {
-    const [item, said, beside] = ["li", "span", "small"].map((name) => document.createElement(name));
-    said.textContent = text;
+    const [item, label, beside] = ["li", "span", "small"].map((name) => document.createElement(name));
+    label.textContent = text;
     beside.textContent = kind;
     item.id = `suggestion-${place}`;
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
-    item.append(said, " ", beside);
+    item.append(label, " ", beside);
     return item;
   };
   const ask = async () => {

@@ -260,7 +260,7 @@ def test_pauses_between_two_requests(
     site.routes["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 3\n")
     site.routes["/"] = page("<a href='/a'>a</a>")
     site.routes["/a"] = page("a")
-    web._last_asked.clear()
+    web._last_request.clear()
     imported(collection, Kind.SITE, site.url())
     assert waited == [0, 3]
 

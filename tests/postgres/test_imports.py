@@ -146,7 +146,7 @@ def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
     assert states(of)["pages/01.md"] == "failed"
     assert importing.forget_files() == 0
     name = str(of.file.name)
-    Import.objects.update(finished=timezone.now() - importing.KEPT)
+    Import.objects.update(finished=timezone.now() - importing.RETENTION)
     assert importing.forget_files() == 1
     assert not default_storage.exists(name)
     importing.retry(of, acting_user=None)

@@ -18,9 +18,9 @@
       if (!response.ok || response.redirected) throw new Error(response.statusText);
       const template = document.createElement("template");
       template.innerHTML = await response.text();
-      const held = part.contains(document.activeElement);
+      const hadFocus = part.contains(document.activeElement);
       part.replaceWith(template.content);
-      if (held) document.querySelector(`#${part.id} button`)?.focus();
+      if (hadFocus) document.querySelector(`#${part.id} button`)?.focus();
       wait = INTERVAL;
     } catch {
       wait = Math.min(wait * 2, SLOWEST);

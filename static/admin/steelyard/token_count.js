@@ -3,21 +3,21 @@
   "use strict";
   const PAUSE = 300;
   const text = document.querySelector("[data-count-tokens]");
-  const shown = document.querySelector("[data-tokens]");
+  const output = document.querySelector("[data-tokens]");
   const token = document.querySelector("#passage [name=csrfmiddlewaretoken]");
-  if (!text || !shown || !token) return;
+  if (!text || !output || !token) return;
   let timer = 0;
-  let asked = 0;
+  let latest = 0;
 
   async function count() {
-    const mine = ++asked;
+    const number = ++latest;
     const body = new URLSearchParams({ text: text.value, csrfmiddlewaretoken: token.value });
     try {
-      const response = await fetch(shown.dataset.tokens, { method: "POST", body, headers: { Accept: "application/json" } });
-      if (!response.ok || mine !== asked) return;
+      const response = await fetch(output.dataset.tokens, { method: "POST", body, headers: { Accept: "application/json" } });
+      if (!response.ok || number !== latest) return;
       const { tokens, most } = await response.json();
-      shown.querySelector("span").textContent = tokens;
-      shown.classList.toggle("sy-error-text", tokens > most);
+      output.querySelector("span").textContent = tokens;
+      output.classList.toggle("sy-error-text", tokens > most);
     } catch {
       // The count stands still; saving counts again.
     }

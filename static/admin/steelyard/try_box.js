@@ -5,25 +5,25 @@
   if (!box) return;
   const form = box.closest("form");
   const question = document.getElementById("sy-try-question");
-  const shown = document.getElementById("sy-tried");
+  const output = document.getElementById("sy-tried");
   let timer = 0;
-  let asked = null;
+  let request = null;
 
   const ask = async () => {
-    asked?.abort();
-    asked = new AbortController();
-    shown.setAttribute("aria-busy", "true");
+    request?.abort();
+    request = new AbortController();
+    output.setAttribute("aria-busy", "true");
     const data = new FormData(form);
     data.set("row", box.dataset.row);
     data.set("question", question.value);
     try {
-      const answer = await fetch(box.dataset.url, { method: "POST", body: data, signal: asked.signal });
-      if (answer.ok) shown.innerHTML = await answer.text();
+      const answer = await fetch(box.dataset.url, { method: "POST", body: data, signal: request.signal });
+      if (answer.ok) output.innerHTML = await answer.text();
     } catch (error) {
       if (error.name === "AbortError") return;
-      shown.textContent = "The server did not answer.";
+      output.textContent = "The server did not answer.";
     }
-    shown.removeAttribute("aria-busy");
+    output.removeAttribute("aria-busy");
   };
   const soon = () => {
     clearTimeout(timer);

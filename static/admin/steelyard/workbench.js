@@ -40,7 +40,7 @@
   }
 
   const waiting = {};
-  // The answer to a question, or null where a newer one of its kind has been asked meanwhile.
+  // The answer to a question, or null where a newer one of its kind was sent meanwhile.
   async function ask(kind, body) {
     waiting[kind]?.abort();
     const mine = (waiting[kind] = new AbortController());
@@ -67,10 +67,10 @@
     }
   }
 
-  function problems(found) {
+  function problems(errors) {
     let rest = [];
     all(".wb-problem").forEach((note) => { note.hidden = true; });
-    Object.entries(found).forEach(([name, texts]) => {
+    Object.entries(errors).forEach(([name, texts]) => {
       const note = form.querySelector(`[data-field="${CSS.escape(name)}"] .wb-problem`);
       if (note) { note.textContent = texts.join(" "); note.hidden = false; note.closest("details").open = true; } else rest = rest.concat(texts);
     });
@@ -100,11 +100,11 @@
   }
 
   async function preview() {
-    const asked = text.value.trim();
-    if (!asked) { rankings.replaceChildren(); return; }
+    const query = text.value.trim();
+    if (!query) { rankings.replaceChildren(); return; }
     rankings.classList.add("wb-waiting");
     rankings.setAttribute("aria-busy", "true");
-    const answer = await ask("preview", { ...state(), text: asked, collections: collections() });
+    const answer = await ask("preview", { ...state(), text: query, collections: collections() });
     if (!answer) { rankings.classList.remove("wb-waiting"); return; }
     rankings.classList.remove("wb-waiting");
     rankings.setAttribute("aria-busy", "false");
@@ -206,7 +206,7 @@
       if (field.type === "checkbox") field.checked = field.name in last;
       else if (field.name in last) field.value = last[field.name];
     });
-    shown();
+    syncSliders();
     before = values();
     lastMove = 0;
     undoButton.disabled = !moves.length;
@@ -215,7 +215,7 @@
   }
 
   // The sliders and beams follow the figures that a script has set.
-  function shown() {
+  function syncSliders() {
     all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
     all("[data-for]", form).forEach((slider) => { slider.value = document.getElementById(slider.dataset.for).value; fill(slider); });
   }
@@ -417,8 +417,8 @@
     const now = await response.json();
     run.hidden = false;
     if (now.state === "done") {
-      const found = Object.entries(now.measures).map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(", ");
-      run.textContent = `Live run of ${now.profile} over ${now.queries} golden queries: ${found}. ${now.compared}`;
+      const figures = Object.entries(now.measures).map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(", ");
+      run.textContent = `Live run of ${now.profile} over ${now.queries} golden queries: ${figures}. ${now.compared}`;
       run.classList.toggle("wb-agrees", now.agrees === true);
     } else if (now.state === "queued" || now.state === "running") {
       run.textContent = `Live run of ${now.profile}: ${now.label.toLowerCase()}, ${Math.round(now.progress * 100)}%.`;
@@ -430,7 +430,7 @@
 
   function reset() {
     form.reset();
-    shown();
+    syncSliders();
     lastMove = 0;
     changed();
   }
