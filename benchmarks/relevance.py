@@ -220,7 +220,7 @@ def _short(value: float, sign: str = "") -> str:
 
 
 def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
-    from search.presentation import measure_label
+    from search.presentation.labels_and_notices import measure_label
     from search.tuning.evaluation.measures import LEADING, NAMES
 
     first = outcomes[0]

@@ -48,7 +48,7 @@ from ingestion.lexical import bm25_weights
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.models.documents import DocumentQuerySet, open_to
-from ingestion.parsing.protocol_and_limits import title_from_file_name, with_file_name
+from ingestion.parsing.parsers_and_limits import title_from_file_name, with_file_name
 
 
 @dataclass(frozen=True, slots=True)

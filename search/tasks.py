@@ -20,10 +20,9 @@ from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
 from search.readers import history_and_saved, reviews, search_news
-from search.tuning import candidate_pool_building, optimisations
+from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
-from search.tuning.publishing import publications
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from common.admin.mixins import (
     moment_column,
     own_page,
 )
-from common.admin.progress import LiveCells
+from common.admin.profile_versions_and_progress import LiveCells
 from common.api.requests_and_errors import states
 from ingestion import services
 from ingestion.admin import status

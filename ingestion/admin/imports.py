@@ -19,7 +19,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.mixins import AuditedByServices, VisibleOnly, actor, moment_column, own_page
-from common.admin.progress import StatusPages, live, state_label
+from common.admin.profile_versions_and_progress import StatusPages, live, state_label
 from common.api.requests_and_errors import states
 from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.documents import completeness

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from common.admin.mixins import actor, become, own_page
-from common.admin.progress import LiveCells, live, state_label
+from common.admin.profile_versions_and_progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS
 from ingestion.models import EmbeddingSpace

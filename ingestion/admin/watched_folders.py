@@ -18,7 +18,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.admin.mixins import ReadOnly, ViewersForm, VisibleOnly, actor, own_page
-from common.admin.progress import StatusPages, live, state_label
+from common.admin.profile_versions_and_progress import StatusPages, live, state_label
 from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake import watched_folders

@@ -22,7 +22,7 @@ from ingestion.domain import Completeness, Part, Unit, Why
 from ingestion.errors import FileTooLarge, RefusedUpload
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind
-from ingestion.parsing.protocol_and_limits import ParseLimits, title_from_file_name
+from ingestion.parsing.parsers_and_limits import ParseLimits, title_from_file_name
 
 DEEPEST = 3
 """The maximum nesting depth: an archive in a message in an archive. A guess."""

@@ -38,7 +38,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.models.versions import MAX_QUESTION_CHARS, UNFINISHED
-from ingestion.parsing.protocol_and_limits import with_file_name
+from ingestion.parsing.parsers_and_limits import with_file_name
 from ingestion.spaces.vectors import leave_to_backfill, store, texts_of
 
 MAX_QUESTIONS = 50

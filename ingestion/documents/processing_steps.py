@@ -44,7 +44,7 @@ from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
-from ingestion.parsing.protocol_and_limits import ParseLimits, with_file_name
+from ingestion.parsing.parsers_and_limits import ParseLimits, with_file_name
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES

@@ -47,7 +47,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.parsing.protocol_and_limits import with_file_name
+from ingestion.parsing.parsers_and_limits import with_file_name
 from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024

@@ -27,9 +27,9 @@ from ingestion.models.collection_access import JUDGED
 from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.management import finish
+from search.tuning import golden_import_export as exchange
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.judged_sections import SectionCollection, read_sections, source_of
-from search.tuning.golden import exchange
 from search.tuning.models import GoldenQuery
 
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three

@@ -87,7 +87,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
     "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
-    "DASHBOARD_CALLBACK": "search.admin.front_page.dashboard",
+    "DASHBOARD_CALLBACK": "search.admin_front_page.dashboard",
     "COMMAND": {"search_models": False},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
     "COLORS": {

@@ -17,7 +17,7 @@ MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_MB", default=200) * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 200  # a guess
 
 # Limits of parsing one file, the defaults of ParseLimits.
-# The rest is in ingestion/parsing/protocol_and_limits.py.
+# The rest is in ingestion/parsing/ocr.py.
 _seconds = env.int("PARSE_WALL_SECONDS", default=60)
 PARSE_LIMITS = {
     "PARSE_WALL_SECONDS": _seconds,

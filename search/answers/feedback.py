@@ -23,7 +23,7 @@ from search.answers.domain import State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource
 from search.answers.models.records import ALL_READABLE
 from search.errors import SearchError
-from search.tuning.golden import judging
+from search.tuning import judging
 from search.tuning.models import GoldenQuery
 
 Reason = AnswerFeedback.Reason

@@ -21,8 +21,8 @@ from search.engine.configuration import Configuration
 from search.engine.settle_class_and_weights import Settled
 from search.ranking import Batch, Prepared, Ranked, prepare, put_behind, rank, reranked
 from search.ranking.confidence import confidence
-from search.ranking.grouping import grouped, leaders
 from search.ranking.reranking import FIRST
+from search.ranking.superseded_and_grouping import grouped, leaders
 
 
 @dataclass(frozen=True, eq=False)

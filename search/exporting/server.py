@@ -22,7 +22,7 @@ from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.tuning.models import ProfileChange
-from search.tuning.publishing.activation_and_rollback import activate
+from search.tuning.profile_activation_and_rollback import activate
 
 # The program: everything that runs, and nothing of its development or of this site.
 CODE = ("common", "ingestion", "kbsite", "locale", "search", "static", "templates")

@@ -45,7 +45,7 @@ from search.pages.forms import SearchForm
 from search.pages.library import listing, page_links
 from search.pages.saved_searches import then_remember
 from search.pipeline import Choices, SearchResponse
-from search.presentation import unavailable
+from search.presentation.labels_and_notices import unavailable
 from search.readers.history_and_saved import starred_among
 from search.retrieval.filters import documents_of, searchable
 

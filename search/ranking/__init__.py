@@ -2,5 +2,6 @@
 
 from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.pins_and_tiers import identifiers_lead
-from search.ranking.rank import Ranked, put_behind, rank, reranked
+from search.ranking.rank import Ranked, rank, reranked
+from search.ranking.superseded_and_grouping import put_behind
 from search.ranking.text_boosts import applicable

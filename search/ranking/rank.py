@@ -46,7 +46,6 @@ from search.ranking.text_boosts import WISHED, boosted, with_boosts
 SCORE_DIGITS = 12
 BEHIND = "not current: behind the document in force"
 """The label of what an explanation takes off a score: see `put_behind`."""
-STEP = 1e-6  # between the scores of two documents that `put_behind` orders
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,7 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
         if reranking is None:
             continue
         after = reranking.applied_to(before)
-        order[place, : len(prepared)] = _ordered(columns, after, ranked.tiers[place])
+        order[place, : len(prepared)] = ordered(columns, after, ranked.tiers[place])
         scores[place, : len(prepared)] = after
         rerankings[place] = reranking
     return (
@@ -188,59 +187,7 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
     )
 
 
-def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) -> Ranked:
-    """The rankings with each document after the best passages of the documents that it is behind.
-
-    `behind` are those by document, for each query; all of them are candidates. A passage that comes
-    before is given the score below theirs, and their tier. Pinned ones stay, and so do those with
-    an identifier of the query that the other document does not hold: it is asked for by name.
-    """
-    if not any(behind):
-        return ranked
-    scores, tiers, order = ranked.scores.copy(), ranked.tiers.copy(), ranked.order.copy()
-    lowered: dict[int, dict[int, float]] = {}
-    for place, pairs in enumerate(behind):
-        if not pairs:
-            continue
-        columns, each = ranked.columns(place), ranked.batch.prepared[place]
-        documents = each.candidates.rows["document"][each.rows]
-        before = scores[place].copy()
-        # Until nothing moves: a document may be behind one that is itself moved.
-        for _ in pairs:
-            unmoved = columns
-            for pair in pairs.items():
-                if _lower(documents, columns, scores[place], tiers[place], *pair):
-                    columns = _ordered(columns, scores[place], tiers[place])
-            if columns is unmoved:
-                break
-        order[place, : len(each)] = columns
-        taken = before - scores[place]
-        lowered[place] = {at: float(taken[at]) for at in np.flatnonzero(taken).tolist()}
-    return replace(ranked, order=order, scores=scores, tiers=tiers, lowered=lowered)
-
-
-def _lower(
-    documents: Integers,
-    columns: Integers,
-    scores: Floats,
-    tiers: Integers,
-    document: int,
-    others: Sequence[int],
-) -> bool:
-    """Lower the passages of a document before the last of the others' best; whether any was."""
-    ordered = documents[columns]
-    place = max(int(np.argmax(ordered == other)) for other in others)
-    limit, ahead = columns[place], columns[:place][ordered[:place] == document]
-    ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= PLAIN) | (tiers[limit] < PLAIN))]
-    if not len(ahead):
-        return False
-    steps = STEP * (1 + scores[ahead].max() - scores[ahead])
-    scores[ahead] = np.minimum(scores[ahead], scores[limit] - steps)
-    tiers[ahead] = tiers[limit]
-    return True
-
-
-def _ordered(columns: Integers, scores: Floats, tiers: Integers) -> Integers:
+def ordered(columns: Integers, scores: Floats, tiers: Integers) -> Integers:
     """One query's columns by tier, then score; equal ones keep their order."""
     by_score = columns[np.argsort(-np.round(scores[columns], SCORE_DIGITS), kind="stable")]
     return by_score[np.argsort(tiers[by_score], kind="stable")]

@@ -20,14 +20,19 @@ from ingestion.models import Document
 from ingestion.models.collection_access import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
-from search.presentation import CLASS_LABELS, measure_label, rule_text, tier_reason
 from search.presentation import why_here as drawing
+from search.presentation.labels_and_notices import (
+    CLASS_LABELS,
+    measure_label,
+    rule_text,
+    tier_reason,
+)
 from search.presentation.results import Result
 from search.presentation.why_here import reason
 from search.readers import history_and_saved, reviews
 from search.readers.models import SavedSearch
 from search.readers.suggestions import SuggestionsThrottle
-from search.tuning.golden.judging import GRADES
+from search.tuning.judging import GRADES
 
 register = template.Library()
 for label in (rule_text, tier_reason, reason):

@@ -22,8 +22,8 @@ from search.presets import DEFAULT, Preset
 from search.presets.shipped import PRESETS
 from search.query.shipped_classifier_rules import RULES
 from search.ranking.text_boosts import as_json
+from search.tuning import profile_activation_and_rollback as activation
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation_and_rollback as activation
 
 SEEN = (
     "search.classrule", "search.classweights", "search.hide", "search.pin",

@@ -27,12 +27,12 @@ from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.candidate_pool_building import fresh_pools
 from search.tuning.evaluation.golden_set import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
 from search.tuning.weight_search import NothingToLearn, Optimised, optimise
 
 State = Optimisation.State

@@ -24,8 +24,8 @@ from search.models import SearchProfile
 from search.parts.experiments import life_cycle, outcomes
 from search.parts.experiments.interleaving_and_statistics import A, B
 from search.pipeline import Choices, SearchResponse, search
+from search.tuning import publications
 from search.tuning.models import Experiment, ProfileChange
-from search.tuning.publishing import publications
 from tests.support.events import make_event
 from tests.support.golden_library import (
     KEYWORDS_ONLY,

@@ -12,13 +12,12 @@ from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, search
+from search.tuning import gate_runs, judging, publications
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
-from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import gate_runs, publications
 from tests.support.golden_library import KEYWORDS_ONLY, TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]

@@ -12,9 +12,10 @@ from django.core.management import CommandError, call_command
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.errors import JudgementError
-from search.tuning import golden
-from search.tuning.golden import exchange, judging
-from search.tuning.golden.formats import FORMATS
+from search.tuning import golden_import_export as exchange
+from search.tuning import golden_queries as golden
+from search.tuning import judging
+from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.golden_library import QUESTIONS, judge_all
 

@@ -17,7 +17,7 @@ from search import pipeline
 from search.domain import Signal, Weights
 from search.models import Pin, Synonym
 from search.pipeline import Choices, SearchResponse
-from search.tuning.publishing import publications
+from search.tuning import publications
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import draft_with

@@ -9,11 +9,11 @@ from pytest import approx
 
 from search.domain import Fusion, QueryClass, Weights
 from search.pipeline import search
+from search.tuning import judging
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.evaluation.golden_set import golden_set
-from search.tuning.golden import judging
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
 from search.tuning.workbench_preview import preview
 from tests.support.admin_client import staff
 from tests.support.golden_library import active_profile

@@ -33,6 +33,7 @@ from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.retrieval.filters import Filters
 from search.tuning import candidate_pools as pools
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning import workbench_comparison as comparing
 from search.tuning import workbench_preview as preview
 from search.tuning.candidate_pool_building import build, goldens_to_build
@@ -40,7 +41,6 @@ from search.tuning.candidate_pools import Width
 from search.tuning.evaluation.golden_set import ask, compare, golden_set
 from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement
-from search.tuning.publishing import drafts_and_differences as drafts
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_reranker import Behaviour, FakeReranker, Reply, said, status

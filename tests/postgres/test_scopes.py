@@ -16,9 +16,9 @@ from search.engine import configuration
 from search.models import ScopeProfile, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import publications
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import publications
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile

@@ -10,8 +10,8 @@ from typing import Any
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning.golden import judging
-from search.tuning.publishing import drafts_and_differences as drafts
+from search.tuning import judging
+from search.tuning import profile_drafts_and_differences as drafts
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from search.tuning.evaluation.measures import NAMES
-from search.tuning.publishing.gate import First, Measured, Rules, decide
+from search.tuning.gate import First, Measured, Rules, decide
 
 RULES = Rules(measure="nDCG@10", margin=0.01, min_queries=4, latency_margin=0.3)
 

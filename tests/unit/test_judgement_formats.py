@@ -9,8 +9,8 @@ import pytest
 
 from search.errors import JudgementError
 from search.tuning.evaluation.measures import alpha
-from search.tuning.golden.formats import FORMATS, Problem
-from search.tuning.golden.formats import JudgementRow as Row
+from search.tuning.golden_file_formats import FORMATS, Problem
+from search.tuning.golden_file_formats import JudgementRow as Row
 
 ROWS = [
     Row(0, "why, oh why?", "d-1", 3, ("handbook",), "ada", "=1+1", True, "concept", "A “title”"),
@@ -97,7 +97,7 @@ def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> 
 
 
 def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.tuning.golden.formats.MAX_UNPACKED", 10)
+    monkeypatch.setattr("search.tuning.golden_file_formats.MAX_UNPACKED", 10)
     with pytest.raises(JudgementError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
 

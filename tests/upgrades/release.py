@@ -46,8 +46,8 @@ def fill() -> None:
 
     from common.accounts.models import User
     from search.models import Pin, SearchProfile, Synonym
-    from search.tuning.golden import judging
-    from search.tuning.publishing import drafts_and_differences as drafts
+    from search.tuning import judging
+    from search.tuning import profile_drafts_and_differences as drafts
     from tests.support.factories import make_collection, make_document
 
     keeper = User.objects.create_user("keeper", email="keeper@example.org", is_staff=True)

@@ -15,7 +15,7 @@ from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.models import ClassRule, SearchProfile
 from search.pipeline import search
-from search.tuning.golden import judging
+from search.tuning import judging
 from search.tuning.models import ProfileChange
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.factories import make_collection, make_document

@@ -10,9 +10,9 @@ from django.test import Client
 from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.models import ClassWeights, SearchProfile
+from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import publications
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

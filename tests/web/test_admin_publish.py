@@ -11,8 +11,9 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.models import SearchProfile
+from search.tuning import gate_runs, judging, publications
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.evaluation import golden_runs
-from search.tuning.golden import judging
 from search.tuning.models import (
     EvaluationRun,
     GoldenQuery,
@@ -21,8 +22,6 @@ from search.tuning.models import (
     Publication,
     PublishGate,
 )
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import gate_runs, publications
 from tests.support.admin_client import form_data, signed_in, staff
 from tests.support.golden_library import QUESTIONS, TITLE_ONLY, active_profile, draft_with
 

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
+from search.tuning import judging
 from search.tuning.evaluation import golden_runs
-from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, Judgement, ProfileChange
 from tests.support.golden_library import QUESTIONS, active_profile, draft_with
 

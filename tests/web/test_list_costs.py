@@ -15,7 +15,7 @@ from search.answers import answering
 from search.answers.request import AnswerRequest
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
-from search.tuning.golden import judging
+from search.tuning import judging
 from search.tuning.models import EvaluationRun, Optimisation
 from tests.support.database import statements
 from tests.support.factories import make_collection, make_document, upload

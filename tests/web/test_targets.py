@@ -18,6 +18,8 @@ from search.analytics.models import SearchEvent
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
+from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import publications
 from search.tuning.evaluation import golden_runs, targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import (
@@ -28,8 +30,6 @@ from search.tuning.models import (
     ProfileTargets,
     Publication,
 )
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TITLE_ONLY, active_profile, draft_with

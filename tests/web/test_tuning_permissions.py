@@ -18,10 +18,9 @@ from common.api.access import OPEN, needed
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from search.models import SearchProfile
-from search.tuning import install_defaults
+from search.tuning import gate_runs, install_defaults
 from search.tuning.install_defaults import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
-from search.tuning.publishing import gate_runs
 from tests.support.golden_library import active_profile, draft_with
 from tests.support.url_walker import routes
 

@@ -29,9 +29,10 @@ from ingestion.parsing.child.scratch import (
     scratch_directory,
 )
 from ingestion.parsing.formats.inner_files import PARTS_FOLDER, safe_path, unique_path
+from ingestion.parsing.ocr import Ocr
 from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
+from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
 from ingestion.parsing.passage_rectangles import Word
-from ingestion.parsing.protocol_and_limits import MIB, Ocr, ParseLimits
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ def recognise_page(
     It gets the longer limits of OCR.
     """
     ocr = ocr.wanting([page])
-    job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
+    job = Job(path, _type_of(path, file_name), limits.with_time_for(ocr), ocr, page=page)
     with _page_outcome(job) as (scratch, _):
         return _words(scratch)
 
@@ -176,7 +177,7 @@ def _type_of(path: Path, file_name: str) -> FileType:
 
 def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDocument:
     ocr = job.ocr.wanting(scanned)
-    job = replace(job, ocr=ocr, limits=ocr.allowing(job.limits))
+    job = replace(job, ocr=ocr, limits=job.limits.with_time_for(ocr))
     with _child_of(job) as scratch:
         return _collect(scratch, job.limits, parts_to)
 

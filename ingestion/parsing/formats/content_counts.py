@@ -17,7 +17,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.parsing.protocol_and_limits import MIB, Source
+from ingestion.parsing.parsers_and_limits import MIB, Source
 
 _TAG = re.compile(rb"<[^<>]*>")
 _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)

@@ -22,7 +22,7 @@ from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.protocol_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 50

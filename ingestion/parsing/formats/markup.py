@@ -22,7 +22,7 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.protocol_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
 
 _HEAP_EXHAUSTED = 251
 # pandoc takes exponential time on these, with no limit of its own (docs/adr/0008-parsers.md).

@@ -37,7 +37,8 @@ from ingestion.parsing.formats.pdf_metadata import (
 )
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
-from ingestion.parsing.protocol_and_limits import Extraction, Ocr, ScannedPages, Source
+from ingestion.parsing.ocr import Ocr
+from ingestion.parsing.parsers_and_limits import Extraction, ScannedPages, Source
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, LiteParse, ParsedPage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 from ingestion.parsing.formats.pdf_layout import Page, Placed
-from ingestion.parsing.protocol_and_limits import ParseLimits, StatedMetadata, title_from_file_name
+from ingestion.parsing.parsers_and_limits import ParseLimits, StatedMetadata, title_from_file_name
 
 ENCRYPTED = "This PDF is protected by a password. Remove the password and upload it again."
 DAMAGED = (

@@ -24,7 +24,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import content_counts, word_documents
 from ingestion.parsing.formats.tabular import has_header_row, lone_cell
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.parsing.protocol_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
 
 if TYPE_CHECKING:
     import anydoc

@@ -12,7 +12,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.protocol_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
 
 Row = list[str]
 

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.protocol_and_limits import Extraction, Source
+from ingestion.parsing.parsers_and_limits import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
 """Longest paragraph block. A guess: a page of text, about ten chunks."""

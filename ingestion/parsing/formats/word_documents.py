@@ -26,7 +26,7 @@ from ingestion.parsing.formats.docx_definition_lists import (
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.tabular import has_header_row, spread
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
-from ingestion.parsing.protocol_and_limits import Extraction, Source, StatedMetadata
+from ingestion.parsing.parsers_and_limits import Extraction, Source, StatedMetadata
 
 if TYPE_CHECKING:
     import anydoc

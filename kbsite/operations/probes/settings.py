@@ -21,7 +21,7 @@ from ingestion.embedding import fastembed
 from ingestion.embedding.minilm import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.url_guard import read_rules
-from ingestion.parsing.protocol_and_limits import installed
+from ingestion.parsing.ocr import installed
 from ingestion.spaces.allowed_servers_and_metering import origin
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from kbsite.operations.logs import FORMATS

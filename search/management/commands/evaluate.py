@@ -14,7 +14,7 @@ from django.utils import timezone
 from ingestion.management import PlainCommand
 from search.engine import configuration
 from search.management import load, positive, progress, relevance_folder
-from search.presentation import measure_label
+from search.presentation.labels_and_notices import measure_label
 from search.presets import BASELINES, DEFAULT
 from search.tuning.evaluation.collections import (
     Corpus,

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from common.accounts.models import User
 from ingestion.management import PlainCommand
-from search.tuning.golden import exchange
-from search.tuning.golden.formats import FORMATS
+from search.tuning import golden_import_export as exchange
+from search.tuning.golden_file_formats import FORMATS
 
 
 class Command(PlainCommand):

@@ -13,7 +13,7 @@ from search.parts.qdrant import rebuilding, syncing
 from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.tuning.publishing import gate_runs
+from search.tuning import gate_runs
 
 State = PointCollection.State
 

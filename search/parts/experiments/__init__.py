@@ -27,7 +27,7 @@ from search.parts.experiments.interleaving_and_statistics import takes_part, tea
 from search.parts.experiments.outcomes import finish_running
 from search.query.synonyms_and_pins import fold_query
 from search.tuning.models import Experiment
-from search.tuning.publishing.activation_and_rollback import activated
+from search.tuning.profile_activation_and_rollback import activated
 
 Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
 """Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""

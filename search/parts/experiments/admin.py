@@ -16,9 +16,9 @@ from common.admin.mixins import AuditedByServices, PanelPages, actor, become, ow
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
+from search.tuning import gate_runs
 from search.tuning.admin.publish_pages import ranking_differences
 from search.tuning.models import Experiment
-from search.tuning.publishing import gate_runs
 
 State = Experiment.State
 STATE_LABELS = {

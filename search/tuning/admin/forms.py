@@ -15,12 +15,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.versions import VersionForm
+from common.admin.profile_versions_and_progress import VersionForm
 from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.models import SearchProfile
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import drafts_and_differences as drafts
 
 # The effect of a setting and the cost of raising it, where the model's text says less.
 COSTS: dict[str, Promise] = {

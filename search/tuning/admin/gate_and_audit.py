@@ -17,10 +17,10 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.mixins import FixedRows, PanelPages, ReadOnly, actor, own_page, state_column
+from search.tuning import gate, gate_runs, publications
 from search.tuning.admin.publish_pages import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
-from search.tuning.publishing import gate, gate_runs, publications
 
 State = Publication.State
 STATE_LABELS = {

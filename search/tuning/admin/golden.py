@@ -17,11 +17,11 @@ from unfold.decorators import display
 from common.admin.mixins import ViewersForm, actor
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning import golden
+from search.tuning import golden_queries as golden
+from search.tuning import judging
 from search.tuning.admin.golden_pages import JUDGE, GoldenPages, GoldenQueryForm
 from search.tuning.evaluation import measures
-from search.tuning.golden import judging
-from search.tuning.golden.formats import FORMATS
+from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 
 GRADES = [

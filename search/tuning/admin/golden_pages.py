@@ -26,9 +26,10 @@ from common.admin.mixins import OwnPages, actor, own_page
 from common.api.requests_and_errors import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError
-from search.tuning import golden
-from search.tuning.golden import exchange, judging
-from search.tuning.golden.formats import FORMATS
+from search.tuning import golden_import_export as exchange
+from search.tuning import golden_queries as golden
+from search.tuning import judging
+from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery
 
 

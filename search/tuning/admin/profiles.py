@@ -18,7 +18,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.mixins import ViewersForm, actor, become, moment_column
-from common.admin.versions import STATE_LABELS, VersionPages
+from common.admin.profile_versions_and_progress import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
 from search.models import ScopeProfile, SearchProfile
@@ -28,6 +28,8 @@ from search.models.versions import ProfileEdit
 from search.presets import DEFAULT
 from search.presets.shipped import PRESETS
 from search.signals import registry
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publish_pages import (
     PublishingPages,
@@ -36,8 +38,6 @@ from search.tuning.admin.publish_pages import (
     targets_context,
 )
 from search.tuning.admin.weight_fields import beams, class_rows
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise

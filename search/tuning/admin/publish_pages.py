@@ -13,14 +13,14 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 from common.admin.mixins import OwnPages, actor, own_page, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
+from search.tuning import gate_runs, publications
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.admin.forms import template_profile
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileTargets, Publication
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import gate_runs, publications
 
 
 class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -26,7 +26,7 @@ from search.domain import QueryClass, Signal
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.models.rules import NORMALISERS
-from search.presentation import CLASS_LABELS, measure_label
+from search.presentation.labels_and_notices import CLASS_LABELS, measure_label
 from search.signals import registry
 from search.tuning import optimisations
 from search.tuning.admin.forms import template_profile

@@ -25,13 +25,12 @@ from search.domain import Profile
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.presentation import measure_label
-from search.tuning import candidate_pool_building
+from search.presentation.labels_and_notices import measure_label
+from search.tuning import candidate_pool_building, judging
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.evaluation import golden_runs
-from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
-from search.tuning.publishing import drafts_and_differences as drafts
 from search.tuning.workbench_comparison import verified
 
 VIEW, CHANGE, JUDGE, RUN = (

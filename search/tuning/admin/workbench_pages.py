@@ -31,8 +31,9 @@ from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation import CLASS_LABELS
+from search.presentation.labels_and_notices import CLASS_LABELS
 from search.signals import registry
+from search.tuning import judging
 from search.tuning.admin import workbench_actions as actions
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.admin.weight_fields import class_rows
@@ -46,7 +47,6 @@ from search.tuning.admin.workbench_actions import (
     draft_of,
 )
 from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
-from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview

@@ -26,11 +26,12 @@ from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 from search.query.synonyms_and_pins import fold_query, query_key
-from search.tuning import golden
+from search.tuning import golden_import_export as exchange
+from search.tuning import golden_queries as golden
+from search.tuning import judging
 from search.tuning.api.curated import DocumentIdField
 from search.tuning.api.profile_serializers import CLASSES
-from search.tuning.golden import exchange, judging
-from search.tuning.golden.formats import FORMATS
+from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 
 MEDIA_TYPES = {(200, each.media_type): OpenApiTypes.BINARY for each in FORMATS.values()}

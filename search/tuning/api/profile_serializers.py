@@ -18,8 +18,8 @@ from search.models import SearchProfile
 from search.models.profiles import in_force_first
 from search.models.versions import NAME
 from search.signals import registry
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.publishing import drafts_and_differences as drafts
 
 SEE_DRAFTS = "search.view_searchprofile"
 

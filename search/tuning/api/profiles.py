@@ -24,6 +24,8 @@ from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
 from search.models.profiles import in_force_first
+from search.tuning import gate_runs, publications
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.api.profile_serializers import (
     SEE_DRAFTS,
     NewProfileSerializer,
@@ -35,8 +37,6 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import gate_runs, publications
 
 
 class DifferenceParameters(Parameters):

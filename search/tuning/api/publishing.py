@@ -16,7 +16,9 @@ from common.api.access import requires
 from common.api.requests_and_errors import actor, body, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
-from search.presentation import by_measure
+from search.presentation.labels_and_notices import by_measure
+from search.tuning import gate_runs, publications
+from search.tuning import profile_activation_and_rollback as activation
 from search.tuning.api.profile_serializers import (
     ProfileNameSerializer,
     named_profile,
@@ -26,8 +28,6 @@ from search.tuning.api.profile_serializers import (
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import gate_runs, publications
 
 
 class ReasonSerializer(Parameters):

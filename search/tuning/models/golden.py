@@ -42,7 +42,7 @@ class GoldenQuery(models.Model):
     """A question with judged documents, over which profiles are measured.
 
     `collections` are the slugs of the collections to search; empty: all. `must_be_first` is the
-    document that a published profile must rank first: see `search.tuning.publishing.gate`.
+    document that a published profile must rank first: see `search.tuning.gate`.
     """
 
     class Origin(models.TextChoices):

@@ -13,7 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.domain import Gap, Unit, Why
 from ingestion.errors import NoText
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.protocol_and_limits import SWITCHED_OFF, Ocr, ParseLimits, installed
+from ingestion.parsing.ocr import SWITCHED_OFF, Ocr, installed
+from ingestion.parsing.parsers_and_limits import ParseLimits
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks
@@ -105,7 +106,7 @@ def test_recognising_takes_time_and_is_given_it() -> None:
     limits = ParseLimits(wall_seconds=60, cpu_seconds=60)
     ocr = Ocr(("eng",), "/", pages=3).wanting([1, 2, 5, 6])
     assert ocr.wanted == (1, 2, 5)
-    longer = ocr.allowing(limits)
+    longer = limits.with_time_for(ocr)
     assert (longer.wall_seconds, longer.cpu_seconds) == (60 + 3 * 8, 60 + 3 * 16)
 
 

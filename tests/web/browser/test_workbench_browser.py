@@ -11,10 +11,10 @@ from common.accounts.models import User
 from ingestion.lexical import bm25_weights
 from search.engine import configuration
 from search.models import SearchProfile
+from search.tuning import judging
 from search.tuning.candidate_pool_building import build
 from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import golden_runs, golden_set
-from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, Judgement
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage

@@ -24,7 +24,7 @@ from search.analytics.models import SearchEvent
 from search.answers import feedback
 from search.answers.models import Answer, AnswerLimits
 from search.models import SearchProfile
-from search.presentation import measure_label
+from search.presentation.labels_and_notices import measure_label
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun

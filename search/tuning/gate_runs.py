@@ -22,11 +22,11 @@ from common.jobs import Job, Lease, enqueue, revoke, work_on
 from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
 from search.models import SearchProfile
+from search.tuning import gate
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import MeasuredProfile, compare, golden_set
+from search.tuning.gate import Decision, First, Measured, Rules
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
-from search.tuning.publishing import gate
-from search.tuning.publishing.gate import Decision, First, Measured, Rules
 
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 # Retry delay while another process measures the same run (a guess).

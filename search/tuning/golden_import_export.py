@@ -21,9 +21,9 @@ from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 from search.domain import QueryClass
 from search.errors import JudgementError
+from search.tuning import judging
 from search.tuning.evaluation.measures import median_grade
-from search.tuning.golden import judging
-from search.tuning.golden.formats import FORMATS, Format, JudgementRow, Problem
+from search.tuning.golden_file_formats import FORMATS, Format, JudgementRow, Problem
 from search.tuning.models import GoldenQuery, Judgement
 
 DEFAULT_JUDGE = "imported"

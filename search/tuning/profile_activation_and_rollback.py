@@ -14,7 +14,7 @@ from search.domain import QueryClass
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning.models import EvaluationRun, ProfileChange
-from search.tuning.publishing.drafts_and_differences import audit, differences
+from search.tuning.profile_drafts_and_differences import audit, differences
 
 Action = ProfileChange.Action
 ROLL_BACK = "search.rollback_searchprofile"

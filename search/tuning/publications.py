@@ -15,12 +15,12 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
+from search.tuning import gate, gate_runs
+from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import profile_drafts_and_differences as drafts
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
-from search.tuning.publishing import activation_and_rollback as activation
-from search.tuning.publishing import drafts_and_differences as drafts
-from search.tuning.publishing import gate, gate_runs
 
 State = Publication.State
 Action = ProfileChange.Action

@@ -1,17 +1,22 @@
-"""The protocol of a parser: file in, blocks and metadata out. Limits: docs/adr/0008-parsers.md."""
+"""The protocol of a parser: file in, blocks and metadata out; the module that parses each type;
+limits for one file (docs/adr/0008-parsers.md); titles by file names.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 from ingestion.domain import Block, Completeness, Part, Unit, Why
 from ingestion.errors import NoText
+from ingestion.files import filetypes
 from ingestion.files.filetypes import SUPPORTED, FileType
+from ingestion.parsing.ocr import CPU_SECONDS_PER_PAGE, SECONDS_PER_PAGE, Ocr
 
 MIB = 1024 * 1024
 
@@ -43,6 +48,14 @@ class ParseLimits:
     archive_bytes: int = 200 * MIB
     archive_ratio: int = 200
 
+    def with_time_for(self, ocr: Ocr) -> Self:
+        """The limits with extra time for recognising the pages that are wanted."""
+        return replace(
+            self,
+            wall_seconds=self.wall_seconds + SECONDS_PER_PAGE * len(ocr.wanted),
+            cpu_seconds=self.cpu_seconds + CPU_SECONDS_PER_PAGE * len(ocr.wanted),
+        )
+
     @classmethod
     def of(cls, numbers: Mapping[str, int]) -> Self:
         """The limits given by settings that are named as in VARIABLES."""
@@ -70,93 +83,6 @@ VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
     }
 )
 """The setting of each limit, with its field and the setting's unit."""
-
-
-# The first is Debian's, with the version's number; the others are those of source builds, Fedora,
-# Arch and Homebrew.
-DATA_FOLDERS = (
-    "/usr/share/tesseract-ocr/*/tessdata",
-    "/usr/share/tesseract-ocr/tessdata",
-    "/usr/share/tessdata",
-    "/usr/share/tesseract/tessdata",
-    "/usr/local/share/tessdata",
-    "/opt/homebrew/share/tessdata",
-)
-NOT_INSTALLED = (
-    "OCR is not installed. Install it (on Debian: sudo apt-get install tesseract-ocr) and process "
-    "the document again, or run the file through an OCR program and upload the result"
-)
-SWITCHED_OFF = (
-    "OCR is switched off. Set OCR=auto and process the document again, or run the file through an "
-    "OCR program and upload the result"
-)
-SECONDS_PER_PAGE = 8
-"""Wall time added for each page; 0.4 to 2.7 s were measured on two idle cores."""
-CPU_SECONDS_PER_PAGE = 16
-"""Tesseract works on several cores at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ocr:
-    """OCR of scanned pages. Without `languages` they are not read, and `lacking` says why.
-
-    `data` is the folder of Tesseract's language files, `pages` the maximum number recognised in
-    one file, `wanted` their page numbers once they are known.
-    """
-
-    languages: tuple[str, ...] = ()
-    data: str = ""
-    pages: int = 100
-    lacking: str = NOT_INSTALLED
-    wanted: tuple[int, ...] = ()
-
-    def wanting(self, scanned: Sequence[int]) -> Ocr:
-        return replace(self, wanted=tuple(scanned[: self.pages]))
-
-    def allowing(self, limits: ParseLimits) -> ParseLimits:
-        """The limits with extra time for recognising the wanted pages."""
-        return replace(
-            limits,
-            wall_seconds=limits.wall_seconds + SECONDS_PER_PAGE * len(self.wanted),
-            cpu_seconds=limits.cpu_seconds + CPU_SECONDS_PER_PAGE * len(self.wanted),
-        )
-
-
-def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -> Ocr:
-    """OCR in those of the languages (Tesseract's codes) whose data is installed.
-
-    `folder` replaces the usual places. If no language is installed, `lacking` says what to install.
-    """
-    data = _data_folder(folder)
-    if data is None:
-        return Ocr(pages=pages)
-    present = tuple(code for code in languages if (data / f"{code}.traineddata").is_file())
-    if not present:
-        packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in languages)
-        lacking = (
-            f"OCR is not installed for {', '.join(languages) or 'any language'}. Install it (on "
-            f"Debian: sudo apt-get install {packages or 'tesseract-ocr'}), or set OCR_LANGUAGES to "
-            "installed languages, and process the document again"
-        )
-        return Ocr(pages=pages, lacking=lacking)
-    return Ocr(present, str(data), pages)
-
-
-def _data_folder(folder: str) -> Path | None:
-    """The first folder that contains language data."""
-    if folder:
-        return Path(folder) if _holds_data(Path(folder)) else None
-    root = Path("/")
-    for pattern in DATA_FOLDERS:
-        # The newest version first.
-        for match in sorted(root.glob(pattern.lstrip("/")), reverse=True):
-            if _holds_data(match):
-                return match
-    return None
-
-
-def _holds_data(folder: Path) -> bool:
-    return any(folder.glob("*.traineddata"))
 
 
 @dataclass(frozen=True)
@@ -230,6 +156,42 @@ class Parser(Protocol):
     def extract(self, source: Source) -> Extraction:
         """The blocks of `source` in reading order, lazily if the library allows it."""
         ...
+
+
+# The types that each module reads; after a colon the name of one of its parsers.
+_TYPES = {
+    "pdf": (filetypes.PDF,),
+    "word_documents": (filetypes.DOCX, filetypes.DOC, filetypes.ODT, filetypes.RTF),
+    "sheets_and_slides:SHEETS": (filetypes.XLSX, filetypes.XLS, filetypes.ODS),
+    "sheets_and_slides:SLIDES": (filetypes.PPTX, filetypes.PPT, filetypes.ODP),
+    "notebook": (filetypes.IPYNB,),
+    "epub": (filetypes.EPUB,),
+    "markup:HTML": (filetypes.HTML,),
+    "markdown:MARKDOWN": (filetypes.MARKDOWN,),
+    "rst": (filetypes.RST,),
+    "markup:ASCIIDOC": (filetypes.ASCIIDOC,),
+    "markup:ORG": (filetypes.ORG,),
+    "image": (filetypes.PNG, filetypes.JPEG, filetypes.TIFF, filetypes.WEBP),
+    "text": (filetypes.TEXT,),
+    "tabular": (filetypes.CSV, filetypes.TSV),
+    "mail": (filetypes.EML,),
+    "outlook": (filetypes.MSG,),
+    "zip_archive": (filetypes.ZIP,),
+    "json_data": (filetypes.JSON, filetypes.JSON_LINES),
+    "xml_data": (filetypes.XML,),
+    "source_code": filetypes.SOURCE_TYPES,
+}
+MODULES = {each.media_type: module for module, types in _TYPES.items() for each in types}
+
+
+def parser_for(media_type: str) -> Parser:
+    """Return the parser of `media_type`, imported now. Raises KeyError for other types.
+
+    Raises ModuleNotFoundError where a package of the parser is missing.
+    """
+    module, _, name = MODULES[media_type].partition(":")
+    parsers = import_module(f"ingestion.parsing.formats.{module}")
+    return cast(Parser, getattr(parsers, name or "PARSER"))
 
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")

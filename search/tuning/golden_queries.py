@@ -1,4 +1,4 @@
-"""Golden queries and judgements: entered by hand (here), judged, imported and exported."""
+"""Golden queries, entered by hand: created, edited, deleted, listed with their judgements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 from search.errors import JudgementError
 from search.query.synonyms_and_pins import query_key
-from search.tuning.golden.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
+from search.tuning.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.models.golden import ALREADY_THERE
 

@@ -1,0 +1,104 @@
+"""Labels of classes, rules, tiers and measures; notices on corrections, languages and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from ingestion.models.collection_access import language_name
+from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
+from search.query.language import OtherLanguage
+from search.query.rule_classifier import FALLBACK_RULE
+from search.signals import registry
+
+MOST_LANGUAGES = 3  # that a sentence names
+# Lazily translated: they become strings when rendered.
+CLASS_LABELS: dict[QueryClass, Any] = {
+    QueryClass.LOOKUP: _("Lookup"),
+    QueryClass.CONCEPT: _("Concept question"),
+    QueryClass.CODE: _("Code question"),
+    QueryClass.DEBUG: _("Debugging question"),
+    QueryClass.COMPARISON: _("Comparison"),
+    QueryClass.GENERAL: _("General question"),
+}
+# Texts of modules whose others are not for readers, or that are pure, as `search.ranking`.
+WRITTEN_ELSEWHERE = (
+    _("it is pinned to this question"), _("it defines %(name)s"), _("its title names %(name)s"),
+    _("its heading names %(name)s"), _("its text names %(name)s"),
+    _("its title names a part of %(name)s"), _("its heading names a part of %(name)s"),
+    _("its text names a part of %(name)s"), _("signals that found it"),
+    _("found by meaning and by keywords"), _("share beside the reranker"),
+    _("similarity to the first results"), _("not current: behind the document in force"),
+    # Of documents and the upload page, whose modules are for staff; and a language.
+    _("Queued"), _("Parsing"), _("Chunking"), _("Embedding"), _("Ready"), _("Failed"), _("No file"),
+    _("Upload files"), _("Read it"), _("Search it"), _("Chinese"),
+)  # fmt: skip
+# The names that people see, of the measures that ir-measures names.
+MEASURE_LABELS = {
+    "nDCG@10": "nDCG@10",
+    "RR@10": "MRR@10",
+    "R@10": "Recall@10",
+    "R@100": "Recall@100",
+    "P@5": "Precision@5",
+    "Success@1": "Hit@1",
+}
+
+
+def rule_text(classification: Classification) -> str:
+    """The rule that decided the class, as text."""
+    if classification.rule == FALLBACK_RULE:
+        return gettext("no rule matched")
+    return gettext("rule: %(name)s") % {"name": classification.rule}
+
+
+def tier_reason(hit: Hit, query: Query) -> str:
+    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
+    reason = hit.explanation.tier.reason
+    match = hit.candidate.identifier
+    if not reason or match is None:
+        return gettext(reason) if reason else ""
+    typed = (each.text for each in query.identifiers if match.form in dict(each.forms))
+    text = gettext(reason.replace(match.form, "%(name)s"))
+    return text.replace("%(name)s", next(typed, match.form))
+
+
+def measure_label(name: str) -> str:
+    """The common name of a measure."""
+    return MEASURE_LABELS.get(name, name)
+
+
+def by_measure(values: Any) -> Any:
+    """The values, of any depth, under the common names of their measures."""
+    if not isinstance(values, Mapping):
+        return values
+    return {measure_label(name): by_measure(inner) for name, inner in values.items()}
+
+
+def unavailable(step: Signal | Stage) -> str:
+    """A sentence on a search without this signal or stage."""
+    if isinstance(step, Stage):
+        return gettext("The reranker is unavailable; showing the order without it.")
+    if part := registry.part(step):
+        return str(part.unavailable)
+    text = gettext("The signal “%(name)s” is not installed; showing other matches.")
+    return text % {"name": step.value}
+
+
+def correction(query: str, typed: str) -> str:
+    """A sentence on the search for a misspelt query's correction; empty if none was typed."""
+    text = gettext("Results for “%(query)s”, because nothing is spelt “%(typed)s”.")
+    return text % {"query": query, "typed": typed} if typed else ""
+
+
+def language_gap(other: OtherLanguage | None) -> str:
+    """A sentence on a question's language that neither the texts nor the model know, or empty."""
+    if other is None or other.is_crossed:
+        return ""
+    text = gettext(
+        "This library is in %(texts)s; your question is in %(question)s. Ask in %(first)s."
+    )
+    names = [language_name(code) for code in (other.question, *other.texts[:MOST_LANGUAGES])]
+    return text % {"texts": ", ".join(names[1:]), "question": names[0], "first": names[1]}
