@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def compare_words() -> None:
-    """Print the times of hidden and of missing words, asked by turns by a visitor."""
+    """Print the search times of a visitor for hidden and for missing words, in random turns."""
     os.environ["SEARCH_EVENTS"] = "0"
     from benchmarks.temporary_site import receive, site
 

@@ -31,7 +31,7 @@ from benchmarks.temporary_site import site
 
 SETS = ("python", "python-aside", "operations", "operations-aside")
 PACKAGES = Path(sysconfig.get_path("purelib"))
-# Of each package and service, so that none leads.
+# The most pieces of each package and service, so that none dominates.
 MOST_EACH = {"python": 25, "operations": 10}
 LONGEST_FILE = 200_000
 MOST_CHARS = 1_000
@@ -62,7 +62,7 @@ def hashed(text: str) -> str:
 
 
 def is_aside(owner: str) -> bool:
-    """Whether a package or a service is of the half that nothing is tuned on."""
+    """Whether a package or a service is in the half on which nothing is tuned."""
     return int(hashed(owner), 16) % 2 == 1
 
 
@@ -124,7 +124,7 @@ def _summary(text: str) -> str:
 
 
 def chosen(pieces: Iterable[Named], most: int) -> Iterator[Named]:
-    """Of each owner `most` pieces whose summary is no other's, and does not say the name."""
+    """For each owner `most` pieces with a unique summary that does not contain the name."""
     by_summary: dict[str, list[Named]] = defaultdict(list)
     for piece in pieces:
         by_summary[piece.summary.casefold()].append(piece)

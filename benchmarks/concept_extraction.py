@@ -60,7 +60,7 @@ def measure(name: str, versions: Sequence[int]) -> None:
 
 @contextmanager
 def timed(module: Any, name: str, spent: list[float]) -> Iterator[None]:
-    """Within it, calls of the module's function add their time to `spent`."""
+    """Within this context, calls of the module's function add their time to `spent`."""
     called: Callable[..., Any] = getattr(module, name)
 
     def measured(*arguments: Any) -> Any:

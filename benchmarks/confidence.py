@@ -53,13 +53,13 @@ CACHE = ROOT / "var" / "bench" / "confidence-vectors"
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """An embedding model under a name, and the vectors that it has made."""
+    """An embedding model under a name, with its cached vectors."""
 
     name: str
     embedder: Embedder
 
     def vectors(self, library: str, texts: Sequence[str], *, query: bool) -> Any:
-        """Unit vectors of questions or passages, a row each; kept."""
+        """Unit vectors of questions or passages, a row each; cached in files."""
         digest = hashlib.sha256("\0".join((*texts, str(query))).encode()).hexdigest()[:16]
         path = CACHE / f"{self.name.replace('/', '-').replace(':', '-')}-{library}-{digest}.npy"
         if not path.exists():
@@ -156,7 +156,7 @@ def _sample(
 
 
 def report(drawn: Sequence[tuple[str, str, Sample]], fitted: Sequence[str]) -> None:
-    """Print the fit to all, and for each model the figures of a fit that has not seen it."""
+    """Print the fit to all samples, and for each model the figures of a fit without that model."""
     seen = [(model, s) for model, name, s in drawn if name in fitted and not _aside(s)]
     print("\nFitted to half of the questions, all models:")
     for ran, fit_to_all in fit([s for _, s in seen]).items():
@@ -194,7 +194,7 @@ def _figures(values: Sequence[tuple[Sample, float]]) -> str:
 
 
 def _weights(model: str) -> str:
-    """The model whose weights it has, whatever its scale."""
+    """The model that has the same weights, at any scale."""
     return model.removeprefix(SERVER)
 
 

@@ -261,7 +261,7 @@ def _copy(rows: Sequence[models.Model]) -> None:
 
 
 def _prepared(field: models.Field[Any, Any], rows: Sequence[models.Model]) -> Iterator[Any]:
-    """The field's values as the database adapter wants them. Most columns hold one value."""
+    """The field's values as the database adapter expects them. Most columns have only one value."""
     last = value = None
     for i, row in enumerate(rows):
         current = field.pre_save(row, True)
@@ -278,7 +278,7 @@ def _vectors(number: int, count: int, centres: np.ndarray) -> np.ndarray:
 
 
 def _embed(rows: Sequence[models.Model], space: EmbeddingSpace, vectors: np.ndarray) -> None:
-    """Insert the vectors by binary COPY: as text they would cost more than all the rest here."""
+    """Insert the vectors by binary COPY: as text they would cost more than everything else here."""
     width = vectors.shape[1]
     # https://www.postgresql.org/docs/current/sql-copy.html, and pgvector's halfvec_send.
     record = np.dtype(
@@ -298,7 +298,7 @@ def _embed(rows: Sequence[models.Model], space: EmbeddingSpace, vectors: np.ndar
 
 
 def _set_average(collection: Collection) -> None:
-    """Make the average length of the chunks so far that of all weights."""
+    """Give all weights the average length of the chunks so far."""
     length = Chunk.objects.filter(collection=collection).aggregate(average=models.Avg("length"))
     CorpusStatistics.objects.create(
         collection=collection,

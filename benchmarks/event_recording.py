@@ -59,7 +59,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _recording(count: int) -> None:
-    """A search, and recording it, turn by turn."""
+    """Time a search and its recording, in turns."""
     import uuid
 
     from django.contrib.auth.models import AnonymousUser

@@ -90,7 +90,7 @@ def parsing(files: list[Path]) -> None:
 
 
 def made_pdfs(folder: Path, count: int, pages: int) -> list[Path]:
-    """So many PDFs of real prose under headings."""
+    """`count` PDFs of real prose under headings."""
     every = passages()
     made = []
     for number in range(count):
@@ -135,7 +135,7 @@ def path(count: int, rounds: int) -> None:
 
 
 def chunks_per_second(collection: Collection, documents: list[bytes]) -> float:
-    """From the first upload until the last document can be searched."""
+    """The chunks per second from the first upload until the last document can be searched."""
     from ingestion.models import Chunk
 
     before = Chunk.objects.count()
@@ -146,7 +146,7 @@ def chunks_per_second(collection: Collection, documents: list[bytes]) -> float:
 
 
 def embedder_alone(threads: int, collection: Collection) -> float:
-    """Chunks per second of the model over passages that are stored, with so many threads."""
+    """The model's chunks per second over stored passages, with so many threads."""
     from django.conf import settings
 
     from ingestion import spaces
@@ -166,7 +166,9 @@ def embedder_alone(threads: int, collection: Collection) -> float:
 
 
 def memory(count: int) -> None:
-    """A worker process' resident memory while so many documents pass through it, in tenths."""
+    """Print the resident memory of a worker process while `count` documents pass through it, in
+    tenths.
+    """
     with worker(1) as process, a_collection("memory") as collection:
         documents = notes(count, 3, "memory ")
         tenth = max(count // 10, 1)
@@ -184,7 +186,7 @@ def memory(count: int) -> None:
 
 
 def waiting(count: int, pdfs: int) -> None:
-    """Seconds from the upload of a one-page note until search finds it."""
+    """Print the seconds from the upload of a one-page note until search returns it."""
     from ingestion.models import DocumentVersion, Lane
     from ingestion.models.versions import UNFINISHED
 
@@ -218,7 +220,7 @@ def spread(seconds: list[float]) -> str:
 
 
 def notes(count: int, parts: int, title: str) -> list[bytes]:
-    """So many Markdown files of real prose, no two alike."""
+    """`count` Markdown files of real prose, all different."""
     every = passages()
     return [
         (

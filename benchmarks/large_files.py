@@ -38,7 +38,7 @@ def main() -> None:
             (pk,) = receive(collection, [(var / name).read_bytes()], name)
             started = time.perf_counter()
             processing_steps.advance(pk)
-            fork_client.close_servers()  # what a child used is known when its server has ended
+            fork_client.close_servers()  # the memory of a child is known when its server has ended
             version = DocumentVersion.objects.get(pk=pk)
             own, child = (
                 resource.getrusage(who).ru_maxrss / 1024

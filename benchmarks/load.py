@@ -60,14 +60,14 @@ def main() -> None:
 
 @contextmanager
 def serving(application: str = "kbsite.asgi") -> Iterator[Server]:
-    """The site with as many processes as it takes by itself."""
+    """The site with its default number of processes."""
     with server("--config", "python:kbsite.gunicorn", application, workers=2) as target:
         yield target
 
 
 @contextmanager
 def ingesting(documents: int) -> Iterator[threading.Event]:
-    """Documents are received and processed; the event says when they are ready."""
+    """Receive and process documents; the event is set when they are ready."""
     from tests.support.factories import make_collection
 
     done = threading.Event()
@@ -90,13 +90,14 @@ def ingesting(documents: int) -> Iterator[threading.Event]:
 
 @dataclass
 class Read:
-    """What readers got."""
+    """The statuses, times and memory that readers measured."""
 
     readers: int
     milliseconds: list[float] = field(default_factory=list)
     statuses: Counter[int | str] = field(default_factory=Counter)
     seconds: float = 0.0
-    # Of each process of the site, ten times on the way: a leak goes on rising, a warm-up ends.
+    # The memory of each process of the site, measured ten times: a leak goes on rising, a warm-up
+    # ends.
     megabytes: list[list[float]] = field(default_factory=list)
 
     @property
@@ -123,7 +124,9 @@ def read(
     seconds: float,
     until: threading.Event | None = None,
 ) -> Read:
-    """Readers that ask one question after another, each over a connection that stays open."""
+    """The measurements of readers that ask one question after another, each over a lasting
+    connection.
+    """
     load = Read(readers)
     asyncio.run(_read(target, questions, load, seconds, until))
     return load
@@ -207,7 +210,7 @@ class Asker:
 
 
 def _megabytes(target: Server) -> list[float]:
-    """Of each process of the site, by its number: what is its own and not shared."""
+    """The unshared memory of each process of the site, by its number."""
     processes: list[psutil.Process] = sorted(target.process.children(), key=lambda one: one.pid)
     return [each.memory_full_info().uss / 1e6 for each in processes]
 

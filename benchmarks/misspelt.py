@@ -34,7 +34,7 @@ KINDS = ("replaced", "left out", "added", "swapped")
 
 
 def misspelt(word: str, kind: str, chance: random.Random) -> str:
-    """The word after one edit at a random letter, of two that differ for a swap."""
+    """The word after one edit at a random letter; a swap needs two different letters."""
     at = chance.randrange(len(word))
     other = chance.choice([each for each in string.ascii_lowercase if each != word[at].lower()])
     pairs = [i for i in range(len(word) - 1) if word[i] != word[i + 1]]
@@ -46,7 +46,7 @@ def misspelt(word: str, kind: str, chance: random.Random) -> str:
 
 
 def rarest(text: str, viewer: Any) -> str:
-    """The word of four letters or more that fewest passages hold; empty if none has one."""
+    """The word of four letters or more in the fewest passages; empty without such a word."""
     from search.retrieval.spelling_candidates import passages_with
 
     words = [each.group() for each in _WORD.finditer(text)]
@@ -67,7 +67,7 @@ def first(text: str, viewer: Any, slugs: Sequence[str], *, exact: bool = False) 
 def measure(
     name: str, judged: Any, viewer: Any, *, failures: bool, exact: bool
 ) -> Counter[tuple[str, str]]:
-    """The counts of edits and outcomes: same, other; corrected, into the question as it was."""
+    """The counts of edits and outcomes: same, other; corrected: the original question came back."""
     counts: Counter[tuple[str, str]] = Counter()
     slugs, _ = judged.load(print, CORES)
     for place, (key, text) in enumerate(judged.queries.items()):

@@ -114,14 +114,14 @@ def server(*arguments: str, workers: int = 1, cwd: Path = ROOT) -> Iterator[Serv
 
 
 def ask(target: Server, questions: Sequence[str]) -> list[float]:
-    """Milliseconds of each search, after one round unmeasured."""
+    """Milliseconds of each search, after one round that is not measured."""
     for question in questions:
         target.ask(question)
     return [target.ask(question) for question in questions]
 
 
 def crowd(target: Server, questions: Sequence[str]) -> list[float]:
-    """The same with several askers at once."""
+    """Milliseconds of each search of several askers at once."""
     with ThreadPoolExecutor(ASKERS) as askers:
         return list(askers.map(target.ask, [*questions] * 3))
 
@@ -133,7 +133,7 @@ def show(title: str, times: list[float]) -> None:
 
 @dataclass
 class Streams:
-    """Open streams: when each began, the gaps between its frames, and what the server held."""
+    """Open streams: their start times, the gaps between their frames, the server's resources."""
 
     count: int
     opened: list[float] = field(default_factory=list)

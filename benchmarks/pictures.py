@@ -38,7 +38,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 STILLS_BYTES = 1_500_000
 MOVING_BYTES = 1_000_000
 MOVING_WIDTH = 960
-# Of the slider on its way to the right; half as many on its way back.
+# Frames of the slider on its way to the right; half as many on its way back.
 STEPS = 12
 MOVE_MILLISECONDS = 120
 HOLD_MILLISECONDS = 1_800
@@ -54,9 +54,9 @@ WORKBENCH = f"/admin/search/workbench/?q={CONTESTED}&{COLLECTIONS}"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A page, the size of its window in CSS pixels, and what is done before it is taken.
+    """A page, the size of its window in CSS pixels, and its preparation.
 
-    `prepare` returns the part to show, or None for the window.
+    `prepare` returns the part for the picture, or None for the window.
     """
 
     name: str
@@ -84,7 +84,7 @@ def answer(page: Page) -> Locator:
 
 
 def workbench(page: Page) -> None:
-    """Both rankings and the leading measures, under much of keywords."""
+    """Both rankings and the leading measures, with much weight on keywords."""
     measured(page)
     pull(page, 0.8)
 
@@ -118,7 +118,7 @@ def settled(page: Page) -> None:
 
 
 def keywords(page: Page) -> Locator:
-    """The slider of the keywords of the class in sight; its unit is a ten-thousandth."""
+    """The slider of the keywords of the visible class; its unit is a ten-thousandth."""
     return page.locator(".wb-class:not([hidden]) .sy-share[data-signal=keyword] [type=range]")
 
 
@@ -179,9 +179,10 @@ def image_of(page: Page, part: Locator | None = None) -> Image.Image:
 
 
 def still(page: Page, picture: Picture) -> bytes:
-    """Lossless in 256 colours: half the size of lossy at quality 80, and letters stay sharp.
+    """The picture as a lossless file of 256 colours.
 
-    The octree keeps the colours of the signals, which a median cut loses: they fill few pixels.
+    It has half the size of a lossy one at quality 80, and letters stay sharp. The octree keeps the
+    colours of the signals, which a median cut loses: they fill few pixels.
     """
     image = image_of(page, picture.prepare(page))
     few = image.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)

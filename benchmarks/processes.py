@@ -77,7 +77,7 @@ def lifetime_seconds(root: int) -> float:
 
 
 def timed(run: Callable[[], T], others: list[int]) -> tuple[float, float, T]:
-    """Milliseconds of the call on the clock and of processor, and what it returns.
+    """The result of the call with its milliseconds on the clock and of the processor.
 
     Processor time is that of this process and of `others`, with their descendants.
     """

@@ -115,7 +115,7 @@ def _rare_terms(budget: int) -> Rule:
 
 
 def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
-    """The shipped rule, with some of its module's constants `changed`."""
+    """The shipped rule with some `changed` constants of its module."""
     from search.domain import Profile, Query
     from search.retrieval import Filters, Scope
     from search.signals import keyword
@@ -141,7 +141,9 @@ def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyT
 
 
 def _measure(count: int, rounds: int) -> None:
-    """Prints the table. The rules take turns at every question, after one round unmeasured."""
+    """Print the table. The rules take turns at every question, after one round that is not
+    measured.
+    """
     from benchmarks import texts
     from search.query import parse
 

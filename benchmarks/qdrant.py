@@ -60,7 +60,7 @@ def main() -> None:
     if arguments.refill or not _is_filled(folder, arguments.chunks):
         _fill_engine(folder)
     _compare(arguments.queries, arguments.rounds)
-    edge.close()  # what it replaced goes only now
+    edge.close()  # the replaced index is removed only now
     _print_sizes(folder, arguments.chunks)
     connections.close_all()
     settings.EMBEDDED.stop()

@@ -77,7 +77,7 @@ def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
 
 
 def summary(outcomes: Sequence[MeasuredCollection]) -> str:
-    """A row for each profile of SHOWN: means over the collections, and differences to the first."""
+    """A row for each of PROFILES: means over the collections, and differences to the first one."""
     from search.tuning.evaluation.measures import LEADING
 
     names = list(dict.fromkeys(outcome.judged.name for outcome in outcomes))
@@ -146,9 +146,9 @@ def rewrite(path: Path, tables: str) -> None:
 
 
 def outdated(path: Path) -> str:
-    """Why the tables in the file must be measured again, as a sentence; empty if they need not.
+    """A sentence on why the tables in the file must be measured again; empty if they need not.
 
-    They may be one release behind. Beyond that they hold only while the ranking code is the same.
+    They may be one release behind, or more while the ranking code is the same.
     """
     match = _MEASURED.search(path.read_text(encoding="utf-8"))
     if match is None:
@@ -248,9 +248,10 @@ def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
 
 
 def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection]) -> str:
-    """The number of queries whose first ten differ from those of the preset it is a variant of.
+    """The number of queries whose first ten differ from those of the preset of which it is a
+    variant.
 
-    Equal figures of a variant say nothing about it if it changed next to nothing.
+    A variant that changes few rankings has equal figures, which then say nothing about it.
     """
     base = bases.get(outcome.profile.name.partition(":")[0])
     if base is None or base is outcome:

@@ -59,8 +59,8 @@ def is_held_out(group: str, seed: int) -> bool:
 def fit(samples: Sequence[Sample]) -> Mapping[Ran, Logistic]:
     """The models of every combination of signals, from samples with both signals.
 
-    Those that are answered weigh as much as the others, foreign questions as much as withheld ones.
-    Raises ValueError if all samples are answered, or none.
+    Answered samples together weigh as much as the others, and foreign questions as much as withheld
+    ones. Raises ValueError if all samples are answered, or none.
     """
     answered = np.array([sample.answered for sample in samples], dtype=np.float64)
     if not 0 < answered.sum() < len(answered):

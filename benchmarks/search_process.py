@@ -55,7 +55,7 @@ def serve(queries: int) -> None:
 
 
 def _report(web: int) -> dict[str, Any]:
-    """Megabytes: of the relations, of the database, in memory."""
+    """The megabytes of the relations, of the database, and of memory."""
     from django.db import connection
 
     from benchmarks.processes import megabytes, postmaster
@@ -74,7 +74,7 @@ def _report(web: int) -> dict[str, Any]:
 
 
 def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
-    """Every statement that each question runs, as it was sent. Warms all caches on the way."""
+    """Every statement of each question, as it was sent. Warms all caches."""
     from django.db import connection
 
     from search.retrieval.prepared import sent_as_text

@@ -83,7 +83,7 @@ def _command(option: str, size: int) -> list[str]:
 
 
 def build(size: int) -> None:
-    """Build the corpus unless it is there; prints the time and the processor time it took."""
+    """Build the corpus unless it exists; print the time and the processor time."""
     set_up(ROOT / "var" / "bench" / str(size))
     from django.core.management import call_command
 
@@ -123,9 +123,9 @@ _Times = dict[tuple[int, str], list[tuple[float, float]]]
 
 
 def _times(servers: dict[int, Child], rounds: int) -> _Times:
-    """Milliseconds on the clock and of processor of every call, by size and way.
+    """Milliseconds on the clock and of the processor for every call, by size and way.
 
-    After a round unmeasured. Size and way take turns in shuffled order at every question.
+    The first round is not measured. Sizes and ways take turns in shuffled order at every question.
     """
     shuffled = random.Random(SEED)
     turns = [(size, way) for size in servers for way in WAYS]

@@ -86,7 +86,7 @@ def _soak(arguments: argparse.Namespace) -> None:
 
 
 def _kill_while(actors: list[subprocess.Popen[bytes]], chance: random.Random) -> Counter[str]:
-    """What was killed while the actors were at it. Sweeps as beat does."""
+    """Kill processes while the actors work, sweep as beat does, and return the kills by name."""
     from django.conf import settings
 
     from tests.faults import harness
@@ -123,7 +123,7 @@ def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
 
 
 def _finish() -> None:
-    """Has a new worker end what is left, and asserts what must hold then."""
+    """Have a new worker finish the remaining work, and assert the invariants."""
     from common.jobs import RELEASED, sweep
     from ingestion.models import Import
     from tests.faults import harness
@@ -166,7 +166,7 @@ def _report(
 
 
 def _act(arguments: argparse.Namespace) -> None:
-    """One process: its share of the operations, told as JSON at the end."""
+    """Run one process's share of the operations, and print the counts as JSON."""
     from benchmarks.soak_operations import Actor
 
     actor = Actor(random.Random(f"{arguments.seed}-{arguments.act}"))

@@ -29,9 +29,10 @@ WORDS = (
 
 
 class Actor:
-    """Does one thing after another. `refused` counts what was rightly turned away, by its error.
+    """Carries out one operation after another.
 
-    What else an operation raises is the product's fault, and ends the soak.
+    `refused` counts the expected refusals by their error. Any other error of an operation is a
+    fault of the product, and ends the soak.
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -129,7 +130,7 @@ class Actor:
         services.receive(collection, file, file_name=name, source=source, acting_user=None)
 
     def _collection(self) -> Collection:
-        """One of a few; made anew where it is in the bin or not there yet."""
+        """One of a few collections; created again if it is missing or in the bin."""
         name = f"Soak {self.chance.randrange(COLLECTIONS)}"
         fields = {"visibility": Visibility.PUBLIC}
         return Collection.objects.get_or_create(name=name, deleted_at=None, defaults=fields)[0]
@@ -155,7 +156,7 @@ class Actor:
         return " ".join(self.chance.choices(WORDS, k=count))
 
     def _one_of(self, rows: QuerySet[Row]) -> Row:
-        """Any of the rows. Raises DoesNotExist where there is none."""
+        """Any of the rows. Raises DoesNotExist without rows."""
         pks = list(rows.order_by("pk").values_list("pk", flat=True))
         if not pks:
             raise ObjectDoesNotExist

@@ -42,7 +42,9 @@ def measure(size: int) -> None:
 
 
 def _fill(size: int) -> None:
-    """Documents of the corpus with what suggestions read: no lexemes, no vectors."""
+    """Fill in documents of the corpus with the columns that suggestions read: no lexemes, no
+    vectors.
+    """
     from django.db import connection
 
     from benchmarks.corpus import BATCH, CHUNKS_PER_DOCUMENT, _copy, _documents
@@ -100,7 +102,7 @@ def _fill(size: int) -> None:
 
 
 def _typed() -> Iterator[str]:
-    """What was typed at each pause of a phrase, in random order."""
+    """The typed text at each pause of a phrase, in random order."""
     from ingestion.models import Chunk, Document
 
     chance = random.Random(SEED)

@@ -36,7 +36,7 @@ def site(name: str, library: str = "") -> Iterator[Path]:
     from kbsite.embedded import ensure_servers
 
     logging.getLogger("ingestion.events").setLevel(logging.WARNING)  # a line for each upload
-    settings.EMBEDDED.stop()  # what a killed run left behind
+    settings.EMBEDDED.stop()  # remains of a killed run
     shutil.rmtree(var, ignore_errors=True)
     if library:
         copy_database(var.with_name(library), var)
@@ -51,14 +51,14 @@ def site(name: str, library: str = "") -> Iterator[Path]:
 
 
 def copy_database(source: Path, var: Path) -> None:
-    """The database of one installation for another, which has none. Raises while it runs."""
+    """Copy the database of one installation to another without one. Raises if the source runs."""
     if (source / "postgres" / "postmaster.pid").exists():
         raise RuntimeError(f"The server of {source} runs: stop it, and begin again.")
     shutil.copytree(source / "postgres", var / "postgres")
 
 
 def set_up(var: Path) -> None:
-    """Django on an installation that runs, or is about to."""
+    """Set Django up on an installation that runs, or is about to run."""
     os.environ |= {"STEELYARD_VAR": str(var), "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
     import django
@@ -101,7 +101,7 @@ def worker(processes: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]
 def receive(
     collection: Collection, files: Iterable[bytes], name: str, lane: Lane | None = None
 ) -> list[int]:
-    """The ids of the versions that the files became, queued for the workers."""
+    """Queue the files for the workers; return the ids of their versions."""
     from ingestion import services
     from ingestion.models import Lane
 
@@ -118,7 +118,7 @@ def receive(
 
 
 def wait_until_finished() -> None:
-    """Returns when every version is ready. Raises when one failed."""
+    """Wait until every version is ready. Raises if one failed."""
     from ingestion.models import DocumentVersion, State
     from ingestion.models.versions import UNFINISHED
 

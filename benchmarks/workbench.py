@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def synthetic(queries: int, candidates: int) -> None:
-    """Prints the times over random pools, whatever the machine's database holds."""
+    """Print the times over random pools, independent of the machine's database."""
     from search.domain import Fusion, QueryClass, Weights
     from search.engine import Choices
     from search.engine.batch_ranking import ranking_of
@@ -109,7 +109,7 @@ def synthetic(queries: int, candidates: int) -> None:
 
 
 def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
-    """Prints how long the search for better weights takes, five folds and all scales."""
+    """Print the time of the search for better weights, with five folds and all scales."""
     from search.tuning.weight_search import optimise
 
     seconds = timed(partial(optimise, whatif, profile)) / 1000
@@ -117,7 +117,7 @@ def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
 
 
 def live() -> None:
-    """Prints the times over the golden queries of the site's own database."""
+    """Print the times over the golden queries of the site's own database."""
     from search.engine import configuration
     from search.tuning.candidate_pool_building import build
     from search.tuning.candidate_pools import Width, pooled
@@ -140,7 +140,7 @@ def live() -> None:
 
 
 def page(question: str) -> None:
-    """Prints what a slider's move costs the server, for one question and for all measures."""
+    """Print what a move of a slider costs the server, for one question and for all measures."""
     from search.tuning.admin.workbench_pages import measures_view, preview_view
 
     for name, view in (("both rankings", preview_view), ("all measures", measures_view)):
@@ -160,7 +160,7 @@ MOVES = 20
 
 
 def _moves(question: str) -> Iterator[dict[str, object]]:
-    """What the page posts: as it opens, then with meaning at other weights for every class."""
+    """The posted data of the page: as it opens, then with other weights of meaning everywhere."""
     from search.domain import QueryClass, Signal
     from search.models import SearchProfile
     from search.tuning.admin.forms import WorkbenchForm
@@ -185,7 +185,7 @@ def _moves(question: str) -> Iterator[dict[str, object]]:
 
 
 def _request_costs(view: Callable[..., HttpResponse], body: object) -> tuple[float, float, int]:
-    """Milliseconds on the clock and of the processor, and how many queries the view needs."""
+    """Milliseconds on the clock and of the processor, and the number of queries of the view."""
     from django.db import connection
     from django.test import RequestFactory
     from django.test.utils import CaptureQueriesContext
@@ -203,7 +203,7 @@ def _request_costs(view: Callable[..., HttpResponse], body: object) -> tuple[flo
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Milliseconds that the work takes."""
+    """The milliseconds of the work."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000

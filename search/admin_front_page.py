@@ -29,7 +29,7 @@ from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun
 
-SHOWN = 8
+MAX_ROWS = 8
 Actions = ProfileChange.Action
 PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 
@@ -68,9 +68,8 @@ class FirstStep:
 
 
 def first_steps(user: Any, context: Mapping[str, Any]) -> list[FirstStep]:
-    """What to do on a new site, of what the user may do; nothing once all of it is done.
-
-    At most three queries.
+    """The open steps of a new site that the user may do; none once all are done. At most three
+    queries.
     """
     steps = []
     if user.has_perm("ingestion.add_document") and "library" in context:
@@ -101,10 +100,10 @@ def _library(request: HttpRequest) -> dict[str, Any]:
         outdated=Count("pk", Q(current__chunk_layout__lt=LAYOUT)),
         chunks=Sum("current__chunk_count", default=0),
         editions=Count("pk", Q(edition_of__in=documents.order_by().values("pk"))),
-        **{name: Count("pk", wanted) for name, wanted in review_states().items()},
+        **{name: Count("pk", condition) for name, condition in review_states().items()},
     )
     failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
-    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:SHOWN]}
+    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:MAX_ROWS]}
 
 
 def _ranking() -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _ranking() -> dict[str, Any]:
     return {
         "active": active,
         "beams": beams(list(active.class_weights.all())) if active else [],
-        "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:SHOWN],
+        "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:MAX_ROWS],
     }
 
 
@@ -129,9 +128,9 @@ def _answering(days: int) -> dict[str, Any]:
         milliseconds=Avg("milliseconds"),
         cost=Sum("cost", default=0),
     )
-    said = feedback.helpfulness(since)
+    ratings = feedback.helpfulness(since)
     limits = AnswerLimits.objects.filter(pk=1).first()
-    return {**sums, "days": days, "helpful": said, "currency": limits.currency if limits else ""}
+    return {**sums, "days": days, "helpful": ratings, "currency": limits.currency if limits else ""}
 
 
 def _quality(days: int) -> dict[str, Any]:

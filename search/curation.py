@@ -148,8 +148,8 @@ def _chained(synonym: Synonym, others: list[Synonym]) -> Iterator[str]:
 def _identifying(synonym: Synonym) -> Iterator[str]:
     patterns = configuration.current().patterns
     for term in synonym.terms:
-        if found := find_identifiers(term, patterns):
-            code = term[found[0].start : found[0].end]
+        if mentions := find_identifiers(term, patterns):
+            code = term[mentions[0].start : mentions[0].end]
             yield gettext(
                 "“%(code)s” is an identifier. Passages with it rank before matches of synonyms; "
                 "as a synonym it is searched for by its words, not exactly."
@@ -167,21 +167,22 @@ def _title(document: int, viewer: Viewer) -> str:
 
 
 Row = Pin | Hide | Synonym
-SHOWN = 5
+TOP_RESULTS = 5
 
 
 def tried(text: str, row: Row, *, viewer: Viewer) -> dict[str, Any]:
-    """The first results for `viewer` with the row, and what differs without it. Raises SearchError.
+    """The first results for `viewer` with the row, and the differences without it. Raises
+    SearchError.
 
-    `lines` are the rank with it, the rank without it (None if not among the first) and the result;
-    `gone` are the titles that dropped out.
+    `lines` are the rank with the row, the rank without it (None if not among the first) and the
+    result; `gone` are the titles that dropped out.
     """
     configured = configuration.current()
     before, after = (
         search(
             text,
             viewer=viewer,
-            page_size=SHOWN,
+            page_size=TOP_RESULTS,
             purpose=Purpose.TUNER,
             configuration=_with(configured, row, counts),
         )
@@ -237,9 +238,9 @@ def save(row: CuratedRow, changed: Container[str], *, acting_user: User) -> tupl
 
     Raises RunConflict for a row that conflicts with others.
     """
-    found = conflicts_of(row, viewer=acting_user)
-    if found.errors:
-        raise RunConflict(" ".join(found.errors))
+    conflicts = conflicts_of(row, viewer=acting_user)
+    if conflicts.errors:
+        raise RunConflict(" ".join(conflicts.errors))
     is_new = row.pk is None
     try:
         with transaction.atomic():
@@ -251,7 +252,7 @@ def save(row: CuratedRow, changed: Container[str], *, acting_user: User) -> tupl
             gettext("Somebody else has just saved the same: “%(row)s”. Reload the page to see it.")
             % {"row": row}
         ) from error
-    return found.warnings
+    return conflicts.warnings
 
 
 @transaction.atomic

@@ -59,9 +59,10 @@ class RerankerUnavailable(SearchError):
 
 
 class ModelUnavailable(SearchError):
-    """The language model gave no answer, or broke off; `code` says why, the text what to do.
+    """The language model gave no answer, or stopped in the middle of one.
 
-    Text that came before remains valid. Codes: `generating.failures`.
+    `code` is the reason, one of `generating.failures`; the message says what to do. Text that came
+    before remains valid.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -70,7 +71,7 @@ class ModelUnavailable(SearchError):
 
 
 class AnswerFailed(SearchError):
-    """An answer could not be completed; the code says why, the message what to do."""
+    """An answer could not be completed. The code is the reason, the message says what to do."""
 
     code = "answer_failed"
 

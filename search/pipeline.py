@@ -92,9 +92,9 @@ Steps = Callable[[str, Request, Configuration], SearchResponse]
 
 
 def with_correction(steps: Steps) -> Steps:
-    """The steps, taken once more with the text corrected where a reader's words are misspelt.
+    """The steps, repeated with the corrected text if a reader's words are misspelt.
 
-    If they find nothing as typed, also with a correction that is less sure.
+    A less certain correction is also tried if nothing matches the text as typed.
     """
 
     def answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
@@ -105,8 +105,8 @@ def with_correction(steps: Steps) -> Steps:
         suggestion = _corrected(response, near)
         if suggestion and not request.choices.exact:
             choices = replace(request.choices, exact=True)
-            if meant := _corrected(response, near, surely=response.total > 0):
-                instead = steps(meant, replace(request, choices=choices), configuration)
+            if better := _corrected(response, near, surely=response.total > 0):
+                instead = steps(better, replace(request, choices=choices), configuration)
                 if instead.total:
                     return replace(instead, corrected_from=response.query.original)
         return replace(response, suggestion=suggestion)
@@ -122,10 +122,10 @@ def _corrected(
 
 
 def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[Neighbour]]:
-    """The words of the texts that are spelt like those of the query that nobody knows.
+    """The words of the texts with a similar spelling, by each unknown word of the query.
 
-    Neither the texts nor the lists of their languages and of English: bread is not a misspelt
-    broad. None for a question in another language.
+    A word is unknown if neither the texts nor the word lists of their languages and of English have
+    it: bread is not a misspelt broad. Empty for a question in another language.
     """
     if response.other_language:
         return {}
@@ -142,7 +142,7 @@ def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[N
 
 
 def counted(steps: Steps) -> Steps:
-    """The steps with their total time; readers' searches are counted in the metrics."""
+    """The steps with their total time; searches of readers are counted in the metrics."""
 
     def answer(text: str, request: Request, configuration: Configuration) -> SearchResponse:
         started = time.perf_counter()

@@ -63,7 +63,7 @@ def carry_out_experiment(experiment_id: int) -> str:
 
 @shared_task
 def look_at_experiments() -> int:
-    """Update the running experiments, end those with a verdict; return how many there were."""
+    """Update the running experiments, end those with a verdict; return their number."""
     return life_cycle.analyse_running()
 
 
@@ -102,7 +102,7 @@ def forget_history() -> int:
 
 @shared_task
 def forget_answers() -> int:
-    """End what a killed worker left, and delete what is too old; return how many answers."""
+    """Fail the answers of killed workers and delete expired ones; return the number of answers."""
     budgets.settle_stale()
     threads.sweep_running()
     return threads.forget()
@@ -123,7 +123,7 @@ def watch_quality() -> int:
 
 @shared_task
 def sync_points() -> int:
-    """Pass on to Qdrant what changed; return how many rows of the outbox."""
+    """Write waiting changes to Qdrant; return the number of outbox rows."""
     return syncing.sync()
 
 
@@ -135,7 +135,7 @@ def advance_points(collection_id: int) -> str:
 
 @shared_task
 def check_points() -> int:
-    """Compare Qdrant with Postgres, and have repaired what differs; return how many points."""
+    """Compare Qdrant with Postgres and queue repairs; return the number of different points."""
     rebuilding.tidy()
     try:
         return rebuilding.check_if_due()

@@ -40,10 +40,11 @@ Shape = tuple[int, int]  # tokens, passages
 
 @dataclass(frozen=True, slots=True)
 class ModeRow:
-    """An answer in one mode. `is_right`: one of its pieces answers, or one of a model's sentences.
+    """An answer in one mode.
 
-    `at_a_glance`: the first piece does; `is_sure`: it is called an answer. `cited` citations, of
-    which `valid`; `supported`: share of its checked sentences.
+    `is_right`: one of its pieces, or of a model's sentences, answers. `at_a_glance`: the first
+    piece does. `is_sure`: it is called an answer. `valid` counts the valid ones among the `cited`
+    citations; `supported` is the share of its checked sentences.
     """
 
     state: State
@@ -60,7 +61,11 @@ class ModeRow:
 
 @dataclass(slots=True)
 class QuestionRow:
-    """What was measured of a question; empty if the search rejects it."""
+    """The measurements of a question; empty if the search rejects it.
+
+    `has_gold` says for each shape of the context, (tokens, passages), whether it contains a gold
+    answer.
+    """
 
     question: Question
     retrieval: float | None = None
@@ -138,7 +143,7 @@ def _extract(
 
 
 def _answers(passage: Passage | None, spans: Sequence[tuple[int, int]], question: Question) -> bool:
-    """Whether a piece holds a gold answer, or is of a section that does."""
+    """Whether a piece contains a gold answer, or is from a section that does."""
     if passage is None:
         return False
     if question.sections:
@@ -215,7 +220,9 @@ def _answer(question: Question, slug: str, mode: Mode, embedding: float) -> Mode
 
 
 def _pieces(answered: Answered, question: Question) -> list[bool]:
-    """Whether each piece answers, in the order of reading; a piece is what cites one passage."""
+    """Whether each piece answers, in the order of reading; the citations of one passage are a
+    piece.
+    """
     spans: dict[int, list[tuple[int, int]]] = {}
     for sentence in answered.sentences:
         for each in sentence.citations:
@@ -241,7 +248,7 @@ def _valid(answered: Answered) -> int:
 
 
 def _stands(citation: Citation, sentence: str, answered: Answered) -> bool:
-    """Whether the cited words are a part of the passage, and of a quote: the sentence itself."""
+    """Whether the cited words are in the passage and, for a quote, are the sentence itself."""
     passage = answered.context.passage(citation.passage)
     if passage is None:
         return False

@@ -24,7 +24,7 @@ _UNSPACED_LETTER = re.compile(f"([{UNSPACED}])")
 class Judged:
     """An answer's confidence, whether the question has an answer, and whether it was right.
 
-    Right: a gold answer stands in it. So an answer to a question without one is wrong.
+    It is right if it contains a gold answer, so every answer to a question without one is wrong.
     """
 
     confidence: float
@@ -34,7 +34,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """At a threshold, the share of questions that are refused: rightly, and wrongly."""
+    """The shares of questions that a threshold refuses rightly and wrongly."""
 
     threshold: float
     right: float | None
@@ -42,13 +42,13 @@ class Refusals:
 
 
 def share(outcomes: Iterable[bool]) -> float | None:
-    """The share that is true; None of nothing."""
+    """The share that is true; None for an empty list."""
     values = list(outcomes)
     return sum(values) / len(values) if values else None
 
 
 def interval(part: float, count: int) -> tuple[float, float]:
-    """The 95% interval of a share of `count` questions (Wilson 1927); (0, 1) of none."""
+    """The 95% interval of a share of `count` questions (Wilson 1927); (0, 1) for no questions."""
     if not count:
         return 0.0, 1.0
     spread = NORMAL**2 / count
@@ -77,7 +77,7 @@ def auroc(rows: Sequence[Judged]) -> float | None:
 def risks(rows: Sequence[Judged]) -> dict[float, float]:
     """The share of wrong answers among the most confident ones, by the share answered.
 
-    The risk-coverage curve (El-Yaniv & Wiener 2010) at COVERAGES; empty of nothing.
+    The risk-coverage curve (El-Yaniv & Wiener 2010) at COVERAGES; empty without answers.
     """
     ordered = sorted(rows, key=lambda row: -row.confidence)
     counts = {coverage: round(coverage * len(ordered)) for coverage in COVERAGES}
@@ -98,7 +98,7 @@ def area(rows: Sequence[Judged]) -> float | None:
 
 
 def refusals(rows: Sequence[Judged], threshold: float) -> Refusals:
-    """What a threshold refuses: below it, strictly."""
+    """The refusals of a threshold; an answer strictly below it is refused."""
     return Refusals(
         threshold,
         share(row.confidence < threshold for row in rows if not row.is_answerable),

@@ -28,10 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `golds` are its answers, any of which will do, `sections` those of a manual that
-    hold one; none: it has no answer here.
+    """A question.
 
-    `foreign`: it is a question of another collection. `half`: whether weights were fitted on it.
+    `golds` are its answers, any of which counts; `sections` are those of a manual with an answer;
+    without both it has no answer here. `foreign`: it is a question of another collection. `half`:
+    whether weights were fitted on it.
     """
 
     id: str
@@ -91,7 +92,7 @@ def _answering(grades: Mapping[str, int]) -> frozenset[str]:
 
 
 def _article_half(judged: JudgedCollection, question: str, titles: Mapping[str, str]) -> str:
-    """That of the title of the first document that answers: all questions about it share it."""
+    """The half of the title of the first document that answers: all questions about it share it."""
     relevant = (name for name, grade in judged.qrels[question].items() if grade)
     return _half(judged, titles.get(next(relevant, ""), "") or question)
 
@@ -111,7 +112,7 @@ def foreign_questions(others: Sequence[JudgedCollection], limit: int | None) -> 
 
 
 def spread(rows: Sequence[T], limit: int | None) -> list[T]:
-    """`limit` of the rows at equal distances, or all."""
+    """`limit` of the rows at equal distances, or all of them."""
     if limit is None or limit >= len(rows):
         return list(rows)
     return [rows[place * len(rows) // limit] for place in range(limit)]

@@ -81,7 +81,7 @@ def _recall(rows: Sequence[QuestionRow]) -> Figures:
 
 
 def _glance(outcome: Outcome, mode: Mode) -> Figures:
-    """By half: what a reader of the first piece sees."""
+    """The figures, by half, of the first piece as a reader sees it."""
     return {
         half: _half(
             mode,
@@ -120,7 +120,7 @@ def _half(mode: Mode, *kinds: Sequence[QuestionRow]) -> Figures:
 
 
 def _refusal(outcome: Outcome, without: Sequence[QuestionRow]) -> Figures | None:
-    """How well the answerability tells questions without an answer; None without such questions."""
+    """The figures on how well answerability detects questions without an answer, if any exist."""
     if not without:
         return None
     rows = [*outcome.answerable, *without]

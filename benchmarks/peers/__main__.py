@@ -85,7 +85,7 @@ def compare(name: str, folder: Path, arguments: argparse.Namespace) -> None:
 def _started(
     folder: Path, chosen: Sequence[str], python: str, stack: ExitStack
 ) -> tuple[dict[str, str], dict[str, Child]]:
-    """Settings and process of each peer that starts; says how long a start took, if long."""
+    """The settings and the process of each peer that starts; a long start is printed."""
     settings, peers = {}, {}
     for peer in ("steelyard", *chosen):
         program = sys.executable if peer == "steelyard" else python
@@ -108,7 +108,7 @@ _Times = dict[str, list[tuple[float, float]]]
 def _ask(
     library: Library, peers: dict[str, Child], rounds: int
 ) -> tuple[_Times, dict[str, list[float]]]:
-    """Milliseconds on the clock and of processor by peer, and the quality of each question."""
+    """Milliseconds on the clock and of the processor by peer, and the quality of each question."""
     shuffled = random.Random(SEED)
     times: _Times = {peer: [] for peer in peers}
     quality: dict[str, list[float]] = {peer: [] for peer in peers}

@@ -54,7 +54,7 @@ class Searcher:
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
         search = self._by_index(self._table.search(vector).distance_type("cosine"))
-        # As many as the hybrid search asks of its vectors: what is refined depends on it.
+        # As many as the hybrid search requests from its vectors: refining depends on it.
         return [str(each) for each in search.limit(CHUNKS).to_arrow()["id"].to_pylist()][:RESULTS]
 
     def _by_index(self, search: Any) -> Any:

@@ -114,9 +114,9 @@ def _nearest(vectors: Vector, questions: Vector) -> npt.NDArray[np.int64]:
 
 
 class Peer(Protocol):
-    """A module of a peer has a class `Searcher` like this, which builds its index at once.
+    """The protocol of a peer's class `Searcher`, which builds its index when it is made.
 
-    SETTINGS says how it is set up. `processes`: other processes that work for it.
+    SETTINGS describes its configuration. `processes` are other processes that work for it.
     """
 
     SETTINGS: str
@@ -128,11 +128,13 @@ class Peer(Protocol):
         """The numbers of the best `CHUNKS` chunks in the library, as text, best first."""
 
     def nearest(self, question: str, vector: Vector) -> list[str]:
-        """Those of the `RESULTS` nearest by its vectors alone; only where they are by an index."""
+        """The `RESULTS` nearest chunks by vectors alone; only for peers that search them by an
+        index.
+        """
 
 
 def build_once(place: Path, built: str, build: Callable[[], None]) -> None:
-    """Build the index at `place` unless it is there, of this library and described by `built`."""
+    """Build the index at `place` unless one of this library and the description `built` exists."""
     stamp = place.with_name(f"{place.name}.stamp")
     library = (place.parent / "library.json").stat()
     now = f"{built}\n{library.st_mtime_ns} {library.st_size}"
@@ -162,5 +164,5 @@ def ndcg(ranking: list[str], grades: dict[str, int]) -> float:
 
 
 def recall(results: list[str], nearest: list[int]) -> float:
-    """The share of the exactly nearest chunks that are among those found (recall@10)."""
+    """The share of the exactly nearest chunks that are among the results (recall@10)."""
     return len({*map(int, results[:RESULTS])} & {*nearest}) / len(nearest)

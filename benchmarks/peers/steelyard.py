@@ -50,7 +50,9 @@ def prepare(name: str, folder: Path, queries: int) -> None:
 
 
 def site_of(folder: Path) -> Path:
-    """Where the installation is: of a judged collection its own, of a size the one built before."""
+    """The folder of the installation: one for each judged collection, and the existing one of a
+    size.
+    """
     name = folder.name
     return ROOT / "var" / "bench" / name if name.isdecimal() else folder / "var"
 
@@ -91,7 +93,9 @@ def _write_judged(name: str, folder: Path) -> None:
 
 
 def _write_sized(folder: Path, size: int, queries: int) -> None:
-    """Write the library unless it is there: the same chunks, by their keys, and questions."""
+    """Write the library of that size unless it exists: the same chunks, by their keys, and
+    questions.
+    """
     from benchmarks import corpus
 
     if not corpus.is_built(size):

@@ -178,7 +178,8 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
     }
 
 
-# Of examples: searches looked at, the newest first, and questions shown: guesses.
+# The searches that are examined for examples, the newest first, and the number of examples.
+# Guesses.
 EXAMINED = 2_000
 EXAMPLES = 5
 # Three words or more, in one line of the home page; names of files are no questions.

@@ -1,4 +1,4 @@
-"""Visitors without names: their pseudonyms, and how what they did is forgotten."""
+"""Pseudonyms of visitors, and the anonymising and deletion of their events."""
 
 from __future__ import annotations
 

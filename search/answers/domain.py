@@ -155,7 +155,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of an answer, at [start, end) of its text, with what the check says of it.
+    """A sentence of an answer, at [start, end) of its text, with the result of its check.
 
     `text` is the sentence without citation markers. `reasons` are sentences for readers on why it
     is not supported; empty if it is. `credit`, in [0, 1], is the worth of its citations (S4-16).

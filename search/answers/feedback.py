@@ -1,7 +1,7 @@
-"""What readers say of answers, and what follows from it: search gaps and golden queries.
+"""Readers' feedback on answers, and its consequences: search gaps and golden queries.
 
-Who says that an answer did not help shows its question to administrators who may read all of its
-sources, as a search that failed does. The note stays with the feedback.
+A complaint about an answer shows its question to administrators who may read all of its sources, as
+a failed search does. The note stays with the feedback.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 # A further piece is shown if its sentence's score is at most this much below the best one's. A
 # guess: it is folded.
 GAP = 3.0
-# Of steps a sentence is as good as another one with a score at most this much above. Chosen on
-# forty questions about Celery's manual.
+# Among steps, a sentence is as good as another one whose score is at most this much higher. Chosen
+# on forty questions about Celery's manual.
 NEAR = 1.3
 # Pieces repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
@@ -183,8 +183,9 @@ def short_answer(question: str, sentence: str, piece: Sequence[str]) -> str:
     return ""
 
 
-# Of a logistic regression for "the first piece answers", fitted on FastAPI's manual with near
-# misses, and on half of squad20_dev and xquad_en with foreign questions (docs/answers.md).
+# The weights of a logistic regression for "the first piece answers", fitted on FastAPI's manual
+# with near misses, and on half of squad20_dev and xquad_en with foreign questions
+# (docs/answers.md).
 CONFIDENCE, MARGIN, UNKNOWN, OTHER_NUMBER, CONSTANT = 3.04, 2.06, -2.13, -1.52, -3.08
 ABSENT = -2.0  # an identifier of the question is in no passage; chosen on 40 near-misses of Django
 WIDEST = 6.0  # margins beyond it say no more; a guess

@@ -31,7 +31,7 @@ _TAG = re.compile(r"(<[^>]*>)")
 _BLOCK = re.compile(r"(?:\s+|[-*+](?=\s)|\d{1,9}[.)](?=\s)|>|#{1,6}(?=\s)|\|)*")
 _DEFINITION = re.compile(r"^([ \t>*+-]*\[[^\]]*\]):", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~])")
-# With the backslash of a quotation, which would escape the entity in its place.
+# Includes the backslash of a quotation, which would escape the entity in its place.
 _ANGLE = re.compile(r"\\?<")
 _FENCE = re.compile(r"`{3}|~{3}")
 

@@ -92,15 +92,15 @@ class MediaTypeField(serializers.CharField):
     """A file type by its extension or its media type."""
 
     def to_internal_value(self, data: Any) -> str:
-        given = super().to_internal_value(data).lower()
-        known = SUPPORTED.get(f".{given.removeprefix('.')}")
+        name = super().to_internal_value(data).lower()
+        known = SUPPORTED.get(f".{name.removeprefix('.')}")
         if known is not None:
             return known.media_type
-        if given in _MEDIA_TYPES:
-            return given
+        if name in _MEDIA_TYPES:
+            return name
         names = ", ".join(main_extensions())
         raise serializers.ValidationError(
-            f"There is no type {given!r}. Use a media type or one of: {names}."
+            f"There is no type {name!r}. Use a media type or one of: {names}."
         )
 
 
@@ -222,29 +222,29 @@ class QuestionParameters(Parameters):
 
     @property
     def filters(self) -> Filters:
-        given = self.validated_data
+        data = self.validated_data
         return Filters(
-            collections=tuple(given.get("collection", ())),
-            media_types=tuple(given.get("type", ())),
-            languages=tuple(given.get("language", ())),
-            after=given.get("after"),
-            before=given.get("before"),
-            documents=tuple(given.get("document", ())),
-            metadata=tuple(given.get("meta", ())),
-            concepts=tuple(given.get("concept", ())),
-            current=given["current"],
+            collections=tuple(data.get("collection", ())),
+            media_types=tuple(data.get("type", ())),
+            languages=tuple(data.get("language", ())),
+            after=data.get("after"),
+            before=data.get("before"),
+            documents=tuple(data.get("document", ())),
+            metadata=tuple(data.get("meta", ())),
+            concepts=tuple(data.get("concept", ())),
+            current=data["current"],
         )
 
     @property
     def choices(self) -> Choices:
-        given = self.validated_data
-        query_class = given.get("class")
+        data = self.validated_data
+        query_class = data.get("class")
         return Choices(
-            profile=given.get("profile", ""),
+            profile=data.get("profile", ""),
             query_class=QueryClass(query_class) if query_class else None,
-            weights=given.get("weights"),
-            exact=given["exact"],
-            insist=given["insist"],
+            weights=data.get("weights"),
+            exact=data["exact"],
+            insist=data["insist"],
         )
 
 

@@ -1,4 +1,4 @@
-"""The parts of a result in the API: document, explanation, what is folded; and the section."""
+"""The parts of a result in the API: document, explanation, folded passages; and the section."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ class SectionSerializer(serializers.Serializer[Any]):
 
     document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
     title = serializers.CharField(source="document.title")
-    chunk = serializers.IntegerField(source="asked", help_text="The requested passage, from 0.")
+    chunk = serializers.IntegerField(source="requested", help_text="The requested passage, from 0.")
     heading_path = serializers.ListField(
         child=serializers.CharField(),
         source="section.path",

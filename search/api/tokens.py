@@ -81,7 +81,7 @@ class NewTokenSerializer(TokenSerializer):
     token = serializers.CharField()
 
 
-def shown(rows: Iterable[AuthToken], user: User) -> list[dict[str, Any]]:
+def token_data(rows: Iterable[AuthToken], user: User) -> list[dict[str, Any]]:
     """Tokens as TokenSerializer shows them; one query for the collections they are limited to."""
     readable = Collection.objects.visible_to(user).filter(pk__in=tokens.limits_of(rows))
     return tokens.described(rows, dict(readable.values_list("pk", "slug")))
@@ -119,7 +119,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List your tokens."""
         page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        rows = TokenSerializer(shown(page, actor(request)), many=True)
+        rows = TokenSerializer(token_data(page, actor(request)), many=True)
         return self.get_paginated_response(rows.data)
 
     @extend_schema(auth=[], request=CredentialsSerializer, responses={201: NewTokenSerializer})
@@ -129,8 +129,8 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         The token is shown this once. Send it as `Authorization: Bearer ...`. Without `scopes` it
         may do all that you may.
         """
-        given = dict(read_body(request, CredentialsSerializer).validated_data)
-        credentials = {name: given.pop(name) for name in ("username", "password")}
+        values = dict(read_body(request, CredentialsSerializer).validated_data)
+        credentials = {name: values.pop(name) for name in ("username", "password")}
         user: Any = authenticate(request._request, **credentials)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
@@ -138,11 +138,11 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
             raise PermissionDenied(
                 "This account signs in with a second factor: make tokens on the page /me/tokens/."
             )
-        if "collections" in given:
-            given["collections"] = _collections(given["collections"], user)
-        row, token = tokens.make(user, **given)
+        if "collections" in values:
+            values["collections"] = _collections(values["collections"], user)
+        row, token = tokens.make(user, **values)
         user_logged_in.send(sender=type(user), request=request._request, user=user)
-        made = {**shown([row], user)[0], "token": token}
+        made = {**token_data([row], user)[0], "token": token}
         return Response(NewTokenSerializer(made).data, status.HTTP_201_CREATED)
 
     def destroy(self, request: Request, key: str) -> Response:

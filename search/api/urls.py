@@ -55,7 +55,7 @@ register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
-ASKED = {"search": "search", "suggestions": "suggestions"}
+SEARCHES = {"search": "search", "suggestions": "suggestions"}
 DESCRIBED = {"documentation": "docs", "schema": "schema"}
 
 router = SimpleRouter(use_regex_path=False)
@@ -116,7 +116,7 @@ lists = {
 } | DESCRIBED
 urlpatterns = [
     path("", RootView.as_view(api_root_dict={"api": "list", **DESCRIBED})),
-    path("v1/", RootView.as_view(api_root_dict={**ASKED, **lists}), name="list"),
+    path("v1/", RootView.as_view(api_root_dict={**SEARCHES, **lists}), name="list"),
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),

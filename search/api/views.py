@@ -59,9 +59,9 @@ class SectionViewSet(ApiViewSet[Document]):
         around = section_around(document, chunk, viewer=request.user)
         if around is None:
             raise Http404
-        names = ("asked", "section", "page", "text")
-        shown = {name: getattr(around, name) for name in names}
-        return Response(SectionSerializer({**shown, "document": document}).data)
+        names = ("requested", "section", "page", "text")
+        values = {name: getattr(around, name) for name in names}
+        return Response(SectionSerializer({**values, "document": document}).data)
 
 
 class SearchView(APIView):
@@ -95,26 +95,26 @@ class SearchView(APIView):
         return self._answer(request, read_query(request, SearchParameters))
 
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
-        given = parameters.validated_data
+        data = parameters.validated_data
         tokens.spend(request.user, tokens.SEARCHES)
         response = pipeline.search(
-            given["q"],
+            data["q"],
             viewer=request.user,
             filters=parameters.filters,
             choices=parameters.choices,
-            group=given["group"],
-            page=given["page"],
-            page_size=given["page_size"],
+            group=data["group"],
+            page=data["page"],
+            page_size=data["page_size"],
             visitor=recorded_visitor(request),
             mark_folded=True,
         )
-        shown = {result.hit.chunk_id: ((result.hit.chunk_id,), "") for result in response.results}
-        rectangles = rectangles_of(shown, viewer=request.user) if given["rectangles"] else None
+        spans = {result.hit.chunk_id: ((result.hit.chunk_id,), "") for result in response.results}
+        rectangles = rectangles_of(spans, viewer=request.user) if data["rectangles"] else None
         search_id = new_search_id(request, response)
         context = {
             "request": request,
-            "explain": given["explain"],
-            "legacy": wants_legacy(given.get("legacy", ""), response.profile.name),
+            "explain": data["explain"],
+            "legacy": wants_legacy(data.get("legacy", ""), response.profile.name),
             "search_id": search_id,
             "rectangles": rectangles,
             "times": bool(getattr(request.user, "is_staff", False)),
@@ -178,11 +178,11 @@ class SuggestionsView(APIView):
         session your own searches, that have what was typed: its words, the last one the beginning
         of a word. Has a rate limit of its own, and is not counted as a search.
         """
-        given = read_query(request, SuggestionParameters).validated_data
+        data = read_query(request, SuggestionParameters).validated_data
         reader = actor(request) if request.user.is_authenticated and not request.auth else None
-        collections = given.get("collection", ())
-        found = suggest(given["q"], request.user, collections, reader=reader)
-        return Response(SuggestionsSerializer({"suggestions": found}).data)
+        collections = data.get("collection", ())
+        suggestions = suggest(data["q"], request.user, collections, reader=reader)
+        return Response(SuggestionsSerializer({"suggestions": suggestions}).data)
 
 
 class DocumentationView(SpectacularSwaggerView):

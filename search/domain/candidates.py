@@ -62,7 +62,7 @@ class Candidates:
     """The candidate set of one query, a row each by ascending chunk id, with query statistics.
 
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
-    requested. `boosts` has the keys (`ranking.text_boosts.sought`) of `counts`, in their order;
+    requested. `boosts` has the keys (`ranking.text_boosts.boost_key`) of `counts`, in their order;
     `languages` are the codes of the documents' languages.
     `terms` are the query's, rarest first, without those of the least weight in a long query, whose
     number is `left_out`; `unchecked`: more chunks have all words of its phrases than were read for
@@ -140,7 +140,7 @@ class Candidates:
     def measured(self) -> tuple[Floats, Floats]:
         """The embeddings in double precision, and their Euclidean lengths, never 0.
 
-        The lengths are kept for the next ranking, the embeddings not: they are large.
+        The lengths are cached for the next ranking; the embeddings are not, as they are large.
         """
         if self.embeddings is None:
             return np.zeros((0, 1)), np.zeros(0)
@@ -152,7 +152,7 @@ class Candidates:
 
     @cached_property
     def duplicates(self) -> Mapping[int, frozenset[int]]:
-        """The rows of the near-duplicates of each row that has any, in whatever document."""
+        """The rows of each row's near-duplicates, in any document; only for rows that have some."""
         signed = np.flatnonzero(self.rows["signed"])
         # Unsigned, because numpy counts the bits of a negative number's magnitude.
         bits = np.ascontiguousarray(self.rows["signature"][signed]).view(np.uint64)
@@ -171,7 +171,7 @@ class Candidates:
 class Reach:
     """The reach of a search: its depth (candidates per signal), and the signals that run.
 
-    `vector_only`: of these only the vector signal generates candidates.
+    With `vector_only`, only the vector signal generates candidates.
     """
 
     depth: int
@@ -217,7 +217,7 @@ def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
         "languages": list(candidates.languages),
         "by_meaning": candidates.by_meaning,
         "reranked": sorted(candidates.reranked.items()),
-        # What a ranking reads of it: the rest is for a reader, and pools are nobody's.
+        # Only the fields that a ranking reads: the rest is for readers, and nobody reads pools.
         "currency": [[pk, each.state, each.behind] for pk, each in candidates.currency.items()],
         "expanded": candidates.expanded,
         "dimensions": 0 if vectors is None else int(vectors.shape[1]),

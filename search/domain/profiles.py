@@ -52,7 +52,7 @@ class Boost:
 
 
 class About(StrEnum):
-    """The subject of a profile's knob; forms group the knobs by it."""
+    """The subject of a profile's knob, by which forms group the knobs."""
 
     READING = "reading"
     COMBINING = "combining"
@@ -161,7 +161,7 @@ class RunningExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A search's part in an experiment: it shows the rankings of both profiles interleaved."""
+    """A search's part in an experiment: it presents the rankings of both profiles interleaved."""
 
     experiment: int
     profiles: tuple[Profile, ...]

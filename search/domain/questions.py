@@ -135,7 +135,7 @@ class Query:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether it is nothing but phrases, so that every result holds all that it asks for."""
+        """Whether it consists of phrases only, so that every result contains all its words."""
         return bool(self.phrases) and self.text == " ".join(self.phrases)
 
 
@@ -191,7 +191,8 @@ class TermStatistic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text configuration: its number of searched chunks, and of the query's words it keeps.
+    """A text configuration, with the number of its searched chunks and of the query's words that it
+    keeps.
 
     A configuration drops the stop words of its language.
     """
@@ -203,7 +204,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A document pinned to the top for a question; with `edit_id`, by the passage of that edit."""
+    """A document pinned to the top for a question. `edit_id` is the edit whose passage is pinned,
+    if any.
+    """
 
     document_id: int
     edit_id: int | None = None

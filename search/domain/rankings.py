@@ -54,7 +54,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number that an explanation takes as given."""
+    """A number that an explanation does not explain further."""
 
     label: str
     value: float
@@ -209,7 +209,7 @@ class Hit:
 
     @property
     def ranked_score(self) -> float:
-        """The number that ranked it: `score` but for its last bits, without an explanation."""
+        """The number that ranked it: `score` up to its last bits, without an explanation."""
         return self.source.score(self.column)
 
 

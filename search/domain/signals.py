@@ -35,7 +35,7 @@ class QueryClass(StrEnum):
 
     @property
     def suggested_limit(self) -> int:
-        """The number of results that an instant answer reads for a question of this class (S4-13).
+        """The number of results that an instant answer reads for such a question (S4-13).
 
         Mind's limits; it has no comparison, which here reads as much as a concept.
         """

@@ -16,7 +16,7 @@ PATIENCE = 60.0
 
 
 class Purpose(Enum):
-    """Why somebody searches: to read, to tune the search, or to measure it."""
+    """The purpose of a search: to read, to tune the search, or to measure it."""
 
     READER = "reader"
     TUNER = "tuner"
@@ -24,20 +24,21 @@ class Purpose(Enum):
 
     @property
     def patience(self) -> float | None:
-        """The seconds for each model's answer; None: a reader's time limit, of the settings.
+        """The seconds to wait for each model's answer; None: the settings' limit for readers.
 
-        A figure must not depend on the machine's load.
+        Measurements wait longer: a figure must not depend on the machine's load.
         """
         return PATIENCE if self is Purpose.MEASUREMENT else None
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The caller's overrides of the active profile and the classifier. Empty: none.
+    """The caller's overrides of the active profile and the classifier; empty fields override
+    nothing.
 
-    `exact`: search the query as typed, even if it is misspelt. `insist`: its
-    phrases and exclusions bind in pasted text, too, and if nothing is found with them.
-    `snapshot` is a profile to rank by that need not be published, such as a draft under test.
+    `exact`: search the query as typed, even if it is misspelt. `insist`: its phrases and exclusions
+    are required in pasted text, too, and even without a match. `snapshot` is a profile to rank by,
+    which need not be published, such as a draft under test.
     """
 
     profile: str = ""
@@ -63,7 +64,7 @@ NOTHING_FORCED = Choices()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The parameters of `search.pipeline.search` besides the text: see there."""
+    """The parameters of `search.pipeline.search` except the text."""
 
     viewer: Viewer
     filters: Filters = field(default_factory=Filters)

@@ -47,10 +47,10 @@ def rankings(
     group: bool = True,
     confident: bool = False,
 ) -> Rankings:
-    """Each question's ranking under the profile, and with `confident` its confidence.
+    """Each question's ranking under the profile, with its confidence if `confident`.
 
-    The reranker's share comes last, where the candidates hold its strengths: the confidence is that
-    of the ranking before it. Without `group` hits are not grouped by document.
+    The reranker's share is added last, for candidates with its strengths; the confidence is that of
+    the ranking before it. Without `group` hits are not grouped by document.
     """
     weighings = adjust(batch, settled, configuration)
     batch = batch.with_foreign([each.foreign for each in weighings])
@@ -85,7 +85,7 @@ def _sureness(
     confidences = (
         confidence(
             prepared,
-            shown_columns(prepared, ranked.columns(place), group=group),
+            result_columns(prepared, ranked.columns(place), group=group),
             configuration.background if means[place] else None,
             scorer=ranked.profile.keyword_scorer,
             by_words=not led_by_foreign(ranked, place),
@@ -102,7 +102,7 @@ def led_by_foreign(ranked: Ranked, place: int) -> bool:
     return len(columns) > 0 and bool(ranked.batch.foreign[place, columns[0]])
 
 
-def shown_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
+def result_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
     """The columns shown as results, in ranking order: one per group, or every one."""
     if group:
         return leaders(prepared, order)

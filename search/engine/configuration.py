@@ -137,10 +137,11 @@ def bump(**_signal: Any) -> None:
 
 
 def note_currency(**_signal: Any) -> None:
-    """Mark the configuration as changed unless searches look at currency already.
+    """Mark the configuration as changed, unless searches already check whether documents are
+    current.
 
-    A configuration that is read here for the first time has seen the change: it says nothing of
-    what other processes have read.
+    A configuration that this process reads now has the change; other processes may still have an
+    earlier one.
     """
     if _cached is None or _cached.stamp != _stamp() or not _cached.has_currency:
         bump()

@@ -59,7 +59,7 @@ class QueryVector:
 def embed_query(text: str, space: EmbeddingSpace, patience: float | None = None) -> QueryVector:
     """The vector of `text` in `space`; degraded if the model fails or is slow.
 
-    `patience` are the seconds to wait, instead of those of the settings.
+    `patience` are the seconds to wait instead of the settings' limit.
     """
     started = time.perf_counter()
     limit = patience or settings.QUERY_EMBEDDING_TIMEOUT
@@ -87,8 +87,8 @@ def _embed(text: str, space: EmbeddingSpace, seconds: float) -> tuple[Sequence[f
 def warm_up() -> None:
     """Load the active space's model now, so that the first search does not wait for it.
 
-    And what recognises a question's language, which matters to a model that knows several, and the
-    list of ordinary words.
+    Also loads the language recognition, for a model that knows several languages, and the list of
+    ordinary words.
     """
     is_listed("warm", "en")
     try:
@@ -105,8 +105,8 @@ class Breadth:
     """The rankings that a candidate set serves: under one profile, or under several.
 
     `profile` has the scorers and the depth. A wide set (`is_wide`) records the candidate generators
-    of each candidate, so that a ranking can reduce it to the candidate set of a search under one.
-    Of the `signals` that run, `degraded` names those `required` that cannot.
+    of each candidate, so that a ranking can reduce it to the candidate set of a search under one
+    profile. A signal of `required` that cannot run is named in `degraded`.
     """
 
     profile: Profile
@@ -118,14 +118,16 @@ class Breadth:
 
     @classmethod
     def everything(cls, profile: Profile) -> Self:
-        """For any profile with the same scorers, no greater depth, and boosts that this one has."""
+        """The breadth for any profile with the same scorers, no greater depth, and only boosts of
+        this one.
+        """
         boosts = by_criteria(profile.boosts)
         signals = frozenset(Signal)
         return cls(profile, signals, boosts=boosts, embeddings=True, is_wide=True)
 
     @classmethod
     def of(cls, settled: Settled) -> Self:
-        """For a ranking under the profile of the settled question alone."""
+        """The breadth for a ranking under the profile of the settled question alone."""
         profile = settled.profile
         boosts = by_criteria(applicable(profile.boosts, settled.classification.query_class))
         signals = settled.signals
@@ -133,7 +135,7 @@ class Breadth:
 
     @classmethod
     def joint(cls, settled: Sequence[Settled]) -> Self:
-        """For rankings under several profiles with the same scorers."""
+        """The breadth for rankings under several profiles with the same scorers."""
         profiles = [each.profile for each in settled]
         signals = frozenset[Signal]().union(*(each.signals for each in settled))
         return cls(
@@ -149,7 +151,7 @@ class Breadth:
 def breadths_of(question: Question) -> list[Breadth]:
     """The breadth of each candidate set that the question's plan needs.
 
-    One for all profiles that give the same raw scores, else one for each.
+    One for all profiles if they give the same raw scores, else one for each.
     """
     settled = question.settled
     if len(settled) > 1 and len({_scorers(each.profile) for each in settled}) == 1:
@@ -164,8 +166,8 @@ def _scorers(profile: Profile) -> tuple[str, int, str]:
 def find(question: Question, breadth: Breadth) -> Candidates:
     """The candidate set of this breadth; empty for an empty query.
 
-    If nothing is found although the scope is not empty, its `query` is relaxed: its phrases and
-    exclusions do not bind. Raises InvalidFilter, NothingAsked.
+    If nothing matches in a scope that is not empty, the query is relaxed: its phrases and
+    exclusions are no longer required. Raises InvalidFilter, NothingAsked.
     """
     query, space = question.query, question.configuration.space
     if query.is_empty:
@@ -194,7 +196,7 @@ def find(question: Question, breadth: Breadth) -> Candidates:
 
 
 def _currency_of(candidates: Candidates, question: Question) -> dict[int, Currency]:
-    """Those of the candidates' documents that are not current; no query on sites without any."""
+    """The candidates' documents that are not current; no query on sites without such documents."""
     documents = candidates.documents[0].tolist() if question.configuration.has_currency else []
     return currencies(documents, question.request.viewer)
 
@@ -202,7 +204,7 @@ def _currency_of(candidates: Candidates, question: Question) -> dict[int, Curren
 def _retrieved(
     query: Query, question: Question, breadth: Breadth, vector: QueryVector
 ) -> Candidates:
-    """One retrieval; the phrases that the query wishes for count as boosts."""
+    """The candidates of one retrieval; phrases that the query prefers count as boosts."""
     configuration, request, profile = question.configuration, question.request, breadth.profile
     if breadth.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
@@ -240,7 +242,7 @@ MAY_HIDE = "search.change_hide"
 
 
 def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
-    """A note naming the hidden documents, for viewers who may edit hides and read them."""
+    """A note with the hidden documents, for viewers who may edit hides and read them."""
     if not hidden or viewer is None or not viewer.has_perm(MAY_HIDE):
         return ()
     rows = Document.objects.visible_to(viewer).filter(pk__in=hidden).order_by("title")

@@ -37,7 +37,7 @@ USUAL = (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0.5, 0.5, 0))
 
 
 class StrengthSource(Protocol):
-    """Reads a question with passages. `fingerprint` differs where strengths may differ."""
+    """Computes strengths of passages for a question. `fingerprint` differs where strengths may."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -56,29 +56,29 @@ _source: Callable[[], StrengthSource | None] = lambda: None  # noqa: E731  # unt
 
 
 def register_reranker(source: Callable[[], StrengthSource | None]) -> None:
-    """Let searches ask the reranker that `source` returns; None while none is set up."""
+    """Register the reranker that searches use; `source` returns None if there is none."""
     global _source
     _source = source
 
 
 def fingerprint_for(*profiles: Profile) -> str:
-    """The reranker that searches under any of these ask; empty if none asks or is set up."""
+    """The fingerprint of the reranker for searches under these profiles; empty without one."""
     reranker = _source() if any(each.rerank for each in profiles) else None
     return reranker.fingerprint if reranker else ""
 
 
 def rank(candidates: Sequence[Candidates], question: Question) -> Ranking:
-    """The ranking of a question's candidate sets: one for each profile of its plan, or for all.
+    """The ranking of a question's candidate sets: one set for each profile of its plan, or for all.
 
-    Costs a query for the texts of passages if a profile has a reranker. If that fails, the ranking
-    is the one without it, and `degraded` of its candidates says so.
+    A profile with a reranker costs a query for the texts of passages. If the reranker fails, the
+    ranking is the one without it, and its candidates name it in `degraded`.
     """
     settled, mix = question.settled, question.plan.mix
     sets = candidates if len(candidates) == len(settled) else [*candidates] * len(settled)
     rankings = [_rank(one, each, question) for one, each in zip(sets, settled, strict=True)]
     group = question.request.group
     ranking = rankings[0] if mix is None else mix(rankings, group)
-    # With the query as it was searched: relaxed, if nothing was found.
+    # Has the query as it was searched: relaxed, if it had no match.
     query = ranking.candidates.query
     return replace(ranking, settled=replace(ranking.settled, query=query))
 
@@ -159,7 +159,7 @@ def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[RerankerI
 
 
 def _timed(candidates: Candidates, started: float) -> Candidates:
-    """The candidates with the time since `started` under `rerank`."""
+    """The candidates with the milliseconds since `started` as the time of `rerank`."""
     elapsed = (time.perf_counter() - started) * 1000
     before = candidates.milliseconds.get("rerank", 0.0)
     milliseconds = {**candidates.milliseconds, "rerank": before + elapsed}

@@ -108,7 +108,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class OfScope:
-    """The profile of a search's scope, None for the site's; `notes` say which one and why."""
+    """The profile of a search's scope, None for the site's; `notes` give the reason."""
 
     profile: Profile | None = None
     notes: tuple[str, ...] = ()
@@ -118,11 +118,11 @@ SITES = OfScope()
 
 
 def of_scope(query: Query, request: Request, configuration: Configuration) -> OfScope:
-    """The profile that the one searched collection or type names; the collection's goes first.
+    """The profile that the only searched collection or type names; the collection's is preferred.
 
-    A search over several uses the site's, with a note if one of them names another. What the
-    reader may not see is treated as unknown. One query for a collection of chosen groups that
-    names a profile, otherwise none.
+    A search over several uses the site's, with a note if one of them names another. Scopes that the
+    reader may not see count as unknown. One query for a collection of chosen groups that names a
+    profile, otherwise none.
     """
     scopes, choices = configuration.scopes, request.choices
     if scopes.is_empty or choices.profile or choices.snapshot or query.is_empty:
@@ -165,7 +165,7 @@ def _over_several(others: Sequence[NamedProfile]) -> str:
 def _collections(query: Query, filters: Filters, scopes: Scopes) -> frozenset[int] | None:
     """The collections that the search names, by filter and operator; None if it names none.
 
-    Leaving some out (-collection:x) names none.
+    An exclusion (-collection:x) names none.
     """
     ids: frozenset[int] | None = None
     if filters.collections:
@@ -191,14 +191,14 @@ def _types(query: Query, filters: Filters) -> frozenset[str] | None:
 
 
 def _only(keys: frozenset[Key] | None, profiles: Mapping[Key, NamedProfile]) -> NamedProfile | None:
-    """The profile that the only one found names; None for several, and if it names none."""
+    """The profile that the only scope names; None for several scopes, or if it names none."""
     return profiles.get(next(iter(keys))) if keys is not None and len(keys) == 1 else None
 
 
 def _covered(
     keys: frozenset[Key] | None, profiles: Mapping[Key, NamedProfile]
 ) -> Iterable[NamedProfile]:
-    """Those that name a profile among the ones found; among all if the search names none."""
+    """The scopes that name a profile, among the given ones; among all if the search names none."""
     return profiles.values() if keys is None else (profiles[key] for key in profiles if key in keys)
 
 
@@ -211,9 +211,10 @@ def _differs(one: NamedProfile, configuration: Configuration) -> bool:
 
 
 def _known(profiles: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[NamedProfile]:
-    """Those whose existence the viewer may know of, in their order.
+    """The scopes whose existence the viewer may know, in their order.
 
-    `ask`: look up collections of chosen groups in the database; otherwise they count as unknown.
+    With `ask`, collections of chosen groups are looked up in the database; otherwise they count as
+    unknown.
     """
     signed_in = viewer is not None and viewer.is_authenticated and viewer.is_active
     if (

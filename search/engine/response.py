@@ -43,11 +43,11 @@ MOST_NAMED_CHARS = 60
 
 
 def loosened(query: Query) -> tuple[str, ...]:
-    """Sentences on the phrases and exclusions of a query that did not bind; none if all did."""
+    """Sentences on the phrases and exclusions of a query that were relaxed; none if none was."""
     sentences = []
     strict = query.strict
     if strict is not None:
-        sentences.append(_given_up(strict))
+        sentences.append(_relaxation(strict))
     wished = query.wished[len(strict.phrases) if strict else 0 :]
     if wished:
         text = gettext("The exact words %(phrases)s are preferred, not required.")
@@ -59,7 +59,7 @@ def loosened(query: Query) -> tuple[str, ...]:
 
 
 def left_out(candidates: Candidates) -> tuple[str, ...]:
-    """Sentences on the parts of a long question that were not searched for; none if all were."""
+    """Sentences on the parts of a long question that the search ignored; none if it used all."""
     sentences = []
     if candidates.unread:
         text = ngettext(
@@ -86,7 +86,7 @@ def left_out(candidates: Candidates) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _given_up(strict: Query) -> str:
+def _relaxation(strict: Query) -> str:
     """The reason why the phrases and exclusions were relaxed."""
     if not strict.phrases:
         text = gettext("Every result contains %(words)s, so nothing was excluded.")
@@ -147,18 +147,18 @@ class SearchResponse:
 
     @property
     def loosened(self) -> tuple[str, ...]:
-        """Sentences on the phrases and exclusions that did not bind; the caller may insist."""
+        """Sentences on phrases and exclusions that were not required; the caller may insist."""
         return loosened(self.query)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences on spelling, language and operators that did not bind, then the notes."""
-        said = (correction(self.query.original, self.corrected_from), self.language_gap)
-        return (*filter(None, said), *self.loosened, *self.notes)
+        """The sentences on spelling, language and relaxed operators, then the notes."""
+        texts = (correction(self.query.original, self.corrected_from), self.language_gap)
+        return (*filter(None, texts), *self.loosened, *self.notes)
 
     @property
     def language_gap(self) -> str:
-        """The sentence on a question's language that neither texts nor model know, or empty."""
+        """A sentence if neither the texts nor the model know the question's language."""
         return language_gap(self.other_language)
 
     @property
@@ -203,8 +203,10 @@ class SearchResponse:
 
     @property
     def fits_nothing(self) -> bool:
-        """Whether nothing seems to answer, rather than perhaps: a low confidence, and words of the
-        query that no searched text contains, or half of the threshold.
+        """Whether probably nothing answers the query.
+
+        True for a low confidence with words of the query that no searched text contains, or below
+        half of the threshold.
         """
         if not self.low_confidence or self.confidence is None:
             return False

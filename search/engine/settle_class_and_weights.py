@@ -134,7 +134,7 @@ _calls = TimeLimited("query-model", workers=4)
 
 
 class ModelFailed(Exception):
-    """The model of QUERY_CLASSIFIER failed, was too slow, or is paused. Says which."""
+    """The model of QUERY_CLASSIFIER failed, was too slow, or is paused; the message says which."""
 
 
 class PluggedIn:
@@ -202,7 +202,7 @@ def _is_classification(answer: Any) -> bool:
 
 
 def query_model() -> QueryModel | None:
-    """The model for questions that no rule matches; None without any."""
+    """The model for questions that no rule matches; None if there is no such model."""
     path = settings.QUERY_CLASSIFIER
     return plugged_in(path) if path else None
 

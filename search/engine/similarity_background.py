@@ -25,8 +25,8 @@ from search.ranking.confidence import Background
 
 logger = logging.getLogger(__name__)
 
-# Of many subjects, lengths and forms, as people type them. Some may have an answer: the median and
-# the quartiles of all are read.
+# Questions of many subjects, lengths and forms, as people type them. Some may have an answer: the
+# median and the quartiles of all are read.
 PROBES = (
     "how long should I boil a quail egg", "What do you feed a hedgehog in winter?",
     "which key is a trombone in", "repair a squeaky bicycle brake",
@@ -48,7 +48,7 @@ PROBES = (
 # A background is measured anew after a day, or once the library has changed by this share. Guesses.
 OLD, GROWTH = timedelta(days=1), 0.25
 
-# With the cast of the space's index, which finds the nearest.
+# Uses the cast of the space's index, which finds the nearest.
 _BEST = """
 SELECT 1 - nearest.distance FROM unnest(%s::text[]) probe(vector), LATERAL (
     SELECT (e.vector::{halves}) <=> probe.vector::{halves} AS distance
@@ -58,9 +58,9 @@ SELECT 1 - nearest.distance FROM unnest(%s::text[]) probe(vector), LATERAL (
 
 
 def refresh() -> int:
-    """Measure the backgrounds that are missing or out of date; return how many.
+    """Measure the missing and outdated backgrounds; return their number.
 
-    Of the active space, and of those that are ready to replace it.
+    For the active space and those that are ready to replace it.
     """
     passages = sum(
         model._default_manager.aggregate(total=Sum("chunks"))["total"] or 0

@@ -61,7 +61,7 @@ class OwnProfile:
             yield {"profile": scope.profile, "note": scope.note}
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
-        """Also for a profile that is not published here: searches then say so."""
+        """Restore the name, also of a profile that is not published here; searches note that."""
         fields = {"profile": str(row["profile"])[:60], "note": str(row["note"])}
         _scope, is_new = ScopeProfile.objects.get_or_create(collection=collection, defaults=fields)
         return is_new

@@ -216,7 +216,7 @@ CLOSED = ("/admin/", "/accounts/", "/login/", "/logout/")
 
 
 class ReadOnly:
-    """Refuses what would change something, the admin and signing in; only with READ_ONLY=1."""
+    """Refuses changes, the admin and signing in; only with READ_ONLY=1."""
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         if not settings.READ_ONLY:
@@ -228,7 +228,7 @@ class ReadOnly:
 
 
 def _refusal(request: HttpRequest) -> HttpResponseBase | None:
-    """The response to a request that would change something; None to all others."""
+    """The response to a request that would change something; None for all others."""
     path = request.path_info
     if path.startswith(CLOSED):
         raise Http404

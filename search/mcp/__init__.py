@@ -91,7 +91,7 @@ class Gate:
             await self._app(scope, receive, send)
 
     async def _admit(self, request: ASGIRequest, scope: Scope) -> Response | None:
-        """Put the caller into the scope; a response if the request is refused."""
+        """Put the caller into the scope; return a response if the request is refused."""
         if request.method != "POST":
             # The SDK would hold a GET open for messages, of which a server without sessions has
             # none.
@@ -114,13 +114,13 @@ class Gate:
 
 
 class Guarded(RequireAuthMiddleware):
-    """The SDK's refusals, with what to send."""
+    """The SDK's refusals, with a sentence on the credentials to send."""
 
     async def _send_auth_error(
         self, send: Send, status_code: int, error: str, description: str
     ) -> None:
-        said = HOW_TO_SEND.replace("`", "") if status_code == 401 else description
-        await super()._send_auth_error(send, status_code, error, said)
+        message = HOW_TO_SEND.replace("`", "") if status_code == 401 else description
+        await super()._send_auth_error(send, status_code, error, message)
 
 
 class Verifier:
@@ -187,7 +187,8 @@ def _is_own(origin: str, request: ASGIRequest) -> bool:
 
 
 def _is_open(request: ASGIRequest) -> bool:
-    """Whether the request may be anonymous. With a wrong token it may not: its sender expects to
-    read as themselves.
+    """Whether the request may be anonymous.
+
+    Not with a wrong token: its sender expects to read as themselves.
     """
     return bool(settings.MCP_ANONYMOUS) and "Authorization" not in request.headers

@@ -110,13 +110,13 @@ class Caller:
 
 
 class NotFound(SearchError):
-    """There is no such document, or the caller may not read it: the same sentence for both."""
+    """The document is missing or hidden from the caller, with the same sentence for both."""
 
     code = "not_found"
 
 
 def search(query: str, caller: Caller) -> Found:
-    """The ten best results, one a document."""
+    """The ten best results, one for each document."""
     tokens.spend(caller.viewer, tokens.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer)
     if caller.request is not None:
@@ -157,10 +157,10 @@ def list_collections(caller: Caller) -> Collections:
 
 
 def answered(answer: Answered, caller: Caller, *, rectangles: bool = False) -> AnswerItem:
-    """The shape of an answer; `rectangles`: with the places of its sources on their pages."""
+    """The answer in the tool's shape; with `rectangles`, its sources have their places on pages."""
     passages = answer.context.passages if rectangles else ()
-    sought = {passage.number: (passage.chunk_ids, "") for passage in passages}
-    places = rectangles_of(sought, viewer=caller.viewer) if sought else {}
+    spans = {passage.number: (passage.chunk_ids, "") for passage in passages}
+    places = rectangles_of(spans, viewer=caller.viewer) if spans else {}
     return AnswerItem(
         text=answer.text,
         state=answer.state.value,
@@ -197,13 +197,13 @@ def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
         % {"id": repr(item[:80])}
     )
     try:
-        wanted_id = UUID(public_id)
+        document_id = UUID(public_id)
         number = int(ordinal) if ordinal else None
     except ValueError:
         raise missing from None
     documents = Document.objects.visible_to(caller.viewer).select_related("current", "collection")
     documents = documents.defer("title_terms", "current__text")
-    document = documents.filter(public_id=wanted_id, current__isnull=False).first()
+    document = documents.filter(public_id=document_id, current__isnull=False).first()
     if document is None or (number is not None and not 0 <= number <= MAX_ORDINAL):
         raise missing
     return document, number
@@ -242,17 +242,17 @@ def _whole(document: Document, caller: Caller) -> Fetched:
 def _fetched(
     item: str, document: Document, text: str, url: str, metadata: dict[str, str], caller: Caller
 ) -> Fetched:
-    shown = currency.currency_of(document, caller.viewer)
+    state = currency.currency_of(document, caller.viewer)
     common = {
         "document": str(document.public_id),
         "collection": document.collection.name,
         "language": document.language,
         "gap": completeness.note(document.current.completeness) if document.current else "",
-        "not_current": currency.label(shown, title=True),
-        "successor": shown.successor,
+        "not_current": currency.label(state, title=True),
+        "successor": state.successor,
     }
-    kept = {name: value for name, value in (common | metadata).items() if value}
-    return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=kept)
+    values = {name: value for name, value in (common | metadata).items() if value}
+    return Fetched(id=item, title=document.title, text=text, url=caller.url(url), metadata=values)
 
 
 def _source(
@@ -273,7 +273,9 @@ def _source(
 
 
 def _title(result: Result) -> str:
-    """The document's title, the heading of the section that matched, and why it is not current."""
+    """The document's title, the heading of the section that matched, and a note if it is not
+    current.
+    """
     title = f"{result.title} - {result.heading}" if trail(result) else result.title
     stale = currency.label(result.currency, title=True)
     return f"{title} ({stale})" if stale else title

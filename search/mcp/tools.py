@@ -132,8 +132,8 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
         the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
         state is `refused`."""
         caller = await _run(_admitted, identify, ctx)
-        given = await _answered(_answer_request(question, mode, caller))
-        return await in_thread(lambda: tool_results.answered(given, caller, rectangles=rectangles))
+        answer = await _answered(_answer_request(question, mode, caller))
+        return await in_thread(lambda: tool_results.answered(answer, caller, rectangles=rectangles))
 
 
 async def _run(work: Callable[[Caller], T], identify: Identify, ctx: Context[Any, Any]) -> T:

@@ -285,7 +285,7 @@ class ClassWeights(models.Model):
                 violation_error_message=_("A weight cannot be negative."),
             ),
             models.CheckConstraint(
-                # The first is what the others leave of 1.
+                # The first share is 1 less the others.
                 condition=Q(**{_NAMES[0]: reduce(sub, map(F, _NAMES[1:]), Decimal(1))}),
                 name="class_weights_sum_to_one",
                 violation_error_message=_("The weights of a class must sum to 1."),

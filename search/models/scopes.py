@@ -114,7 +114,7 @@ class ScopeProfile(models.Model):
 
 @dataclass(frozen=True, slots=True)
 class NamedProfile:
-    """The name of the profile that a collection or a type names, and who may know of it."""
+    """The name of the profile that a collection or a type names, and its possible readers."""
 
     label: str
     profile: str

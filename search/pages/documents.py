@@ -32,11 +32,11 @@ from ingestion.parsing.passage_rectangles import SCALE
 from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
-from search.pages.facets import metadata_shown, type_label
+from search.pages.facets import metadata_facets, type_label
 from search.pages.forms import LONGEST_ADDRESS
 from search.presentation.document_text import parts_of, passages_of, section_around
 from search.presentation.navigation import contents_of, hits_of, leaves_of
-from search.query.parse import asked_words, clean_text
+from search.query.parse import clean_text, question_words
 
 CONCEPTS_OF_DOCUMENT = 12
 
@@ -44,40 +44,40 @@ CONCEPTS_OF_DOCUMENT = 12
 @require_safe
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A document's text around the requested passage. Hidden and missing documents are both 404."""
-    shown = _document(request, public_id)
+    row = _document(request, public_id)
     query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
-    words = asked_words(query)
-    asked = request.GET.get("chunk", "")
-    number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
-    reading = passages_of(shown, viewer=request.user, requested=number, words=words)
-    version = shown.current or shown.latest
+    words = question_words(query)
+    chunk = request.GET.get("chunk", "")
+    number = int(chunk) if chunk.isdecimal() and len(chunk) < 10 else None
+    reading = passages_of(row, viewer=request.user, requested=number, words=words)
+    version = row.current or row.latest
     pages = picture_cache.page_count(version)
     # Without text, the picture is what there is to see.
     is_beside = bool(pages) and (request.GET.get("view") == "original" or not reading.total)
-    asked_for = {"q": query, "view": "original" if is_beside else ""}
-    state = currency.currency_of(shown, request.user)
+    carried = {"q": query, "view": "original" if is_beside else ""}
+    state = currency.currency_of(row, request.user)
     context = {
-        "document": shown,
-        "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
+        "document": row,
+        "parts": parts_of(row, viewer=request.user) if getattr(row, "part_count", 0) else None,
         "version": version,
         "searchable": completeness.summary(version.completeness, with_places=True)
-        if version and version.pk == shown.current_id
+        if version and version.pk == row.current_id
         else "",
         "currency": state,
         "stale": currency.label(state),
         "reading": reading,
-        "contents": contents_of(shown, viewer=request.user, reading=reading),
-        "hits": hits_of(shown, viewer=request.user, words=words, requested=reading.asked),
+        "contents": contents_of(row, viewer=request.user, reading=reading),
+        "hits": hits_of(row, viewer=request.user, words=words, requested=reading.requested),
         "q": query,
         "leaves": leaves_of(reading, pages) if is_beside else (),
         "has_pictures": bool(pages),
         "is_deck": version is not None and is_deck(version.media_type),
-        "tail": "".join(f"&{urlencode({name: said})}" for name, said in asked_for.items() if said),
-        "metadata": metadata_shown(shown.metadata),
-        "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],
+        "tail": "".join(f"&{urlencode({name: text})}" for name, text in carried.items() if text),
+        "metadata": metadata_facets(row.metadata),
+        "concepts": row.concepts.all()[:CONCEPTS_OF_DOCUMENT],
         "type": type_label(version.media_type) if version else "",
-        "language": language_name(shown.language) if shown.language else "",
-        "readers": Readers.of(shown) if getattr(request.user, "is_staff", False) else None,
+        "language": language_name(row.language) if row.language else "",
+        "readers": Readers.of(row) if getattr(request.user, "is_staff", False) else None,
     }
     return render(request, "search/document.html", context)
 
@@ -90,11 +90,11 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
         parameters = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
         address = reverse("search:document", args=(public_id,))
         return redirect(f"{address}?{parameters}#chunk-{ordinal}")
-    shown = _document(request, public_id)
-    around = section_around(shown, ordinal, viewer=request.user, words=asked_words(query))
+    row = _document(request, public_id)
+    around = section_around(row, ordinal, viewer=request.user, words=question_words(query))
     if around is None:
         raise Http404
-    context = {"document": shown, "around": around, "q": query}
+    context = {"document": row, "around": around, "q": query}
     response = render(request, "search/parts/surrounding_section.html", context)
     patch_vary_headers(response, ("HX-Request", "Cookie"))
     patch_cache_control(response, private=True, no_cache=True)
@@ -103,9 +103,9 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
 
 @require_safe
 def original(request: HttpRequest, public_id: UUID) -> FileResponse:
-    """The original file of the text shown, always as a download."""
-    shown = _document(request, public_id)
-    version = shown.current or shown.latest
+    """The original file of the displayed text, always as a download."""
+    row = _document(request, public_id)
+    version = row.current or row.latest
     if version is None:
         raise Http404
     return download(version, request.user)
@@ -113,7 +113,7 @@ def original(request: HttpRequest, public_id: UUID) -> FileResponse:
 
 @require_safe
 def picture(request: HttpRequest, public_id: UUID, number: int) -> HttpResponseBase:
-    """The picture of a page of the original, drawn now if it was never asked for."""
+    """The picture of a page of the original, drawn now unless it is cached."""
     version = _version_with_page(_document(request, public_id), number)
     try:
         content = picture_cache.picture_of(version, number).content
@@ -124,10 +124,10 @@ def picture(request: HttpRequest, public_id: UUID, number: int) -> HttpResponseB
 
 @require_safe
 def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> HttpResponseBase:
-    """The places of a passage on the picture of a page: rectangles to be laid over it."""
-    shown = _document(request, public_id)
-    version = _version_with_page(shown, number)
-    chunks = Chunk.objects.visible_to(request.user).filter(version=version, document=shown)
+    """The places of a passage on the picture of a page, as rectangles to lay over it."""
+    row = _document(request, public_id)
+    version = _version_with_page(row, number)
+    chunks = Chunk.objects.visible_to(request.user).filter(version=version, document=row)
     chunk = get_object_or_404(chunks.only("text", "original"), ordinal=ordinal)
     try:
         # What was edited by hand is not what stands on the page.
@@ -139,16 +139,16 @@ def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> Ht
     return _private(request, drawing.encode(), "image/svg+xml")
 
 
-def _version_with_page(shown: Document, number: int) -> DocumentVersion:
-    """The version shown. Raises Http404 if there can be no picture of this page of it."""
-    version = shown.current or shown.latest
+def _version_with_page(row: Document, number: int) -> DocumentVersion:
+    """The displayed version. Raises Http404 if it has no picture of this page."""
+    version = row.current or row.latest
     if version is None or not 1 <= number <= picture_cache.page_count(version):
         raise Http404
     return version
 
 
 def _not_drawn(error: IngestionError) -> HttpResponse:
-    """A sentence in place of the picture: 503 if it is worth asking again, else 422."""
+    """A sentence in place of the picture: 503 if a retry may help, else 422."""
     is_busy = isinstance(error, PicturesBusy)
     response = HttpResponse(
         str(error), content_type="text/plain; charset=utf-8", status=503 if is_busy else 422
@@ -160,7 +160,7 @@ def _not_drawn(error: IngestionError) -> HttpResponse:
 
 
 def _private(request: HttpRequest, content: bytes, content_type: str) -> HttpResponseBase:
-    """A file for this reader alone, asked for again each time: who may read it can change."""
+    """A file for this reader alone, which browsers request again each time: rights may change."""
     response = HttpResponse(content, content_type=content_type)
     response["ETag"] = etag = f'"{sha256(content).hexdigest()[:32]}"'
     response["X-Content-Type-Options"] = "nosniff"
@@ -181,7 +181,7 @@ def _document(request: HttpRequest, public_id: UUID) -> Document:
     return get_object_or_404(documents, public_id=public_id)
 
 
-CONCEPTS_SHOWN = 60  # a page of the list
+PER_PAGE = 60  # a page of the list
 # The list's pages, a guess: each costs a count of all concepts, and crawlers ask for every page.
 CONCEPT_PAGES = 20
 
@@ -241,13 +241,13 @@ def concepts(request: HttpRequest) -> HttpResponse:
             if words
             else rows
         )
-        rows = list(rows[: CONCEPT_PAGES * CONCEPTS_SHOWN])  # one query counts and shows them
-    shown = Paginator(rows, CONCEPTS_SHOWN).get_page(request.GET.get("page"))
+        rows = list(rows[: CONCEPT_PAGES * PER_PAGE])  # one query counts and shows them
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "about": about,
         "label": label,
         "q": words,
-        "shown": shown,
-        "is_cut": not about and len(rows) == CONCEPT_PAGES * CONCEPTS_SHOWN,
+        "page": page,
+        "is_cut": not about and len(rows) == CONCEPT_PAGES * PER_PAGE,
     }
     return render(request, "search/concepts.html", context)

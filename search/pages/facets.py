@@ -18,7 +18,7 @@ from ingestion.models.collection_access import Viewer, language_name
 from ingestion.models.documents import DATED
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
-from search.retrieval.columns_and_metadata_filters import most_held
+from search.retrieval.columns_and_metadata_filters import top_values
 from search.retrieval.filters import searchable
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
@@ -61,10 +61,10 @@ class KeyFacet:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The values of all readable documents, ordered by label; `documents` is the total, `dated` how
-    many may not be current.
+    """The values of all readable documents, ordered by label.
 
-    `metadata`: the most frequent values of the keys that readable collections name.
+    `documents` is their number, `dated` the number that may not be current. `metadata` has the most
+    frequent values of the keys that readable collections name.
     """
 
     collections: tuple[Option, ...]
@@ -97,19 +97,19 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
     collections: Counter[tuple[str, str]] = Counter()
     types: Counter[tuple[str, str]] = Counter()
     languages: Counter[tuple[str, str]] = Counter()
-    shown: dict[str, tuple[str, str]] = {}
+    hints: dict[str, tuple[str, str]] = {}
     dated_documents = 0
     for slug, name, named, icon, description, media_type, language, documents, dated in rows:
         dated_documents += dated
         keys.update(named)
-        shown[slug] = icon, description[:MAX_HINT]
+        hints[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents
         if language:
             languages[language, language_name(language)] += documents
     return Facets(
         collections=tuple(
-            replace(one, icon=shown[one.value][0], hint=shown[one.value][1])
+            replace(one, icon=hints[one.value][0], hint=hints[one.value][1])
             for one in _options(collections)
         ),
         types=_options(types),
@@ -123,8 +123,8 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
 def with_others(matching: Facets, whole: Facets, chosen: Collection[str]) -> Facets:
     """The facets of the matching documents, and the other values beside each chosen one.
 
-    Those have no count (0): how many documents they would add is not known. `chosen` are the values
-    of all facets; `whole` are the facets of all searchable documents.
+    Those have no count (0): the number of documents that they would add is unknown. `chosen` are
+    the values of all facets; `whole` are the facets of all searchable documents.
     """
     keys = {facet.key: facet.options for facet in matching.metadata}
     every = {facet.key: facet.options for facet in whole.metadata}
@@ -149,10 +149,10 @@ def _with_others(options: Options, every: Options, chosen: Collection[str]) -> O
 def concepts_of(
     documents: Sequence[int], viewer: Viewer, *, chosen: Sequence[str] = ()
 ) -> tuple[Option, ...]:
-    """The concepts that say most of these documents, but for the chosen ones; one query.
+    """The most characteristic concepts of these documents, without the chosen ones; one query.
 
-    By the sum of their weights in them: mere frequency would name the words of every page. Of one
-    that all have there is nothing to choose, and one document's own say nothing of others.
+    Ordered by the sum of their weights: mere frequency would name the words of every page. Concepts
+    of all documents or of one alone are left out: they offer no choice.
     """
     if not is_installed("concepts"):
         return ()
@@ -172,13 +172,13 @@ def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:
     return tuple(options.get(key, Option(key, key, 0)) for key in keys)
 
 
-def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
+def metadata_facets(metadata: Metadata) -> tuple[KeyFacet, ...]:
     """A document's metadata by label, each value with the filter for documents that share it."""
-    shown = (
+    facets = (
         KeyFacet(key, tuple(Option(f"{key}:{text}", text, 1) for text in texts(value)))
         for key, value in metadata.items()
     )
-    return tuple(sorted(shown, key=lambda one: one.label))
+    return tuple(sorted(facets, key=lambda one: one.label))
 
 
 def type_label(media_type: str) -> str:
@@ -189,7 +189,7 @@ def type_label(media_type: str) -> str:
 
 def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFacet, ...]:
     """The facets of the keys, ordered by label."""
-    rows = most_held(searchable, keys, most=MOST_VALUES)
+    rows = top_values(searchable, keys, most=MOST_VALUES)
     facets = [
         KeyFacet(key, tuple(Option(f"{key}:{text}", text, count) for _, text, count in values))
         for key, values in groupby(rows, itemgetter(0))

@@ -89,8 +89,8 @@ class ConceptField(forms.MultipleChoiceField):
     widget = forms.SelectMultiple
 
     def to_python(self, value: Any) -> list[str]:
-        given = [clean_text(one)[:200] for one in super().to_python(value)]
-        return list(dict.fromkeys(filter(None, given)))
+        keys = [clean_text(one)[:200] for one in super().to_python(value)]
+        return list(dict.fromkeys(filter(None, keys)))
 
     def validate(self, value: list[str]) -> None:
         if len(value) > MOST_CONDITIONS:
@@ -100,7 +100,7 @@ class ConceptField(forms.MultipleChoiceField):
 
 
 class FlagField(forms.Field):
-    """`value` for one of the `words`, in any case; empty otherwise."""
+    """`value` if the input is one of the `words`, in any case; else empty."""
 
     def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
         super().__init__(required=False)
@@ -208,7 +208,7 @@ class SearchForm(forms.Form):
 
     @property
     def lists_documents(self) -> bool:
-        """Whether there is no query, but filters, or the address is the library's."""
+        """Whether it lists documents: without a query, by filters or at the library's address."""
         return not self.query and bool(self._is_library or self.narrowed)
 
     @property
@@ -248,13 +248,13 @@ class SearchForm(forms.Form):
 
     @property
     def order(self) -> str:
-        """The order of a list of documents: one of SORTS."""
+        """The order of a list of documents, one of SORTS."""
         order = self.cleaned_data.get("sort")
         return order if order in SORTS else NEWEST
 
     @property
     def carried(self) -> list[tuple[str, str]]:
-        """The fields that an answer to the query of a valid form needs besides the query."""
+        """The fields besides the query that an answer to the valid form needs."""
         left_out = ("q", "group", "sort")
         return [(name, str(value)) for name, value in self._parameters() if name not in left_out]
 
@@ -272,7 +272,7 @@ class SearchForm(forms.Form):
         return {name: self.address(**changes) for name, changes in _LINKS.items()}
 
     def address_without(self, name: str, value: Any) -> str:
-        """The address with one filter taken off."""
+        """The address with one filter removed."""
         values = self.cleaned_data[name]
         others = [one for one in values if one != value] if isinstance(values, list) else None
         return self.address(**{name: others})
@@ -289,7 +289,7 @@ class SearchForm(forms.Form):
 
     @property
     def most_typed_chars(self) -> int:
-        """The characters that the box accepts: some more, so that a cut is not silent."""
+        """The characters that the box accepts: a few more, so that a cut is not silent."""
         return self.most_chars + 100
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from search.pipeline import SearchResponse
 
 PER_PAGE = 25
 
-# By the parameter; a hyphen reverses. Ties: the newest first.
+# The orders by the value of the parameter; a hyphen reverses. Ties: the newest first.
 _COLUMNS: dict[str, Any] = {
     "title": Lower("title"),
     "collection": Lower("collection__name"),
@@ -72,7 +72,7 @@ class Listing:
 
     documents: tuple[tuple[Document, str], ...]
     headings: tuple[Heading, ...]
-    shown: Page[Document]
+    pager: Page[Document]
     previous: str
     following: str
 
@@ -93,17 +93,17 @@ def listing(
         )
         .order_by(*_order(sort))
     )  # fmt: skip
-    shown = Paginator(rows, PER_PAGE).get_page(page)
+    pager = Paginator(rows, PER_PAGE).get_page(page)
 
     def to(number: int) -> str:
         return address(page=number if number > 1 else None)
 
     return Listing(
-        documents=tuple((one, type_label(one.current.media_type)) for one in shown if one.current),
+        documents=tuple((one, type_label(one.current.media_type)) for one in pager if one.current),
         headings=tuple(_heading(name, sort, address) for name in _COLUMNS),
-        shown=shown,
-        previous=to(shown.number - 1) if shown.has_previous() else "",
-        following=to(shown.number + 1) if shown.has_next() else "",
+        pager=pager,
+        previous=to(pager.number - 1) if pager.has_previous() else "",
+        following=to(pager.number + 1) if pager.has_next() else "",
     )
 
 

@@ -29,7 +29,7 @@ from ingestion.models import Collection, Document
 from search.answers import threads
 from search.readers import history_and_saved, search_news
 
-ENTRIES_SHOWN = 50  # a page of the history
+PER_PAGE = 50  # a page of the history
 OPENED = 8  # a guess: the last searches and the favourites of the first page
 
 
@@ -41,7 +41,7 @@ def _next(request: HttpRequest, otherwise: str) -> str:
 
 
 def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
-    """A page that says why something of the reader's was not kept."""
+    """A page with the reason why something was not saved."""
     context = {"problem": str(problem), "to": _next(request, "search:me")}
     return render(request, "search/me/not_saved.html", context, status=400)
 
@@ -70,15 +70,13 @@ def me(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_history(request: HttpRequest) -> HttpResponse:
-    """The reader's history; they delete an entry or all, and switch it off and on."""
+    """The reader's history, which they clear, switch on and off, or delete entries of."""
     user = actor(request)
     if request.method == "POST":
         _change_history(request, user)
         return redirect("search:history")
-    shown = Paginator(history_and_saved.history_of(user), ENTRIES_SHOWN).get_page(
-        request.GET.get("page")
-    )
-    context = {"shown": shown, "keeps_history": history_and_saved.keeps_history(user)}
+    page = Paginator(history_and_saved.history_of(user), PER_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "keeps_history": history_and_saved.keeps_history(user)}
     return render(request, "search/me/history.html", context)
 
 
@@ -87,8 +85,8 @@ def _change_history(request: HttpRequest, user: User) -> None:
     match request.POST.get("do", ""):
         case "clear":
             history_and_saved.clear_history(user)
-        case "on" | "off" as wanted:
-            history_and_saved.switch_history(user, keeps=wanted == "on")
+        case "on" | "off" as choice:
+            history_and_saved.switch_history(user, keeps=choice == "on")
         case "forget" if entry.isdecimal() and len(entry) < 19:
             history_and_saved.forget_entry(user, int(entry))
 
@@ -98,15 +96,15 @@ def _change_history(request: HttpRequest, user: User) -> None:
 @require_safe
 def favourites(request: HttpRequest) -> HttpResponse:
     """The reader's favourites that they may still read."""
-    pages = Paginator(history_and_saved.favourites_of(actor(request)), ENTRIES_SHOWN)
-    context = {"shown": pages.get_page(request.GET.get("page"))}
+    pages = Paginator(history_and_saved.favourites_of(actor(request)), PER_PAGE)
+    context = {"page": pages.get_page(request.GET.get("page"))}
     return render(request, "search/me/favourites.html", context)
 
 
 @login_required
 @require_POST
 def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Add a document to the reader's favourites, or with `on=0` take it off."""
+    """Add a document to the reader's favourites, or with `on=0` remove it."""
     user = actor(request)
     document = get_object_or_404(Document.objects.visible_to(user), public_id=public_id)
     try:
@@ -134,7 +132,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """What one of the reader's saved searches found new."""
+    """The finds of one of the reader's saved searches."""
     search = get_object_or_404(history_and_saved.searches_of(actor(request)), public_id=public_id)
     finds = list(search_news.finds_of(search)[: search_news.MAX_NEWS])
     return render(request, "search/me/search_news.html", {"search": search, "finds": finds})
@@ -144,7 +142,7 @@ EXPIRIES = (7, 30, 90, 365)
 
 
 class TokenForm(forms.Form):
-    """A token to be made."""
+    """The form of a new token."""
 
     name = forms.CharField(
         max_length=80, label=_("Name"), error_messages={"required": _("Give the token a name.")}
@@ -179,7 +177,7 @@ class TokenForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_tokens(request: HttpRequest) -> HttpResponse:
-    """The reader's tokens; a posted form makes one, which the response shows this once."""
+    """The reader's tokens; a posted form makes a token, which only this response displays."""
     user = actor(request)
     posted = request.method == "POST"
     form = TokenForm(request.POST if posted else None, user=user)
@@ -187,17 +185,17 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     if posted and rights_and_factors.lacks_factor(request):
         form.add_error(None, rights_and_factors.add_a_factor())
     if posted and form.is_valid():
-        given = form.cleaned_data
-        limit = [collection.pk for collection in given["collections"]]
+        data = form.cleaned_data
+        limit = [collection.pk for collection in data["collections"]]
         try:
-            _row, token = tokens.make(user, **{**given, "collections": limit or None})
+            _row, token = tokens.make(user, **{**data, "collections": limit or None})
             form = TokenForm(user=user)
         except tokens.InvalidToken as error:
             form.add_error(None, str(error))
     rows = tokens.alive(user)
     readable = Collection.objects.visible_to(user).filter(pk__in=tokens.limits_of(rows))
-    shown = tokens.described(rows, dict(readable.values_list("pk", "name")))
-    context = {"form": form, "token": token, "tokens": shown, "apps": app_grants.connected(user)}
+    items = tokens.described(rows, dict(readable.values_list("pk", "name")))
+    context = {"form": form, "token": token, "tokens": items, "apps": app_grants.connected(user)}
     return render(request, "search/me/tokens.html", context, status=400 if form.errors else 200)
 
 

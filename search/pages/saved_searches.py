@@ -45,7 +45,7 @@ def params_of(form: SearchForm) -> dict[str, list[str]]:
 def then_remember(
     record: Callable[[], None], request: HttpRequest, form: SearchForm
 ) -> Callable[[], None]:
-    """A function that calls `record`, and then keeps the search in its reader's history."""
+    """A function that calls `record`, and then adds the search to its reader's history."""
 
     def both() -> None:
         record()
@@ -58,7 +58,7 @@ def then_remember(
 @login_required
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the posted search, as its form on the results page has it, under a name."""
+    """Save the posted search under a name, with the filters of its form on the results page."""
     form = SearchForm(request.POST, cache(lambda: facets_for(request.user)))
     try:
         if not form.is_valid():
@@ -128,7 +128,7 @@ class _PrivateFeed(Feed):  # type: ignore[type-arg]
 
 
 class ReviewsFeed(_PrivateFeed):
-    """What waits for an owner's review."""
+    """The documents that wait for an owner's review."""
 
     link = "/"
     title = _("Reviews · Steelyard")

@@ -74,7 +74,7 @@ class _PageResponse(HttpResponse):
             super().close()
 
 
-# Posted are questions that are too long for an address. A search changes nothing, and readers who
+# Questions that are too long for an address are posted. A search changes nothing, and readers who
 # are not signed in have no cookie for a token.
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -90,12 +90,12 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
     if form.lists_documents:
         if request.method == "GET" and not swaps and not is_library:
             return redirect(form.address())
-        return _listed(request, form, whole, asked=form)
+        return _listed(request, form, whole, address_form=form)
     if is_library and request.method == "GET" and not swaps:
         return redirect(form.address())
     if form.query and (wait := seconds_to_wait(request, for_search=True)):
-        said = gettext("Too many searches. Search again in %(wait)d s.") % {"wait": wait}
-        refused = _refused(request, form, whole, (said,), status=429)
+        message = gettext("Too many searches. Search again in %(wait)d s.") % {"wait": wait}
+        refused = _refused(request, form, whole, (message,), status=429)
         refused["Retry-After"] = str(wait)
         return refused
     try:
@@ -108,7 +108,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
             return _refused(request, listed, whole, listed.problems)
         if request.method == "GET" and not swaps:
             return redirect(listed.address())
-        return _listed(request, listed, whole, asked=form)
+        return _listed(request, listed, whole, address_form=form)
     except NoActiveProfile as error:
         return _refused(request, form, whole, (str(error),), status=503)
     except tokens.QuotaExceeded as error:
@@ -144,7 +144,7 @@ def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
 def _results(
     request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], response: SearchResponse
 ) -> HttpResponse:
-    """The page of a search, which is recorded once the page has been sent."""
+    """The results page; the search is recorded after the page has been sent."""
     search_id = new_search_id(request, response)
     context = {"form": form, "response": response, "search_id": search_id}
     if response.query.is_empty:
@@ -168,7 +168,7 @@ def _results(
 def _about(
     request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], response: SearchResponse
 ) -> dict[str, Any]:
-    """What the page shows of a search besides its results."""
+    """The context of the page besides the results."""
     documents = list(dict.fromkeys(hit.document_id for hit in response.hits))
     concepts = concepts_of(
         documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
@@ -193,16 +193,16 @@ def _about(
 
 
 def _listed(
-    request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], *, asked: SearchForm
+    request: HttpRequest, form: SearchForm, whole: Callable[[], Facets], *, address_form: SearchForm
 ) -> HttpResponse:
-    """The documents that match the filters of `form`; `asked` is the form of the address."""
+    """The documents that match the filters of `form`; `address_form` is the form of the address."""
     documents = documents_of(request.user, form.filters)
     listing_page = listing(
         documents, sort=form.order, page=form.cleaned_data["page"], address=form.address
     )
     among = facets_among(documents) if form.narrowed else whole()
     context = {"form": form, "listing": listing_page, **_filters(request, form, among, whole)}
-    return _rendered(request, asked, context)
+    return _rendered(request, address_form, context)
 
 
 def _filters(
@@ -229,7 +229,7 @@ def _filters(
 
 
 def _plain(name: str, value: Any) -> str:
-    """The name of a filter that is no value of a facet."""
+    """The name of a filter that is not a facet's value."""
     if name in ("after", "before"):
         text = gettext("from %(day)s") if name == "after" else gettext("to %(day)s")
         return text % {"day": date_format(value, "SHORT_DATE_FORMAT")}

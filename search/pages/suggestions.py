@@ -20,7 +20,7 @@ CONTENT_TYPE = "application/x-suggestions+json"
 @require_safe
 @states(rank=Rank.AGENT)
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """What was typed, the suggestions, their kinds in words, and the addresses of their searches.
+    """The typed text, the suggestions, their kinds as words, and the addresses of their searches.
 
     Four lists by place, as OpenSearch's extension for suggestions defines them.
     """
@@ -32,9 +32,9 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     typed = request.GET.get("q", "")
     reader = actor(request) if request.user.is_authenticated else None
     collections = [slug for slug in request.GET.getlist("collection") if "\0" not in slug]
-    found = suggest(typed, request.user, collections, reader=reader)
-    texts = [each.text for each in found]
-    labels = [str(each.kind.label) for each in found]
+    suggestions = suggest(typed, request.user, collections, reader=reader)
+    texts = [each.text for each in suggestions]
+    labels = [str(each.kind.label) for each in suggestions]
     search = request.build_absolute_uri(reverse("search:page"))
     addresses = [f"{search}?{urlencode({'q': text})}" for text in texts]
     response = JsonResponse(

@@ -53,7 +53,7 @@ _OF_DOCUMENT = "(SELECT raw FROM conceptual WHERE document_id = {chunk}.document
 
 
 class ConceptSignal(SignalPart):
-    """Every chunk has its document's score, 0 without a concept of the query."""
+    """The score of a chunk's document, 0 without a concept of the query."""
 
     signal = Signal.CONCEPT
     label = _("Concepts")

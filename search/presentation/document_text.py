@@ -35,7 +35,7 @@ MAX_PARTS = 500
 class Parts:
     """The listed documents of an archive or a message, out of `total`."""
 
-    shown: tuple[Document, ...]
+    documents: tuple[Document, ...]
     total: int
 
 
@@ -46,23 +46,23 @@ class DocumentPassage:
     ordinal: int
     page: int | None
     parts: tuple[Part, ...]
-    is_asked: bool
+    is_requested: bool
     starts_page: bool
     is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ShownPassages:
-    """The passages shown, out of `total`, and the passage to open for earlier and later ones.
+class PassageWindow:
+    """A range of passages out of `total`, and the passages that open the ranges around it.
 
-    `asked` is the passage that was asked for; None: the beginning.
+    `requested` is the requested passage; None: the beginning.
     """
 
     passages: tuple[DocumentPassage, ...]
     total: int
     earlier: int | None
     later: int | None
-    asked: int | None = None
+    requested: int | None = None
 
     @property
     def first(self) -> int:
@@ -83,26 +83,26 @@ def parts_of(document: Document, *, viewer: Viewer) -> Parts:
 
 def passages_of(
     document: Document, *, viewer: Viewer, requested: int | None, words: str = ""
-) -> ShownPassages:
+) -> PassageWindow:
     """The passages around number `requested` (from 0; None: the beginning), the `words` marked.
 
     One query, with the same permissions as search. `requested` beyond the end means the last.
     """
     total = document.current.chunk_count if document.current else 0
     if not total:
-        return ShownPassages((), 0, None, None)
+        return PassageWindow((), 0, None, None)
     target = None if requested is None else min(requested, total - 1)
     first = 0 if target is None else max(0, min(target - LEAD, total - WINDOW))
     # One more above, to compute the first one's overlap with it.
     rows = _rows(document, viewer, words, first - 1, first + WINDOW)
     passages = tuple(_passages(rows, first, target, document.title))
     after = first + WINDOW
-    return ShownPassages(
+    return PassageWindow(
         passages,
         total,
         earlier=max(0, first - WINDOW + LEAD) if first else None,
         later=min(after + LEAD, total - 1) if after < total else None,
-        asked=target,
+        requested=target,
     )
 
 
@@ -138,7 +138,7 @@ def _rows(document: Document, viewer: Viewer, words: str, first: int, end: int) 
     )  # fmt: skip
 
 
-def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
+def own_text(before: dict[str, Any], row: dict[str, Any]) -> str:
     """A chunk's plain text without its overlap with `before`, which may be empty."""
     return unmarked(without(row["marked"], _repeated(before, row)))
 
@@ -157,7 +157,7 @@ def _passages(
                 page=row["page"],
                 # The page's own headline shows the title.
                 parts=tuple(part for part in parts if not part.repeats(title)),
-                is_asked=row["ordinal"] == target,
+                is_requested=row["ordinal"] == target,
                 starts_page=row["page"] is not None and row["page"] != before.get("page"),
                 is_edited=bool(row["original"]),
             )
@@ -180,12 +180,12 @@ MAX_ORDINAL = 2**31 - 1 - REACH
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The section around passage `asked` of a document: its extent, its text, its passages.
+    """The section around passage `requested` of a document: its extent, its text, its passages.
 
     `names` are the sections of that passage alone.
     """
 
-    asked: int
+    requested: int
     names: tuple[NamedSection, ...]
     section: Section
     text: str
@@ -211,7 +211,7 @@ def section_around(
         section = replace(section, is_whole=False)
     inside = [row for row in rows if section.first <= row["ordinal"] <= section.last]
     return Around(
-        asked=ordinal,
+        requested=ordinal,
         names=next(
             named_sections(row["heading_path"], row["sections"])
             for row in rows
@@ -265,6 +265,6 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         if pieces:
             pieces.append(lead(before["end"], row["start"], before["kind"], row["kind"]))
-        pieces.append(shown_text(before, row))
+        pieces.append(own_text(before, row))
         before = row
     return "".join(pieces)

@@ -23,16 +23,17 @@ from ingestion.lexical.languages_and_word_parts import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.collection_access import Viewer
 from ingestion.parsing.passage_rectangles import SCALE
-from search.presentation.document_text import DocumentPassage, ShownPassages
+from search.presentation.document_text import DocumentPassage, PassageWindow
 
 # Guesses: about ten screens of headings, and headings deep enough to find a section by.
 MOST_ENTRIES = 300
 DEEPEST = 3
-# Of a document that changes its headings more often, the rest is left out.
+# The most changes of headings that are read; a document with more has incomplete contents.
 MOST_CHANGES = 3_000
 # A question of more words is a pasted text, of which any passage holds some.
 MOST_WORDS = 16
-# Of questions with at least this many words in one passage, one word may be missing. A guess.
+# If a passage has at least this many words of the question, another passage may lack one of them. A
+# guess.
 LENIENT_FROM = 3
 
 # Pages without text after one with text: more are looked at in the original. A guess.
@@ -53,15 +54,15 @@ class SectionStart(NamedTuple):
 class Entry:
     """A heading of the contents: its `level` from 1, its first passage and its anchor there.
 
-    `is_shown`: that passage is on this page of the document. `is_here`: it heads the passage asked
-    for, or the first one shown.
+    `is_visible`: that passage is on this page of the document. `is_here`: it is the heading of the
+    requested passage, or of the first one on the page.
     """
 
     title: str
     level: int
     ordinal: int
     anchor: str = ""
-    is_shown: bool = False
+    is_visible: bool = False
     is_here: bool = False
 
     @property
@@ -78,10 +79,10 @@ class Contents:
     is_cut: bool = False
 
 
-def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -> Contents:
-    """The contents of the current version, whose passages `reading` are shown. One query.
+def contents_of(document: Document, *, viewer: Viewer, reading: PassageWindow) -> Contents:
+    """The contents of the current version; `reading` are the passages on the page. One query.
 
-    Of chunks of the old shape, sections that were too small for a passage have no entry.
+    Sections too small for a passage have no entry if the chunks are of an earlier release.
     """
     if not reading.passages:
         return Contents()
@@ -96,17 +97,17 @@ def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -
     )
     changes = [change for row in rows for change in _changes(*row)]
     outline = entries_of(changes, document.title)
-    here = first if reading.asked is None else reading.asked
+    here = first if reading.requested is None else reading.requested
     at = bisect_right(outline, here, key=lambda entry: entry.ordinal) - 1
     entries = (
-        replace(entry, is_shown=first <= entry.ordinal <= last, is_here=number == at)
+        replace(entry, is_visible=first <= entry.ordinal <= last, is_here=number == at)
         for number, entry in enumerate(outline[:MOST_ENTRIES])
     )
     return Contents(tuple(entries), len(outline) > MOST_ENTRIES or len(rows) >= MOST_CHANGES)
 
 
 def _changes(ordinal: int, path: Sequence[str], sections: Sequence[Any]) -> Iterator[SectionStart]:
-    """The sections of a passage; of the old shape, its headings alone."""
+    """The sections of a passage; for chunks of an earlier release, its headings alone."""
     places = [SectionPlace(*place) for place in sections]
     for place, names in zip(places, paths(path, places), strict=True):
         yield SectionStart(ordinal, names, place.anchor if place.start else "")
@@ -117,7 +118,8 @@ def _changes(ordinal: int, path: Sequence[str], sections: Sequence[Any]) -> Iter
 def entries_of(changes: Sequence[SectionStart], title: str) -> list[Entry]:
     """The headings of sections whose path differs from the one before, as entries.
 
-    The title as the outermost heading of all is left out; of too many, the deepest levels are.
+    A title that repeats the document's is left out, and so are the deepest levels of very many
+    headings.
     """
     words = title.casefold().split()
     is_titled = all(not path or path[0].casefold().split() == words for _, path, _ in changes)
@@ -156,7 +158,7 @@ class PassagesOfPage:
     passages: tuple[DocumentPassage, ...]
 
 
-def leaves_of(reading: ShownPassages, page_count: int) -> tuple[PassagesOfPage, ...]:
+def leaves_of(reading: PassageWindow, page_count: int) -> tuple[PassagesOfPage, ...]:
     """The passages by pages, each beside its page and the pages without a passage after it.
 
     A document without text has one leaf, of its first pages.
@@ -170,7 +172,7 @@ def leaves_of(reading: ShownPassages, page_count: int) -> tuple[PassagesOfPage, 
     leaves: list[PassagesOfPage] = []
     running: int | None = None  # a passage that may go on, on the next page
     for (first, passages), following in zip(groups, after, strict=True):
-        ordinal = next((one.ordinal for one in passages if one.is_asked), None)
+        ordinal = next((one.ordinal for one in passages if one.is_requested), None)
         last = min(max(first, following - 1), first + MOST_SHEETS - 1, page_count)
         marked = ordinal if ordinal is not None else running
         leaves.append(
@@ -178,16 +180,16 @@ def leaves_of(reading: ShownPassages, page_count: int) -> tuple[PassagesOfPage, 
                 tuple(PrintedPage(page, marked) for page in range(first, last + 1)), passages
             )
         )
-        running = ordinal if passages and passages[-1].is_asked else None
+        running = ordinal if passages and passages[-1].is_requested else None
     return tuple(leaves)
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The ordinals of a document's hits in order; `asked` is the passage that was opened."""
+    """The ordinals of a document's hits in order; `requested` is the opened passage."""
 
     ordinals: tuple[int, ...] = ()
-    asked: int | None = None
+    requested: int | None = None
 
     @property
     def total(self) -> int:
@@ -196,7 +198,7 @@ class Hits:
     @property
     def place(self) -> int | None:
         """The place of the opened passage among the hits, from 1; None before one is opened."""
-        return None if self.asked is None else bisect_left(self.ordinals, self.asked) + 1
+        return None if self.requested is None else bisect_left(self.ordinals, self.requested) + 1
 
     @property
     def previous(self) -> int | None:
@@ -210,28 +212,28 @@ class Hits:
 
 
 def hits_of(document: Document, *, viewer: Viewer, words: str, requested: int | None) -> Hits:
-    """The passages with most of the `words`, and the one asked for. One query, none without words.
+    """The passages with most of the `words`, and the requested one. One query, none without words.
 
-    "Most" is as many as in the best passage, or one fewer from LENIENT_FROM words on. The ranking
-    of the search cannot say this: its nearest passages in meaning are a fixed number, however far.
+    "Most" is the number in the best passage, or one fewer from LENIENT_FROM words on. The ranking
+    of the search cannot tell this: it has a fixed number of nearest passages, however far they are.
     """
-    sought = list(dict.fromkeys(spaced(words).split()))[:MOST_WORDS]
-    if not sought or not document.current_id:
+    words_once = list(dict.fromkeys(spaced(words).split()))[:MOST_WORDS]
+    if not words_once or not document.current_id:
         return Hits()
     column = "ingestion_chunk"
     one = f"({column}.lexemes @@ plainto_tsquery({column}.text_config::regconfig, %s))::int"
     rows = (
         Chunk.objects.visible_to(viewer)
         .filter(version=document.current_id, document=document)
-        .annotate(held=RawSQL(" + ".join([one] * len(sought)), sought))  # noqa: S611  # ours
-        .filter(held__gt=0)
-        .values_list("ordinal", "held")
+        .annotate(matches=RawSQL(" + ".join([one] * len(words_once)), words_once))  # noqa: S611  # ours
+        .filter(matches__gt=0)
+        .values_list("ordinal", "matches")
     )
     return Hits(tuple(chosen_hits(dict(rows), requested)), requested)
 
 
 def chosen_hits(counts: dict[int, int], requested: int | None) -> list[int]:
-    """The ordinals that hold most words, and `requested`; `counts`: of words, by ordinal."""
+    """The ordinals of the passages with most words, and `requested`; `counts` are by ordinal."""
     best = max(counts.values(), default=0)
     least = best - 1 if best >= LENIENT_FROM else best
     ordinals = {ordinal for ordinal, count in counts.items() if count >= least}
@@ -250,18 +252,17 @@ shares of the page's width and height from its top left corner."""
 
 
 def rectangles_of(
-    sought: Mapping[Key, tuple[Sequence[int], str]], *, viewer: Viewer
+    spans: Mapping[Key, tuple[Sequence[int], str]], *, viewer: Viewer
 ) -> dict[Key, Rectangles | None]:
-    """The places of passages on the pages of their originals: empty where there are none.
+    """The places of passages on the pages of their originals; empty if there are none.
 
-    `sought` are the passages, by id, with words of theirs to look for, or "" for all words. None
-    where a page was not drawn in time: what was drawn is kept, so that asking again helps. One
-    query.
+    `spans` are the chunk ids of each passage, with the words to look for, or "" for all words. None
+    if a page was not drawn in time: drawn pages are cached, so that a retry helps. One query.
     """
     following = Chunk.objects.filter(version=OuterRef("version"), ordinal=OuterRef("ordinal") + 1)
     rows = (
         Chunk.objects.visible_to(viewer)
-        .filter(pk__in={pk for passages, _ in sought.values() for pk in passages})
+        .filter(pk__in={pk for passages, _ in spans.values() for pk in passages})
         .annotate(until=Subquery(following.values("page")[:1]))
         .select_related("version")
         .defer("version__text", "lexemes", "terms", "section_terms")
@@ -271,7 +272,7 @@ def rectangles_of(
     deadline = time.monotonic() + RECTANGLES_SECONDS
     return {
         key: _rectangles([chunks[pk] for pk in passages if pk in chunks], words, deadline)
-        for key, (passages, words) in sought.items()
+        for key, (passages, words) in spans.items()
     }
 
 

@@ -17,7 +17,7 @@ from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from ingestion.lexical.languages_and_word_parts import name_parts
 from search.presentation.snippets import MARK_END, MARK_START, highlight
 
-# Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
+# The first character, the kind and the level of each block of a passage, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
 Words = frozenset[str]
 
@@ -51,8 +51,8 @@ class Part:
 def parts_in(row: dict[str, Any], overlap: int) -> Iterator[Part]:
     """The parts of a chunk's row without the first `overlap` characters of its text.
 
-    As they were parsed; guessed for chunks without a layout, and after a hand edit, which has other
-    blocks than the parsed text.
+    They are the parsed blocks, or a guess for chunks without a layout and after a hand edit, whose
+    blocks are unknown.
     """
     layout = () if row["original"] else row["layout"]
     anchors = {place[0]: place[3] for place in row["sections"]}
@@ -99,11 +99,11 @@ class NamedSection:
 def matched_section(
     marked: str, path: Sequence[str], sections: Sequence[Sequence[Any]], stems: Sequence[str] = ()
 ) -> NamedSection | None:
-    """The section of a passage that holds most of the question's `stems`, those in its name twice.
+    """The section of a passage with most of the question's `stems`, those in its name twice.
 
-    They count where they are marked, and in names if nothing is; without `stems`, the marked words
+    Stems count where they are marked, and in names if nothing is; without `stems`, the marked words
     count. If no section has any, it is that of the passage's headings `path`; None without a name.
-    One without a text of its own ends with its subsections.
+    A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
     scores = [*_scores(places, marked, stems)]
@@ -130,7 +130,9 @@ def named_sections(
 
 
 def within(section: NamedSection | None, marked: str, layout: Layout = ()) -> tuple[str, Layout]:
-    """The section's part of a passage's marked text and of its layout; all of them without one."""
+    """The section's part of a passage's marked text and of its layout; everything without a
+    section.
+    """
     if section is None:
         return marked, layout
     start, end = section.start, section.end
@@ -170,7 +172,7 @@ def marked_words(marked: str, *, whole: bool = False) -> Words:
 
 
 def _count(words: Collection[str], stems: Sequence[str]) -> int:
-    """The number of the stems that the words have; without stems, that of the words."""
+    """The number of stems that occur in the words; without stems, the number of words."""
     # A stem may end in another letter than its word: happi, happy.
     heads = [stem[: max(3, len(stem) - 1)] for stem in stems]
     if not stems:

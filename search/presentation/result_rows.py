@@ -49,9 +49,9 @@ def read_rows(
 ) -> Rows:
     """The displayed columns of the chunks that the viewer may read, by chunk.
 
-    `words` is how many of the different words of `question` the passage holds, and how many there
-    are: not of the `uncounted` ones. The `plain` ones among them have no marks: Postgres reads a
-    text anew for both, which took most of a page's time for passages that it only names.
+    `words` has the number of different words of `question` in the passage, and their total; NULL
+    for `uncounted` chunks. The `plain` ones have no marks: both cost Postgres another reading of
+    the text, which took most of a page's time for passages that are only named.
     """
     is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
     columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
@@ -97,7 +97,7 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
             marked=_unless("plain", _marked()) if is_marked else F("text"),
             words=_unless(
                 "uncounted",
-                RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
+                RawSQL(_WORD_COUNTS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
             ),
         )
         .values_list(*columns)
@@ -121,7 +121,7 @@ def _unless(among: str, column: RawSQL) -> RawSQL:
 
 
 def _marked() -> RawSQL:
-    """The marked text. A passage that holds no word of the question is not read for them."""
+    """The marked text; the plain text, read only once, if no word of the question is in it."""
     marked_sql = marked("%s::tsquery", "question")
     sql = (
         f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {marked_sql.sql}"
@@ -131,9 +131,9 @@ def _marked() -> RawSQL:
     return RawSQL(sql, params, output_field=marked_sql.output_field)  # noqa: S611  # ours
 
 
-# Of the different words of a question, under a passage's own configuration: how many it holds, and
-# how many there are.
-_HELD_WORDS = """
+# The number of the question's different words that a passage contains, and of all its words, under
+# the passage's own configuration.
+_WORD_COUNTS = """
 (SELECT ARRAY[count(*) FILTER (WHERE lexeme = ANY(held.lexemes)), count(*)]
  FROM (SELECT tsvector_to_array(ingestion_chunk.lexemes) AS lexemes OFFSET 0) held,
       unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))

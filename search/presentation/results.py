@@ -23,8 +23,8 @@ from search.presentation.snippets import SNIPPET_CHARS, snippet
 _WORDS = re.compile(r"[^\W\d_]+")
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.
-SHOWN_FOLDED = 3
-SHOWN_SIBLINGS = 2
+MAX_FOLDED = 3
+MAX_SIBLINGS = 2
 RELEVANT = 0.5  # of the best score; a guess
 FOLDED_CHARS = 160
 BETWEEN = " › "
@@ -40,9 +40,9 @@ class Result:
     `layout` has the blocks of the text; empty if they are not known, as of a hand edit.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
-    MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
-    the `asked` different words of the question, stop words of its language not counted.
-    `told_apart` is the file's name if another result's document has the same title. `section` is
+    MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage has
+    `matched_words` of the `query_words` different words of the question, without stop words.
+    `qualifier` is the file's name if another result's document has the same title. `section` is
     the one of the passage's `sections` that matched, None without headings. `completeness` is the
     column of its version, `currency` why its document is not current, None if it is.
     """
@@ -66,9 +66,9 @@ class Result:
     marked: str = ""
     is_nearest: bool = False
     chars: int = SNIPPET_CHARS
-    held: int = 0
-    asked: int = 0
-    told_apart: str = ""
+    matched_words: int = 0
+    query_words: int = 0
+    qualifier: str = ""
     sections: Sequence[Sequence[Any]] = ()
     section: NamedSection | None = None
     part_path: str = ""
@@ -87,7 +87,7 @@ class Result:
 
     @property
     def currency_label(self) -> str:
-        """That its document is not current, in words; empty if it is."""
+        """A sentence if its document is not current; else empty."""
         return currency.label(self.currency)
 
     @property
@@ -103,7 +103,7 @@ class Result:
     def snippet(self) -> SafeString:
         """About `chars` characters of the section that matched, as escaped HTML with <mark>.
 
-        Made when asked for: many callers show no folded passages.
+        Made on demand: many callers show no folded passages.
         """
         html = snippet(self.section_text, self.chars)
         return mark_safe(html.replace("<mark>", NEAREST)) if self.is_nearest else html  # noqa: S308
@@ -151,7 +151,7 @@ class Result:
             if passage.heading not in seen:
                 seen.add(passage.heading)
                 others.append(passage)
-        return tuple(others[:SHOWN_SIBLINGS])
+        return tuple(others[:MAX_SIBLINGS])
 
     @property
     def passages(self) -> int:
@@ -189,7 +189,7 @@ def results_for(
     if not groups:
         return ()
     stems = [term.lexeme for term in terms]
-    passages = [_shown(group) for group in groups]
+    passages = [_shortened(group) for group in groups]
     hits = [hit for parts in passages for hit in (parts.best, *parts.folded, *parts.copies)]
     by_id = {} if cached is None else cached
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
@@ -212,13 +212,13 @@ def results_for(
         for group, parts in zip(groups, passages, strict=True)
         if group.best.chunk_id in by_id
     )
-    return _told_apart(results)
+    return _qualified(results)
 
 
 def with_currency(
     results: Sequence[Result], currencies: Mapping[int, Currency]
 ) -> tuple[Result, ...]:
-    """The results, those of documents that are not current with why; `currencies` are by id."""
+    """The results; those of documents that are not current have the reason, from `currencies`."""
     states = (currencies.get(result.hit.document_id) for result in results)
     dated = zip(results, states, strict=True)
     return tuple(replace(result, currency=state) if state else result for result, state in dated)
@@ -227,8 +227,8 @@ def with_currency(
 def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
     """The relevant groups by their documents' dates, then the others in their order; one query.
 
-    Relevant are those with at least RELEVANT of the best score: whatever is asked, the nearest
-    passages hold some that say nothing of it, and their dates must not lead.
+    A group is relevant from RELEVANT of the best score on: the nearest passages include some that
+    do not answer the question at all, and their dates must not lead.
     """
     documents = Document.objects.filter(pk__in={group.best.document_id for group in groups})
     dates = dict(documents.order_by().values_list("pk", "created"))
@@ -243,24 +243,24 @@ def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
     return sorted(groups, key=place)
 
 
-def _told_apart(results: Sequence[Result]) -> tuple[Result, ...]:
-    """The results, those of different documents with one title with their files' names."""
+def _qualified(results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results; documents with equal titles also have the names of their files."""
     documents: dict[str, set[str]] = {}
     for result in results:
         documents.setdefault(result.title.casefold(), set()).add(result.document_id)
     return tuple(
-        replace(result, told_apart=result.part_path or result.file_name)
+        replace(result, qualifier=result.part_path or result.file_name)
         if len(documents[result.title.casefold()]) > 1
         else result
         for result in results
     )
 
 
-def _shown(group: Group[Hit]) -> Group[Hit]:
-    """The part of a group that a result shows: the best of each kind, one copy per document."""
+def _shortened(group: Group[Hit]) -> Group[Hit]:
+    """The displayed part of a group: the best of each kind, one copy per document."""
     documents = {hit.document_id: hit for hit in reversed(group.copies)}
     copies = sorted(documents.values(), key=lambda hit: hit.rank)
-    return Group(group.best, group.folded[:SHOWN_FOLDED], tuple(copies[:SHOWN_FOLDED]))
+    return Group(group.best, group.folded[:MAX_FOLDED], tuple(copies[:MAX_FOLDED]))
 
 
 def _folded(hits: Sequence[Hit], rows: Rows, stems: Sequence[str]) -> tuple[Result, ...]:
@@ -302,8 +302,8 @@ def _result(
         sections=row["sections"],
         section=matched_section(str(row["marked"]), row["heading_path"], row["sections"], stems),
         chars=chars,
-        held=row["words"][0],
-        asked=row["words"][1],
+        matched_words=row["words"][0],
+        query_words=row["words"][1],
         part_path=row["document__part_path"],
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
@@ -328,7 +328,7 @@ _GENERIC = frozenset(
 
 
 def is_generic(heading: str) -> bool:
-    """Whether a heading says nothing without the one above it: Examples, 2. Notes."""
+    """Whether a heading needs the one above it to be understood: Examples, 2. Notes."""
     words = _WORDS.findall(heading.casefold())
     return len(words) == 1 and words[0] in _GENERIC
 

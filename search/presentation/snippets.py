@@ -76,11 +76,10 @@ def highlight(marked: str) -> SafeString:
 
 
 def mark_runs(marked: str, words: str) -> str:
-    """`marked` with also those `words` marked that occur in runs of letters without spaces.
-
-    `words` may be a query, or a tsquery's text.
+    """`marked` with those `words`, a query or a tsquery's text, also marked that occur in runs of
+    letters without spaces.
     """
-    pairs, singles = _sought(words)
+    pairs, singles = _units_to_mark(words)
     if not pairs and not singles:
         return marked
     parts = _PARTS.split(marked)
@@ -89,7 +88,7 @@ def mark_runs(marked: str, words: str) -> str:
 
 
 def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
-    """`marked` with also those compounds and names marked, each as a whole, with its hyphens."""
+    """`marked` with compounds and names also marked, each as a whole, with its hyphens."""
     if not compounds:
         return marked
     # Parts may be marked as words of their own.
@@ -102,9 +101,10 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
 
 
 def mark_names(marked: str) -> str:
-    """`marked` with names of code marked as wholes: `select_related`, `settings.DEBUG`.
+    """`marked` with whole names of code marked: `select_related`, `settings.DEBUG`.
 
-    A name of which less than half of the parts are marked is not, unless nothing else is.
+    A name with marks in fewer than half of its parts is not marked, unless the text has no other
+    mark.
     """
     if MARK_START not in marked:
         return marked
@@ -142,7 +142,7 @@ def restored(marked: str, text: str) -> str:
 
 
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
-def _sought(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+def _units_to_mark(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """The pairs of adjacent letters to mark, and the letters that are in no pair."""
     runs = units(words)
     pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(runs) if end == start)
@@ -205,9 +205,8 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
 def _fullest(
     starts: Sequence[int], plain: str, marks: Sequence[tuple[int, int]], length: int
 ) -> int:
-    """The first of the rising `starts` whose window has the most distinct words, parts of names.
-
-    Of the marks that lie entirely within it.
+    """The first of the ascending `starts` whose window entirely holds the marks of the most
+    distinct words.
     """
     words = [name_parts(plain[start:end]) for start, end in marks]
     within: dict[str, int] = {}  # how many marks have each word

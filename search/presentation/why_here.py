@@ -139,7 +139,7 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
 
 
 def joined(adjustments: Iterable[tuple[Operation, Node]]) -> Iterator[tuple[Operation, Node]]:
-    """The adjustments; factors of boosts that follow each other as one, since steps are several."""
+    """The adjustments, with consecutive factors of the same boost multiplied to one."""
     for is_boost, run in groupby(adjustments, key=_is_boost):
         parts = list(run)
         if not is_boost or len(parts) == 1:
@@ -232,7 +232,8 @@ def _words(language: str | None) -> _Words:
     )
 
 
-# By rank among the candidates, because raw scores of meaning have another scale in every model.
+# Uses the rank among the candidates, because raw scores of meaning have another scale in every
+# model.
 NEAR = 10
 MOST_NAMED = 3
 
@@ -270,15 +271,15 @@ def _by_meaning(hit: Hit, candidates: Candidates) -> Iterator[str]:
 
 
 def _by_words(result: Result) -> Iterator[str]:
-    if not result.held:
+    if not result.matched_words:
         return
-    if result.asked == 1:
+    if result.query_words == 1:
         yield gettext("contains your word")
-    elif result.held == result.asked:
-        yield gettext("contains all %(asked)d of your words") % {"asked": result.asked}
+    elif result.matched_words == result.query_words:
+        yield gettext("contains all %(asked)d of your words") % {"asked": result.query_words}
     else:
         text = gettext("contains %(held)d of your %(asked)d words")
-        yield text % {"held": result.held, "asked": result.asked}
+        yield text % {"held": result.matched_words, "asked": result.query_words}
 
 
 def _by_heading(result: Result) -> Iterator[str]:

@@ -21,8 +21,8 @@ class Preset:
 
 
 def always(weights: Weights, **by_class: Weights) -> Mapping[QueryClass, Weights]:
-    """Weights by class: `by_class` where given by the name of the class, else `weights`."""
-    chosen = {QueryClass(name): given for name, given in by_class.items()}
+    """Weights by class: those of `by_class` for the classes that it names, else `weights`."""
+    chosen = {QueryClass(name): own for name, own in by_class.items()}
     return {query_class: chosen.get(query_class, weights) for query_class in QueryClass}
 
 

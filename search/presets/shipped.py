@@ -319,7 +319,7 @@ PHYSICAL_AI = (
             weights={**_PHYSICAL_AI.weights, QueryClass.GENERAL: Weights(0.8, 0.2, 0)},
             normalisers=scales(vector=Normaliser.MAX, keyword=Normaliser.NONE),
             keyword_scorer=KeywordScorer.TS_RANK,
-            # Of its kinds of chunks our parsers distinguish code only.
+            # Our parsers distinguish only code among its kinds of chunks.
             boosts=(
                 _for_kinds(QueryClass.CODE, 0.15, "code", "mixed"),
                 _for_kinds(QueryClass.CONCEPT, 0.10, "theoretical"),

@@ -28,7 +28,9 @@ class QueryModel(Protocol):
 
 
 def typed(query: Query) -> str:
-    """The query with its punctuation, quotes and operators, which the seeds do not parse."""
+    """The query as typed, with its punctuation, quotes and operators: the seed systems do not parse
+    them.
+    """
     return query.original or query.text
 
 
@@ -104,7 +106,7 @@ def keyword_weight(text: str) -> float:
 
 
 def by_anchors(query: Query) -> Classification:
-    """Lookup with anchors, general without, and the query's own weights."""
+    """Lookup with anchors, general without; the weights are the query's own."""
     text = typed(query)
     matches = anchors(text)
     keyword = keyword_weight(text)

@@ -145,7 +145,7 @@ def _day(operator: Operator) -> date:
         ) from error
 
 
-# With more other content words than this a query is prose: on SciFact putting the holders of a
+# A query with more other content words than this is prose: on SciFact putting the holders of a
 # short code first costs nothing up to 4 other words, and .11 nDCG@10 beyond (ADR 2).
 MOST_OTHER_WORDS = 4
 
@@ -176,8 +176,8 @@ ASKING = _OPENINGS | frozenset(
     mondd magyarázd mutasd sorold spune explică descrie arată definește jelaskan tunjukkan
     """.split()  # noqa: SIM905
 )
-# Words without content: of the openings, and articles, prepositions and forms of "to be". Of the
-# languages that most libraries hold; elsewhere such words count as content.
+# Words without content: those of the openings, and articles, prepositions and forms of "to be", in
+# the languages of most libraries; in other languages such words count as content.
 _EMPTY = _OPENINGS | frozenset(
     """
     a an the this that these those of in on at to for from by with as about and or is are was were
@@ -200,7 +200,7 @@ _ADDRESS = re.compile(
 _HANDLE = re.compile(r"(?<![\w@.])@\w+(?:@\w+)*")
 
 
-def meant(text: str, identifiers: Sequence[Mention]) -> list[Mention]:
+def named(text: str, identifiers: Sequence[Mention]) -> list[Mention]:
     """The identifiers of a query without those that are only parts of an address in it.
 
     Parts of links, domains and hashtags count only if the query has no other content word; those

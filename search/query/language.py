@@ -23,7 +23,7 @@ from search.domain import Candidates, Classifier, Profile, Reading, Weights
 # Share of the vector's weight. Russian, Chinese and German questions on their own text with an
 # English-only model (250 of each xquad): mean nDCG@10 .933 at 1, .954 at .75, .956 at .5, .958 at
 # .25, .955 at 0. At .25 each is above both signals alone, at .5 Russian was not (docs/adr/0113).
-VECTOR_KEPT = 0.25
+VECTOR_SHARE = 0.25
 # The minimum lead in stop words of the query's language over any other. A single one may be a word
 # of another language ("die casting"). A guess.
 SURE = 2
@@ -33,8 +33,8 @@ SURE = 2
 # questions 5 are then taken for another language ("titanium dioxide"), of 1,000 German ones 2% are
 # not told from English (docs/adr/0113).
 CLEAR, UNLIKELY, MIN_BYTES = 0.3, 0.05, 12
-# Of a question with strange words: the probability that is enough where most are not strange, and
-# the share of its words that the lists of the texts' languages have in no other language. Guesses.
+# For a question with strange words: the probability that is enough if most words are not strange,
+# and the share of its words that only the lists of the texts' languages have. Guesses.
 VERY_CLEAR, MOST_KNOWN = 0.9, 0.7
 
 # First word of a letter's Unicode name -> its language. Kana distinguishes Japanese from Chinese.
@@ -81,11 +81,11 @@ def unfamiliar(text: str, readings: Sequence[Reading], supported: Sequence[str])
 def other_languages(
     text: str, languages: Sequence[str], supported: Sequence[str]
 ) -> tuple[str, frozenset[str]]:
-    """The question's language, and those of `languages` that it is not in.
+    """The question's language, and those of `languages` in which it is not.
 
-    Both in `known`, the model's language codes; none there means all. ("", empty) if the question's
-    language is not clear, as in a short question, or not known: see CLEAR. Languages that share a
-    text configuration, like Norwegian's two forms, are one.
+    Both among `known`, the model's language codes; an empty `known` means all. ("", empty) if the
+    question's language is unclear, as in a short question, or unknown: see CLEAR. Languages that
+    share a text configuration, like Norwegian's two forms, are one.
     """
     nothing: tuple[str, frozenset[str]] = ("", frozenset())
     if len(supported) == 1 or len("".join(filter(str.isalpha, text)).encode()) < MIN_BYTES:
@@ -108,9 +108,9 @@ def other_languages(
 
 @dataclass(frozen=True, slots=True)
 class OtherLanguage:
-    """The language of a question, and those of the searched texts, none of which it is.
+    """A question's language that none of the searched texts is in, and theirs, as ISO 639-1 codes.
 
-    ISO 639-1. `is_crossed`: the model knows the question's language, so that meaning finds answers.
+    `is_crossed`: the model knows the question's language, so that meaning finds answers.
     """
 
     question: str
@@ -121,12 +121,12 @@ class OtherLanguage:
 def other_language(
     candidates: Candidates, words: Sequence[str], supported: Sequence[str]
 ) -> OtherLanguage | None:
-    """The language of a question that is in none of the searched texts'; None if it may be.
+    """The question's language if no searched text is in it; None if one may be.
 
     Some of the question's `words` must be strange: in no text, and not in the lists of the texts'
-    languages. It is langid's, of three words or more, if that is clear, or very clear where most
-    are not strange; otherwise the one whose list has all `words`, of two or more. `supported` are
-    the model's languages.
+    languages. With three words or more it is langid's result, if clear, or very clear where most
+    words are not strange; otherwise, from two words on, the language whose list has all `words`.
+    `supported` are the model's languages.
     """
     text, texts = candidates.query.text, text_languages(candidates.readings)
 
@@ -193,7 +193,7 @@ def is_adaptive(profile: Profile) -> bool:
 
 def leaning_on_keywords(weights: Weights) -> Weights:
     """The weights with part of the vector's share moved to the keywords."""
-    vector = weights.vector * VECTOR_KEPT
+    vector = weights.vector * VECTOR_SHARE
     return replace(weights, vector=vector, keyword=weights.keyword + weights.vector - vector)
 
 

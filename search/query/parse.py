@@ -25,9 +25,9 @@ from search.query.field_operators import FIELDS, METADATA, METADATA_FIELD, Opera
 # A limit on malice, not on readers who paste a page; the columns of questions are as long. The seed
 # system Physical AI allowed 500 (S5-01).
 MAX_QUERY_CHARS = 4000
-# With more words than this outside quotes and operators, a query is pasted text. A guess between
-# typed queries with operators and pasted posts: of 250 posts, 58 had quotes or hyphens that bound,
-# and 38 of those found nothing.
+# A query with more words than this outside quotes and operators is pasted text. A guess between
+# typed queries with operators and pasted posts: of 250 posts, 58 had quotes or hyphens that were
+# required, and 38 of those had no results.
 MOST_TYPED_WORDS = 8
 # Nor does anyone type so many words in all; a query all in quotes excepted. A guess.
 MOST_WORDS = 20
@@ -53,7 +53,7 @@ _OPERATOR = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-_Found = tuple[re.Match[str], Operator]
+_Match = tuple[re.Match[str], Operator]
 
 
 def parse(
@@ -61,7 +61,7 @@ def parse(
 ) -> Query:
     """The parsed query; an empty Query for white space.
 
-    `insist`: every phrase and exclusion binds, in pasted text, too. `most`: the limit in
+    `insist`: every phrase and exclusion is required, in pasted text, too. `most`: the limit in
     characters. Raises QueryTooLong, InvalidFilter, and NothingAsked if there are only filters and
     exclusions.
     """
@@ -103,9 +103,9 @@ def parse(
 
 
 def relaxed(query: Query) -> Query:
-    """The query with its phrases wished for instead of required, and without its exclusions.
+    """The query with its phrases preferred instead of required, and without its exclusions.
 
-    The query itself if it has neither, or if its caller insists.
+    Unchanged if it has neither, or if its caller insists.
     """
     if query.insists or not (query.phrases or query.excluded):
         return query
@@ -119,7 +119,7 @@ def relaxed(query: Query) -> Query:
     )
 
 
-def asked_words(text: str) -> str:
+def question_words(text: str) -> str:
     """The words of `text` without its operators, which are not validated."""
     return _split(clean_text(text))[1]
 
@@ -137,7 +137,7 @@ def _split(clean: str, *, insist: bool = False) -> tuple[list[Operator], str]:
         if (operator := _operator(match)) is not None
     ]
     if not insist:
-        operators = _as_meant(clean, operators)
+        operators = _interpreted(clean, operators)
     words: list[str] = []
     position = 0
     for match, operator in operators:
@@ -153,8 +153,8 @@ def _split(clean: str, *, insist: bool = False) -> tuple[list[Operator], str]:
     return [operator for _, operator in operators], " ".join("".join(words).split())
 
 
-def _as_meant(clean: str, operators: Sequence[_Found]) -> list[_Found]:
-    """The operators, with those that are punctuation of a text turned into wishes and text."""
+def _interpreted(clean: str, operators: Sequence[_Match]) -> list[_Match]:
+    """The operators; those that are punctuation of a pasted text become preferences and text."""
     spans = [match.span() for match, _ in operators]
     gaps = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), None], strict=True)
     outside = sum(count_words(clean[start:end]) for start, end in gaps)
@@ -163,13 +163,13 @@ def _as_meant(clean: str, operators: Sequence[_Found]) -> list[_Found]:
     )
     pasted = outside > MOST_TYPED_WORDS or (outside > 0 and outside + quoted > MOST_WORDS)
     return [
-        (match, replace(operator, name=_meant(operator, pasted=pasted, alone=not outside)))
+        (match, replace(operator, name=_final_name(operator, pasted=pasted, alone=not outside)))
         for match, operator in operators
     ]
 
 
-def _meant(operator: Operator, *, pasted: bool, alone: bool) -> str:
-    """The operator's name as its writer meant it; `alone`: the query has no words besides."""
+def _final_name(operator: Operator, *, pasted: bool, alone: bool) -> str:
+    """The name of the operator after interpretation; `alone`: the query has no words besides."""
     if operator.name == PHRASE:
         # A sentence's own punctuation before the closing quote: “Wait,” she said.
         in_sentence = not alone and operator.value.endswith(_SENTENCE_ENDS)
@@ -214,7 +214,7 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    identifiers = field_operators.meant(query.text, query_identifiers(query.text, patterns))
+    identifiers = field_operators.named(query.text, query_identifiers(query.text, patterns))
     return replace(
         query,
         identifiers=tuple(

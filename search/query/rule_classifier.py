@@ -125,5 +125,5 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
 
 def pattern_problems(pattern: str) -> list[str]:
-    """Why a rule's pattern is not taken, as sentences; empty if it is."""
+    """Sentences on why a rule's pattern is refused; empty if it is valid."""
     return [] if pattern in _SHIPPED else regex_problems(pattern)

@@ -49,9 +49,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word of the searched text that is near to one of the query.
+    """A word of the searched text with a spelling near to one of the query's.
 
-    `chunks` contain it; `together`, with the query's rarest known words.
+    `chunks` is the number of chunks with it, `together` the number that also have the query's
+    rarest known words.
     """
 
     text: str
@@ -114,9 +115,10 @@ def corrected(
     names: Collection[str] = (),
     surely: bool = False,
 ) -> str:
-    """The query with each word, also of these `names`, replaced by its nearest neighbour.
+    """The query in which each word, also of these `names`, is replaced by its nearest neighbour.
 
-    `surely`: by no far one. Empty if none is near, or if the result exceeds `most` characters.
+    With `surely`, only by a near one. Empty if there is none, or if the result exceeds `most`
+    characters.
     """
     text, position, changed = [], 0, False
     for word in correctable(query, names):
@@ -165,8 +167,8 @@ def _is_name(word: str) -> bool:
 def _nearest(word: str, neighbours: Sequence[Neighbour], one_edit_up_to: int) -> str:
     """The nearest neighbour; empty if all are too far, or if the word is one of them.
 
-    Of equals the one that stands with the query's other words most often, or most often at all. An
-    acronym is near to acronyms alone.
+    Of equally near ones, the one most often together with the query's other words, then the most
+    frequent. An acronym is near to acronyms alone.
     """
     allowed = 1 if len(word) <= one_edit_up_to else 2
     typed = word.lower()

@@ -27,7 +27,7 @@ BM25_BOUND = 2.2
 # No judged question is an identifier, quoted or pinned. That one such answer in twenty is wrong is
 # a guess.
 DOUBT = 0.05
-# Of a question whose identifier a heading names, with other words. A guess, too.
+# The confidence if a heading names the question's identifier, with other words. A guess, too.
 NAMED = 0.5
 # The quartiles of a normal distribution are so many standard deviations apart.
 QUARTILES = 1.349
@@ -55,7 +55,9 @@ class Background:
 
     @classmethod
     def of(cls, cosines: Sequence[float] | Floats) -> Self:
-        """The background of such questions' best cosines; a few may have an answer after all."""
+        """The background from the best cosines of unrelated questions, a few of which may have
+        answers.
+        """
         low, middle, high = np.quantile(cosines, (0.25, 0.5, 0.75)).tolist()
         return cls(middle, max((high - low) / QUARTILES, LEAST_SCALE))
 

@@ -93,7 +93,7 @@ FOREIGN_NOTE = "In another language than the question: meaning counts alone."
 
 
 def meaning_alone(shares: Floats) -> Floats:
-    """The weights of candidates in another language: the vector's share takes those of words."""
+    """The weights for candidates in another language: the vector gets the words' shares."""
     moved = shares.copy()
     moved[:, VECTOR] += moved[:, WORDS].sum(axis=1)
     moved[:, WORDS] = 0
@@ -120,14 +120,14 @@ def combined(
     if profile.fusion is Fusion.COMBMNZ:
         return np.asarray(total * ((weights > 0) & finds).sum(axis=0))
     if profile.fusion is Fusion.RRF and profile.both_factor != 1:
-        return np.where(found_by_both(finds), total * profile.both_factor, total)
+        return np.where(both_match(finds), total * profile.both_factor, total)
     return total
 
 
 def combination(
     parts: tuple[Contribution, ...], matches: Collection[Signal], profile: Profile
 ) -> Node:
-    """One candidate's score before boosts, as a tree; `found`: the signals that matched it."""
+    """One candidate's score before boosts, as a tree; `matches` are the signals that matched it."""
     if profile.fusion is Fusion.MAX:
         return Combination("largest part", Operation.LARGEST, parts)
     total = Combination("sum of the parts", Operation.SUM, parts)
@@ -142,7 +142,7 @@ def combination(
     return total
 
 
-def found_by_both(finds: Booleans) -> Booleans:
+def both_match(finds: Booleans) -> Booleans:
     """Whether the vector and the keyword signal both matched each candidate."""
     both: Booleans = finds[VECTOR] & finds[KEYWORD]
     return both
@@ -155,6 +155,6 @@ def reciprocal_ranks(scores: Floats, signal: Signal, k: int) -> Floats:
     return values if signal.traits.scores_all else np.where(scores > 0, values, 0.0)
 
 
-def shown_signals(ran: Collection[Signal], weighted: Collection[Signal]) -> Sequence[Signal]:
-    """The signals shown in a score: optional ones only if they ran or have a weight."""
+def displayed_signals(ran: Collection[Signal], weighted: Collection[Signal]) -> Sequence[Signal]:
+    """The signals that a score displays: optional ones only if they ran or have a weight."""
     return [s for s in SIGNALS if s not in OPTIONAL or s in ran or s in weighted]

@@ -32,11 +32,11 @@ from search.ranking.batch import Batch
 from search.ranking.fusion import (
     FOREIGN_NOTE,
     VECTOR,
+    both_match,
     combination,
     combined,
-    found_by_both,
+    displayed_signals,
     meaning_alone,
-    shown_signals,
 )
 from search.ranking.pins_and_tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
@@ -67,7 +67,8 @@ class Ranked:
     likeness: dict[int, tuple[float, Floats]] = field(default_factory=dict)
     rerankings: dict[int, Reranking] = field(default_factory=dict)
     lowered: dict[int, dict[int, float]] = field(default_factory=dict)
-    # By query, and whether a candidate is in another language: a page explains thirty.
+    # The signals by query and by whether a candidate is in another language: a page explains
+    # thirty.
     _shares: dict[tuple[int, bool], list[tuple[int, Signal, float]]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -101,8 +102,8 @@ class Ranked:
             root = with_feedback(root, float(cosines[column]), weight)
         if (reranking := self.rerankings.get(place)) is not None:
             root = with_reranker(root, reranking, column)
-        if (taken := self.lowered.get(place, {}).get(column)) is not None:
-            root = Combination(BEHIND, Operation.SUM, (root, Leaf(BEHIND, -taken)))
+        if (loss := self.lowered.get(place, {}).get(column)) is not None:
+            root = Combination(BEHIND, Operation.SUM, (root, Leaf(BEHIND, -loss)))
         note = FOREIGN_NOTE if self.batch.foreign[place, column] else ""
         return Explanation(parts, tier(int(self.tiers[place, column]), candidate), root, note)
 
@@ -110,13 +111,13 @@ class Ranked:
         self, place: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
         strengths = self.batch.prepared[place].strengths[column].tolist()
-        signals = self._shown(place, bool(self.batch.foreign[place, column]))
+        signals = self._signals(place, bool(self.batch.foreign[place, column]))
         return tuple(
             Contribution(signal, candidate.raw.get(signal), strengths[i], share)
             for i, signal, share in signals
         )
 
-    def _shown(self, place: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
+    def _signals(self, place: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
         """The signals in the scores of one query, with their places and their shares."""
         if (rows := self._shares.get((place, is_foreign))) is not None:
             return rows
@@ -128,7 +129,7 @@ class Ranked:
         share = dict(zip(SIGNALS, shares[0].tolist(), strict=True))
         ran = {signal for i, signal in enumerate(SIGNALS) if prepared.has_run[i]}
         weighted = {signal for signal in SIGNALS if share[signal] > 0}
-        signals = shown_signals(ran, weighted)
+        signals = displayed_signals(ran, weighted)
         rows = [(SIGNALS.index(signal), signal, share[signal]) for signal in signals]
         self._shares[place, is_foreign] = rows
         return rows
@@ -150,7 +151,7 @@ def rank(
         scores = np.where(batch.holders, scores * HOLDER_FACTOR, scores)
     tiers = batch.tiers
     if profile.both_first:
-        tiers = np.where((tiers == PLAIN) & ~found_by_both(batch.finds), SECOND, tiers)
+        tiers = np.where((tiers == PLAIN) & ~both_match(batch.finds), SECOND, tiers)
     order = _order(batch, scores, tiers)
     if any(each.is_pinned for each in batch.prepared):
         tiers = _pinned(batch, order, tiers)
@@ -220,7 +221,7 @@ def _alike(
 ) -> dict[int, tuple[float, Floats]]:
     """The weight of relevance feedback and each column's mean cosine, by query.
 
-    Queries whose vector weight is 0 are left out.
+    Only queries with a vector weight have them.
     """
     likenesses = {}
     for place in np.flatnonzero(shares[:, VECTOR]).tolist():

@@ -43,8 +43,8 @@ def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) ->
             if columns is unmoved:
                 break
         order[place, : len(each)] = columns
-        taken = before - scores[place]
-        lowered[place] = {at: float(taken[at]) for at in np.flatnonzero(taken).tolist()}
+        loss = before - scores[place]
+        lowered[place] = {at: float(loss[at]) for at in np.flatnonzero(loss).tolist()}
     return replace(ranked, order=order, scores=scores, tiers=tiers, lowered=lowered)
 
 
@@ -56,7 +56,7 @@ def _lower(
     document: int,
     others: Sequence[int],
 ) -> bool:
-    """Lower the passages of a document before the last of the others' best; whether any was."""
+    """Move a document's passages behind the best of the other documents; return whether any did."""
     ordered = documents[columns]
     place = max(int(np.argmax(ordered == other)) for other in others)
     limit, ahead = columns[place], columns[:place][ordered[:place] == document]

@@ -94,7 +94,7 @@ def boost_key(boost: Boost) -> str:
 
 
 def by_criteria(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
-    """The distinct boosts, named by their `boost_key`, for retrieval to count."""
+    """The distinct boosts, named by `boost_key`, for retrieval to count."""
     by_name = {boost_key(boost): boost for boost in boosts}
     return tuple(replace(boost, name=name, query_class=None) for name, boost in by_name.items())
 
@@ -119,7 +119,7 @@ def anchors(boost: Boost, text: str) -> tuple[str, ...]:
 
 
 def anchor_problem(boost: Boost) -> str:
-    """Why the boost's anchor is not taken, as a sentence; empty if it is."""
+    """A sentence on why the boost's anchor is refused; empty if it is valid."""
     if boost.anchor in ("", QUOTES_AND_CODES):
         return ""
     try:

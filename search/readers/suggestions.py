@@ -109,8 +109,8 @@ def _searches(user: User, typed: str) -> list[str]:
     return [each for each in questions if len(each) <= MOST_CHARS and matches(each, words)]
 
 
-# Of a beginning that more texts have, so many are read, whichever come first: the next letter tells
-# the others apart. Guesses, as the numbers below.
+# The most texts that are read for a beginning, in any order: the next letter distinguishes the
+# others. Guesses, as the numbers below.
 MOST_READ = 400
 MOST_FORMS = 6
 MOST_WORDS = 8

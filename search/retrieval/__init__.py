@@ -53,7 +53,7 @@ def backend_names() -> list[str]:
 
 @contextmanager
 def using_backend(name: str) -> Iterator[None]:
-    """Within it searches use this backend, whatever the settings say: to measure it."""
+    """Within this context searches use the backend instead of the settings', to measure it."""
     token = _chosen.set(name)
     try:
         yield

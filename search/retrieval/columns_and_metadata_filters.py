@@ -159,7 +159,9 @@ def _statistics(findings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[str, ...]]:
-    """Each candidate's form as an index into the forms found, ABSENT without one, and these."""
+    """Each candidate's form as an index into the returned forms, ABSENT without one; and these
+    forms.
+    """
     forms = tuple(forms_of(query))
     if not forms:
         return [ABSENT] * len(places), ()
@@ -169,7 +171,9 @@ def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[st
 
 
 def _languages(languages: Sequence[str]) -> tuple[Sequence[int], tuple[str, ...]]:
-    """Each candidate's language as an index into those found, ABSENT for none, and these."""
+    """Each candidate's language as an index into the returned codes, ABSENT for none; and these
+    codes.
+    """
     distinct = tuple(dict.fromkeys(filter(None, languages)))
     at = {code: place for place, code in enumerate(distinct)}
     return [at.get(code, ABSENT) for code in languages], distinct
@@ -229,7 +233,7 @@ def fits(condition: MetadataFilter, column: str = _COLUMN) -> Q:
     return reduce(or_, (Q(**{f"{column}__contains": one}) for one in equal_values))
 
 
-def most_held(
+def top_values(
     documents: QuerySet[Document], keys: Iterable[str], *, most: int
 ) -> list[tuple[str, str, int]]:
     """Each key's `most` frequent values, with the number of documents that have them.

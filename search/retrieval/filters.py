@@ -157,19 +157,19 @@ class Scope:
             lambda: chunks, lambda: collections, narrowed, query.phrases, before, viewer=self.viewer
         )
 
-    def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
+    def with_phrases(self) -> tuple[Self, str, dict[str, Any]]:
         """The scope as a condition on common tables, the tables, and their parameters.
 
-        They find the chunks with the phrases once for all signals. Of very common words they read
-        no more than `MOST_CHECKED` chunks. Without phrases the scope itself.
+        The tables have the chunks with the phrases, once for all signals. For very common words
+        they read at most `MOST_CHECKED` chunks. Without phrases the scope is unchanged.
         """
         if not self.phrases or self.before_phrases is None:
             return self, "", {}
         tables, params = phrased(self.before_phrases, self.phrases)
         # The partial indexes of chunks are for searchable ones.
         chunks = Chunk.objects.filter(PHRASED, searchable=True)
-        found = type(self)(lambda: chunks, self.made_collections, narrowed=True, viewer=self.viewer)
-        return found, tables, params
+        scope = type(self)(lambda: chunks, self.made_collections, narrowed=True, viewer=self.viewer)
+        return scope, tables, params
 
     def without(self, documents: Container[int]) -> Self:
         """The scope without these documents, by id."""
@@ -185,7 +185,7 @@ class Scope:
 def readable_to(viewer: Viewer, prefix: str) -> tuple[str, dict[str, Any]]:
     """SQL for the ids of the collections and audiences that `viewer` may read, and its parameters.
 
-    Compiled for each reader; for anonymous visitors, who are all alike, once in a process.
+    Compiled for each reader; for anonymous visitors, whose rights are equal, once in a process.
     """
     if _is_anonymous(viewer):
         sql, params = _public(prefix)
@@ -237,7 +237,7 @@ def fitting_rows(
 
 
 def searchable(viewer: Viewer) -> DocumentQuerySet:
-    """The documents that searches of `viewer` may find: none that is hidden from every question."""
+    """The documents that searches of `viewer` may find, without those hidden from all questions."""
     hidden = Hide.objects.filter(enabled=True, folded="").values("document")
     documents = Document.objects.visible_to(viewer).filter(current__isnull=False)
     return documents.exclude(pk__in=hidden).order_by()
@@ -258,7 +258,9 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
 
 
 def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
-    """A condition for one of the slugs or names, case-insensitive; `empty`: all, for no names."""
+    """A condition for one of the slugs or names, case-insensitive; without names, `empty` means
+    all.
+    """
     if not names:
         return Q() if empty else Q(pk__in=())
     named = Q()

@@ -31,7 +31,7 @@ MOST_CHECKED = 10_000
 # matches all rows, and the second condition decides.
 _ANY_READING = "steelyard_phrase(%s)"
 _OWN_READING = "phraseto_tsquery(ingestion_chunk.text_config::regconfig, %s)"
-_OF_WANTED = "to_tsvector(ingestion_chunk.text_config::regconfig, %s)"
+_OWN_VECTOR = "to_tsvector(ingestion_chunk.text_config::regconfig, %s)"
 _IN_TEXT = """
 (ingestion_chunk.text ~* %s OR array_to_string(ingestion_chunk.heading_path, E'\\n') ~* %s)
 """
@@ -59,7 +59,7 @@ _AMONG = """
 ingestion_chunk.id IN (
     SELECT ingestion_chunk.id FROM ingestion_chunk WHERE ingestion_chunk.searchable AND ({held}))
 """
-# By default Postgres would hash 260,000 ids, and of more read the list again for every row.
+# By default Postgres would hash 260,000 ids, and read longer lists again for every row.
 EXCLUSION_SETTINGS = {"hash_mem_multiplier": "'32'"}
 # Symbols that Postgres' parsers drop although they distinguish C++ from C, A* from A. Hyphens and
 # punctuation are left to the parsers.
@@ -111,7 +111,7 @@ def lacks(word: str, present: str) -> RawSQL:
     sql, params = _by_stems(word)
     if units(word):
         return _raw(f"NOT coalesce({sql}, false)", params)
-    stems = f"({sql} AND NOT {_OF_WANTED} @@ {_OWN_READING})"
+    stems = f"({sql} AND NOT {_OWN_VECTOR} @@ {_OWN_READING})"
     parts, values = _as_part(word) if word.isalnum() else _exactly(word)
     return _raw(
         f"(NOT coalesce({stems}, false) AND NOT {_AMONG.format(held=parts)})",
@@ -164,7 +164,7 @@ def literal_pattern(phrase: str) -> str:
 
 
 def _exactly(phrase: str) -> Condition:
-    """That a chunk contains the phrase."""
+    """The condition that a chunk contains the phrase."""
     if units(phrase):
         return _by_stems(phrase)
     narrowed, params = _by_index(phrase)
@@ -173,7 +173,9 @@ def _exactly(phrase: str) -> Condition:
 
 
 def _by_index(phrase: str) -> Condition:
-    """That an index finds the chunk by the words of the phrase; true for all that contain it."""
+    """The condition, for an index, that a chunk has the words of the phrase; true for all that
+    contain it.
+    """
     pattern, read = literal_pattern(phrase), spaced(phrase)
     if has_part(phrase):
         return "true", ()
@@ -184,7 +186,7 @@ def _by_index(phrase: str) -> Condition:
 
 
 def _by_reading(phrase: str) -> Condition:
-    """That the text, the headings or the title of a chunk contain the phrase; by no index."""
+    """The condition that text, headings or title of a chunk contain the phrase; uses no index."""
     if units(phrase):
         return _by_stems(phrase)
     pattern = literal_pattern(phrase)
@@ -193,12 +195,12 @@ def _by_reading(phrase: str) -> Condition:
 
 
 def _as_part(word: str) -> Condition:
-    """That a chunk has the word as a word or as a part of a name."""
+    """The condition that a chunk has the word as a word or as a part of a name."""
     return f"{_HAS_WORDS} OR {_TITLE_HAS_WORDS}", (word, word)
 
 
 def _by_stems(phrase: str) -> Condition:
-    """That a chunk contains the words of the phrase in order, in any inflection."""
+    """The condition that a chunk contains the words of the phrase in order, in any inflection."""
     literally, read = (literal_pattern(phrase),) * 3, spaced(phrase)
     if has_part(phrase):
         return _LITERALLY, literally

@@ -44,7 +44,7 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
         if not regexes:
             continue
         if boost.shorter_than and regexes == ANYTHING and not boost.kinds:
-            # Of the profile alone: written out, so that no search sends it.
+            # Constants of the profile are written into the text, so that no search sends them.
             expressions[boost.name] = _SHORT.format(most=int(boost.shorter_than), count="1")
             continue
         params[f"boost_{place}"] = list(regexes)
@@ -95,9 +95,9 @@ def pin_params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
 
 
 def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[Chunk, Any]:
-    """The pinned passages, and the chunk of each pinned document with the highest BM25.
+    """The pinned passages, and of each pinned document the chunk with the highest BM25.
 
-    Of equals the first.
+    If several chunks have the highest, the first one.
     """
     score = RawSQL(bm25("ingestion_chunk"), (), output_field=FloatField())
     documents = [pin.document_id for pin in pins if pin.edit_id is None]
@@ -136,7 +136,7 @@ LEFT JOIN LATERAL (
 """
 
 # An array, which Postgres evaluates once: for a join it has no size estimate, and reads the table.
-_HELD = """
+_HOLDING = """
 ingestion_identifier.form = ANY(ARRAY(SELECT form FROM asked))
 AND (ingestion_identifier.strength = 1
      OR ingestion_identifier.form IN (SELECT form FROM asked WHERE strength = 1))
@@ -166,9 +166,9 @@ def identifier_params(query: Query) -> dict[str, Any]:
 def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
     """Chunks that contain a form of the query: full forms first, then by place, then by BM25."""
     score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
-    # The plain condition joins the identifiers' table, which _HELD reads.
+    # The plain condition joins the identifiers' table, which _HOLDING reads.
     holding = chunks.filter(
-        RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
+        RawSQL(_HOLDING, (), output_field=BooleanField()), identifiers__strength__gt=0
     )
     order = (F("identifiers__strength").desc(), "identifiers__place", score.desc(nulls_last=True))
     return holding.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]

@@ -60,9 +60,9 @@ class Statement:
 
     @classmethod
     def with_constants(cls, text: str, constants: Mapping[str, Any]) -> Statement:
-        """The statement with these parameters written out.
+        """The statement with these parameters written into its text.
 
-        A plan is made without the values of parameters: partial indexes need theirs.
+        Postgres plans without the values of parameters, but needs them to use partial indexes.
         """
 
         def written(match: re.Match[str]) -> str:
@@ -77,20 +77,20 @@ class Shapes:
 
     def __init__(self, most: int = MOST_SHAPES) -> None:
         self._most = most
-        self._held: OrderedDict[Hashable, Statement] = OrderedDict()
+        self._statements: OrderedDict[Hashable, Statement] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, shape: Hashable, make: Callable[[], Statement]) -> Statement:
         """The statement of this shape; `make` makes it the first time."""
         with self._lock:
-            if (statement := self._held.get(shape)) is not None:
-                self._held.move_to_end(shape)
+            if (statement := self._statements.get(shape)) is not None:
+                self._statements.move_to_end(shape)
                 return statement
         statement = make()
         with self._lock:
-            self._held[shape] = statement
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
+            self._statements[shape] = statement
+            while len(self._statements) > self._most:
+                self._statements.popitem(last=False)
         return statement
 
 
@@ -109,7 +109,7 @@ def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str
         if not isinstance(error.__cause__, InvalidSqlStatementName) or connection.in_atomic_block:
             raise
         # A pooler handed over another connection, or the statements were deallocated.
-        _held_by.pop(connection.connection, None)
+        _by_connection.pop(connection.connection, None)
         return send(_executed(statement, local), values, {})
 
 
@@ -123,7 +123,7 @@ def _executed(statement: Statement, local: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=64)
 def _setting(local: tuple[tuple[str, str], ...]) -> Statement:
-    """The statement that makes these settings, SQL expressions by name, for its transaction."""
+    """The statement that sets these SQL expressions, by name, for its transaction."""
     set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
     return Statement(f"SELECT {set_all}")
 
@@ -133,7 +133,7 @@ _as_text: ContextVar[bool] = ContextVar("_as_text", default=False)
 
 @contextmanager
 def sent_as_text() -> Iterator[None]:
-    """Within it statements are sent as text, for those who read or replay what is sent."""
+    """Within this context statements are sent as text, for tools that read or replay them."""
     token = _as_text.set(True)
     try:
         yield
@@ -158,7 +158,7 @@ class _Prepared:
     since: float
 
 
-_held_by: WeakKeyDictionary[Any, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
+_by_connection: WeakKeyDictionary[Any, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
 _numbers = count(1)
 
 
@@ -167,7 +167,7 @@ def _prepared(statement: Statement) -> str:
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     raw = connection.connection
-    statements = _held_by.setdefault(raw, OrderedDict())
+    statements = _by_connection.setdefault(raw, OrderedDict())
     entry = statements.get(statement.numbered)
     if entry and time.monotonic() - entry.since < PLAN_SECONDS:
         statements.move_to_end(statement.numbered)

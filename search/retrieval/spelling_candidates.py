@@ -131,10 +131,10 @@ _ALPHABETS = ("abcdefghijklmnopqrstuvwxyzäöüéèàçñåøæ", "абвгде�
 
 
 def looked_up(word: str) -> set[str]:
-    """The spellings one edit from a word in lower case that are looked up.
+    """The spellings one edit from a lower-case word that are looked up.
 
-    Of a short word all; else its first letter left out, added or replaced, and each two swapped:
-    similarity finds the others.
+    All for a short word; else those without or with another first letter, or one more before it,
+    and with two letters swapped: similarity search finds the rest.
     """
     letters = next((each for each in _ALPHABETS if word[:1] in each), "")
     count = len(word) + 1 if len(word) <= SHORT else 1

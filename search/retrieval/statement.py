@@ -70,7 +70,7 @@ candidate(id, places) AS MATERIALIZED (
 """.strip()
 
 
-_NOT_HELD = "NULL::text AS form, NULL::float8 AS strength, NULL::int4 AS place"
+_NO_MATCH = "NULL::text AS form, NULL::float8 AS strength, NULL::int4 AS place"
 
 _STATEMENT = """
 WITH readable(id) AS MATERIALIZED ({readable}),
@@ -104,7 +104,7 @@ def retrieve(
     Without an embedding the vector signal does not run. `external` has the candidates
     and scores of an engine beside Postgres.
     """
-    scope, phrased, phrase_params = scope.with_phrases_found()
+    scope, phrased, phrase_params = scope.with_phrases()
     inputs = Inputs(query, scope, profile, options.signals, space, embedding)
     plan = _Plan(inputs, scope, options, phrased, external)
     boosts, boost_params = counts(options.boosts, query)
@@ -119,7 +119,7 @@ def retrieve(
         **phrase_params,
         **plan.values,
     }
-    # Of a whole scope the text depends on the shape of the question alone.
+    # For a whole scope, the text depends on the shape of the question alone.
     is_prepared = scope.is_whole and not options.pins
     started = time.perf_counter()
     exclusions = EXCLUSION_SETTINGS if query.excluded else {}
@@ -157,7 +157,9 @@ class _Plan:
 
     @property
     def shape(self) -> tuple[Hashable, ...]:
-        """What the text of a whole scope's statement depends on, besides collections and boosts."""
+        """Everything that determines the text of a whole scope's statement, except collections and
+        boosts.
+        """
         profile, space = self.inputs.profile, self.inputs.space
         return (
             tuple((part.signal, part.scorer(profile)) for part in self.parts),
@@ -199,7 +201,7 @@ _shapes = Shapes()
 
 
 def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> Statement:
-    """The statement of a shape: of its parameters only the question's and the viewer's stay."""
+    """The statement of a shape, whose only parameters are those of the question and the viewer."""
     scope = plan.scope.within_statement()
     plan = replace(plan, scope=scope, inputs=replace(plan.inputs, scope=scope))
     text, params = _statement(plan, readable, boosts)
@@ -242,7 +244,7 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
         params.update(values)
     # In the order that `columns` expects.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
-    brings_embeddings = options.embeddings and Signal.VECTOR in signals
+    with_embeddings = options.embeddings and Signal.VECTOR in signals
     joins = [signal.join for signal in signals.values()]
     joins += [IDENTIFIER_MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
@@ -256,16 +258,16 @@ def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[s
         terms=query_terms.TABLES,
         tables="".join([*tables, IDENTIFIER_TABLES] if query.identifiers else tables),
         candidates=_placed(generators) if options.places else _union(generators),
-        held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,
+        held="held.form, held.strength, held.place" if query.identifiers else _NO_MATCH,
         pin=PLACE if options.pins else "NULL::int4",
-        embedding=signals[Signal.VECTOR].embedding if brings_embeddings else "NULL::bytea",
+        embedding=signals[Signal.VECTOR].embedding if with_embeddings else "NULL::bytea",
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
         matches="".join(joins),
         sent=sent(
             len(boosts),
             len(signals),
             findings,
-            embeddings=brings_embeddings,
+            embeddings=with_embeddings,
             is_wide=options.places,
         ),
     )
@@ -280,7 +282,9 @@ def _union(selects: Mapping[str, str]) -> str:
 
 
 def _placed(generators: Mapping[str, str]) -> str:
-    """The same, with each candidate's rank in each candidate generator that returns it."""
+    """The table of the candidates, with each one's rank in each candidate generator that returns
+    it.
+    """
     parts = [
         f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({sql}) AS part(id)"
         for name, sql in generators.items()

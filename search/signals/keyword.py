@@ -82,7 +82,7 @@ _SEED_TERMS = """
 """
 
 # Placeholder for the terms in the statement of either part.
-_SOUGHT = "sought_terms"
+_PLACEHOLDER = "searched_terms"
 
 # Limited before the UNION, whose deduplication of thousands of chunks is slow.
 _FIND = """
@@ -114,7 +114,7 @@ def pruned(
         params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql.replace(_SOUGHT, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
+        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
         + f" LIMIT {half}",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
@@ -122,15 +122,15 @@ def pruned(
         seed_chunks=SEED_CHUNKS,
         half=half,
         hopeful=PAIRS,
-        other=other_sql.replace(_SOUGHT, "(SELECT terms FROM hopeful)"),
+        other=other_sql.replace(_PLACEHOLDER, "(SELECT terms FROM hopeful)"),
     )
     return tables, _FIND.format(depth=int(profile.depth)), params
 
 
 def _scored(chunks: QuerySet[Chunk], scores: dict[str, str]) -> QuerySet[Chunk, Any]:
-    """The chunks whose lexemes match the terms of _SOUGHT, unordered, with their scores."""
+    """The chunks that match the terms in place of _PLACEHOLDER, unordered, with their scores."""
     holding = RawSQL(  # constant text: the values come from the common tables
-        f"ingestion_chunk.lexemes @@ {_SOUGHT}", (), output_field=BooleanField()
+        f"ingestion_chunk.lexemes @@ {_PLACEHOLDER}", (), output_field=BooleanField()
     )
     columns = {name: RawSQL(sql, (), FloatField()) for name, sql in scores.items()}
     scored = chunks.filter(holding).order_by().annotate(**columns)
@@ -150,11 +150,11 @@ SCORER_LABELS: dict[KeywordScorer, Any] = {
 _BM25_FIXED = r"""(
     SELECT coalesce(sum(tf * (1.5 + 1) / (tf + 1.5 * (1 - 0.75 + 0.75 * words / 100.0))), 0)::float8
     FROM (
-        SELECT count(*) FILTER (WHERE strpos(word, sought) > 0) AS tf, count(*) AS words
-        FROM (SELECT DISTINCT regexp_split_to_table(lower(%(text)s::text), '\W+')) asked(sought),
+        SELECT count(*) FILTER (WHERE strpos(word, lookup) > 0) AS tf, count(*) AS words
+        FROM (SELECT DISTINCT regexp_split_to_table(lower(%(text)s::text), '\W+')) typed(lookup),
              regexp_split_to_table(lower({c}.text), '\s+') word
-        WHERE length(sought) > 2 AND word <> ''
-        GROUP BY sought
+        WHERE length(lookup) > 2 AND word <> ''
+        GROUP BY lookup
     ) counted
 )"""
 
@@ -169,7 +169,7 @@ _SCORES = {
     KeywordScorer.BM25_FIXED: _BM25_FIXED,
 }
 # It rereads each chunk's words, so it scores only candidates that BM25 generates.
-_FOUND_BY = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
+_GENERATORS = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
 
 
 class KeywordSignal(SignalPart):
@@ -193,7 +193,7 @@ class KeywordSignal(SignalPart):
     def sql(self, inputs: Inputs) -> SignalSQL:
         chunks, profile = inputs.scope.chunks, inputs.profile
         scorer = profile.keyword_scorer
-        finder = _FOUND_BY.get(scorer, scorer)
+        finder = _GENERATORS.get(scorer, scorer)
         tables, find, params = pruned(
             chunks,
             profile,

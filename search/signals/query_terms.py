@@ -28,7 +28,7 @@ MAX_TERMS = 64
 # The occurrences that a part of a name in the question counts. .2 to .5 do equally well (ADR 44).
 PART = 0.33
 
-# The lexemes of the texts `asked` under each searched configuration, with the number of their
+# The lexemes of the array `texts` under each searched configuration, with the number of their
 # occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
 # words of a text, stop words included, and all configurations split a text alike: a configuration
 # without a lexeme at a position where another one has one dropped a stop word there.
@@ -38,7 +38,7 @@ PART = 0.33
 _LEXEMES = """
 {prefix}compound AS MATERIALIZED (
     SELECT DISTINCT text, text_config, whole.lexeme AS compound, joined.lexeme
-    FROM unnest({asked}) WITH ORDINALITY asked(content, text),
+    FROM unnest({texts}) WITH ORDINALITY item(content, text),
          {compounds} parted, config,
          unnest(to_tsvector(config.text_config::regconfig, parted.compound)) whole,
          unnest(to_tsvector(config.text_config::regconfig, parted.joined)) joined
@@ -46,7 +46,7 @@ _LEXEMES = """
 ),
 {prefix}read AS MATERIALIZED (
     SELECT text, places.place, text_config, chunks, lexeme, share
-    FROM unnest({asked}) WITH ORDINALITY asked(content, text),
+    FROM unnest({texts}) WITH ORDINALITY item(content, text),
          LATERAL (SELECT content AS said, 1 AS share, 0 AS place {parts}) readings, config,
          unnest(to_tsvector(config.text_config::regconfig, said)) read,
          LATERAL (SELECT readings.place + unnest(read.positions)) places(place)
@@ -166,20 +166,20 @@ _WEIGHTS = """
 
 
 def lexemes(
-    asked: str,
+    texts: str,
     prefix: str = "",
     *,
     times: str = "max(occurrences)",
     condition: str = "true",
     part: float = 0,
 ) -> str:
-    """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `asked`.
+    """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `texts`.
 
     All names have the prefix. `times` aggregates a lexeme's `occurrences` over the configurations;
-    `condition` restricts the lexemes. A `part` of a name counts so many; 0: none is read.
+    `condition` restricts the lexemes. A part of a name counts as `part` occurrences; 0: none.
     """
     return _LEXEMES.format(
-        asked=asked,
+        texts=texts,
         compounds=f"LATERAL {joined_sql('content')}",
         parts=_PARTS.format(names=names_sql("content"), part=part) if part else "",
         prefix=prefix,
@@ -189,7 +189,7 @@ def lexemes(
 
 
 def terms(prefix: str = "") -> str:
-    """Common tables `counted`, `pair`, `frequency`, `pool` and `term` of those in `lexeme`."""
+    """Common tables `counted`, `pair`, `frequency`, `pool` and `term` for the table `lexeme`."""
     quoted = quoted_sql("lexeme")
     return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS, quoted=quoted).strip()
 
@@ -285,7 +285,7 @@ json_build_object(
 def params(
     query: Query, words: Sequence[tuple[str, str]], languages: Sequence[str]
 ) -> dict[str, Any]:
-    """The parameters of the common tables; `words` are looked for, by their forms if any."""
+    """The parameters of the common tables; `words` are looked up, by their forms if any."""
     return {
         "text": query.text,
         "spaced": spaced(query.text),

@@ -51,7 +51,7 @@ class SearchedChunks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a statement's signals depend on. `requested` are the optional ones to run."""
+    """The inputs of a statement's signals. `requested` are the optional signals to run."""
 
     query: Query
     scope: SearchedChunks
@@ -94,7 +94,7 @@ class SignalPart:
         return ""
 
     def measure(self, scorer: str) -> Any:
-        """What its raw score is, for the explanation."""
+        """The description of its raw score, for the explanation."""
         raise NotImplementedError
 
     def can_engine_score(self, profile: Profile) -> bool:
@@ -106,11 +106,11 @@ class SignalPart:
         return True
 
     def findings(self) -> Iterator[Finding]:
-        """What a site lacks whose active profile weighs the signal."""
+        """Findings on missing data, for a site whose active profile weighs the signal."""
         yield from ()
 
     def prepare(self, query: Query) -> Query:
-        """The query with what the signal adds to it."""
+        """The query with the signal's additions."""
         return query
 
     def companions(self, profile: Profile) -> frozenset[Signal]:
@@ -128,10 +128,9 @@ ENGINE_JOIN = "LEFT JOIN engine ON engine.id = c.id\n"
 class External:
     """An engine's candidates: ids by signal, the best first, and the scores of all of them.
 
-    They are checked against the scope like any others, so that a point that is out of date is never
-    one; what the engine has not scored is scored by Postgres.
-
-    `scores` has a score for each of `ids`, by signal; None where the engine has none.
+    They are checked against the scope like any others, so that an outdated point never becomes a
+    candidate. Postgres computes scores that the engine lacks. `scores` has a score for each of
+    `ids`, by signal; None where the engine has none.
     """
 
     candidates: Mapping[Signal, Sequence[int]]
@@ -140,7 +139,7 @@ class External:
 
     @property
     def shape(self) -> tuple[frozenset[Signal], frozenset[Signal]]:
-        """What the text of the statement depends on."""
+        """Everything that determines the text of the statement."""
         return frozenset(self.candidates), frozenset(self.scores)
 
     @property
@@ -222,7 +221,7 @@ def by_weight() -> Iterator[SignalPart]:
 
 
 def problem_with(shares: Mapping[str, Any]) -> str:
-    """Why nobody should save these weights, by the signals' values; empty if nothing is wrong."""
+    """A sentence on why these weights, by the signals' values, must not be saved; else empty."""
     missing = [each.value for each in Signal if shares.get(each.value) and each not in _parts]
     if not missing:
         return ""

@@ -45,7 +45,7 @@ class AddedWords(SignalPart):
 def added_words(table: str, lexeme_table: str, prefix: str, factor: str = "1") -> str:
     """The common tables of added words: `lexeme_table`, their terms, and `table` with the weights.
 
-    All but the last have the prefix. `factor` is an expression over `term`.
+    All but the last have the prefix. `factor` is an SQL expression over `term`.
     """
     return f"""
 {lexeme_table}

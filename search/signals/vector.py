@@ -21,10 +21,10 @@ from search.signals.registry import Inputs, SearchedChunks, SignalPart, SignalSQ
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).
 SMALL_SCOPE = 10_000
-# Of these, a scope of more than FEW_CHUNKS that is LARGE_PART of all chunks is found by one scan of
-# all embeddings, SCANNED for each candidate, of which those in the scope stay: a search of 10,000
-# takes Postgres a quarter less than if each embedding is looked up. Without a filter the scan ends
-# at MOST_SCANNED: of 10,000 synthetic chunks HNSW finds .98 of the ten nearest, of as many real
+# A scope of more than FEW_CHUNKS that is LARGE_PART of all chunks is searched by one scan of all
+# embeddings, SCANNED for each candidate, of which those in the scope stay: a search of 10,000 takes
+# Postgres a quarter less than if each embedding is looked up. Without a filter the scan ends at
+# MOST_SCANNED: among 10,000 synthetic chunks HNSW finds .98 of the ten nearest, among as many real
 # ones .999, and a search takes Postgres a quarter less again (benchmarks/README.md).
 FEW_CHUNKS = 1_000
 LARGE_PART = 0.5
@@ -70,7 +70,7 @@ near(id) AS MATERIALIZED (
      ORDER BY distance, id LIMIT {depth})
 ),
 """
-_HELD = "ingestion_chunk.id IN (SELECT id FROM scanned)"
+_SCANNED = "ingestion_chunk.id IN (SELECT id FROM scanned)"
 
 
 def _is(way: str) -> str:
@@ -96,7 +96,7 @@ UNION ALL
 """
 
 
-# With a limit it is looked up for each candidate: never the whole table for a join by hashes.
+# With a limit it is looked up for each candidate, instead of a hash join over the whole table.
 _OWN = """
 LEFT JOIN LATERAL (
     SELECT e.vector FROM ingestion_chunkembedding e
@@ -164,7 +164,7 @@ def _finder(
     )
     few = scope.chunks.order_by()
     few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))
-    scanned = scope.chunks.order_by().filter(_condition(_HELD))
+    scanned = scope.chunks.order_by().filter(_condition(_SCANNED))
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
     cast = _cast(space)
@@ -204,7 +204,7 @@ def index_settings(profile: Profile) -> dict[str, str]:
     wide = min(max(profile.depth, 2 * MIN_EF_SEARCH), MAX_EF_SEARCH)
     by_size = f"CASE WHEN sum(chunks) >= {LARGE} THEN '{wide}' ELSE '{usual}' END"
     return {
-        # Of all collections: that is the size of the index.
+        # The sum over all collections is the size of the index.
         "hnsw.ef_search": f"(SELECT {by_size} FROM ingestion_corpusstatistics)",
         "hnsw.iterative_scan": "'relaxed_order'",
         "hnsw.max_scan_tuples": f"'{MAX_SCAN_TUPLES}'",

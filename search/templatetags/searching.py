@@ -52,14 +52,14 @@ MOST_ENCODED = 6000
 
 @register.simple_tag
 def suggestions_address() -> str:
-    """The address of suggestions while typing; empty where the site wants none."""
+    """The address of suggestions while typing; empty if the site has switched them off."""
     return "" if SuggestionsThrottle.is_off() else reverse("search:suggestions")
 
 
 @register.filter
 @lru_cache(maxsize=64)  # a page asks for each of its passages
 def in_address(text: str) -> str:
-    """The beginning of a question that fits into the address of a document, in whole words."""
+    """The beginning of a question, in whole words, that fits into the address of a document."""
     encoded = quote(text)
     if len(encoded) <= MOST_ENCODED:
         return text
@@ -117,8 +117,8 @@ def question_label(query_class: QueryClass) -> str:
 def passage_url(result: Result, response: SearchResponse) -> str:
     """The address of a result's document at its passage, with the question to mark there."""
     path = _address("search:document", get_script_prefix()).replace(_ANY, result.document_id)
-    asked = _asked(response.query.original)
-    return f"{path}?chunk={result.chunk}&{asked}#{result.fragment}"
+    parameter = _question_parameter(response.query.original)
+    return f"{path}?chunk={result.chunk}&{parameter}#{result.fragment}"
 
 
 @register.simple_tag
@@ -127,7 +127,7 @@ def section_url(result: Result, response: SearchResponse) -> str:
     path = _address("search:section", get_script_prefix(), 1).replace(_ANY, result.document_id)
     # The chunk is the last number of the path.
     head, _, tail = path.rpartition("1")
-    return f"{head}{result.chunk}{tail}?{_asked(response.query.original, plus=False)}"
+    return f"{head}{result.chunk}{tail}?{_question_parameter(response.query.original, plus=False)}"
 
 
 @register.simple_tag
@@ -149,7 +149,7 @@ def _address(name: str, prefix: str, *more: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def _asked(question: str, *, plus: bool = True) -> str:
+def _question_parameter(question: str, *, plus: bool = True) -> str:
     """The question as a parameter of an address; its spaces are written as + or as %20."""
     text = in_address(question)
     return urlencode({"q": text}) if plus else f"q={quote(text, safe='')}"
@@ -193,9 +193,9 @@ def direction(number: float) -> str:
 
 
 @register.filter
-def item(held: Mapping[str, Any], name: str) -> Any:
+def item(mapping: Mapping[str, Any], name: str) -> Any:
     """The value under the name; an empty string if there is none."""
-    return held.get(name, "")
+    return mapping.get(name, "")
 
 
 @register.simple_tag(takes_context=True)
@@ -229,7 +229,7 @@ def collection_icon(icon: str) -> dict[str, str]:
 
 @register.inclusion_tag("ingestion/under_way.html", takes_context=True)
 def under_way(context: template.Context) -> dict[str, Any]:
-    """A line with how far the files being read are; nothing if there are none."""
+    """A line on the progress of files being read; nothing if there are none."""
     request = context.get("request")
-    # Also without a query for the user, who is looked up only if there is something to show.
+    # Costs no query for the user either, who is looked up only if there is something to display.
     return {"under_way": progress.under_way(request.user) if request else None}

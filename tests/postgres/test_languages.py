@@ -19,7 +19,7 @@ from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presentation import marking
 from search.presentation.document_text import passages_of
-from search.query.language import VECTOR_KEPT
+from search.query.language import VECTOR_SHARE
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.explanations import recomputed
@@ -190,8 +190,8 @@ class TestModelsLanguages:
     def test_an_unknown_language_leans_on_the_keywords(self) -> None:
         answer = self.ask("Wohin fließt das Wasser der Pumpen", "werk")
         before = answer.profile.weights[answer.classification.query_class]
-        assert answer.weights.vector == approx(before.vector * VECTOR_KEPT)
-        assert answer.weights.keyword == approx(before.keyword + before.vector * (1 - VECTOR_KEPT))
+        assert answer.weights.vector == approx(before.vector * VECTOR_SHARE)
+        assert answer.weights.keyword == approx(before.keyword + before.vector * (1 - VECTOR_SHARE))
         assert answer.weights.title == before.title
         assert answer.notes == (
             "The embedding model does not support German, so keywords count for more.",

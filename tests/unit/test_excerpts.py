@@ -154,7 +154,7 @@ def hit(column: int, raw: dict[Signal, float]) -> Hit:
 
 
 def result(of: Hit, **fields: Any) -> Result:
-    given = {"heading_path": (), "marked": "", "held": 0, "asked": 0} | fields
+    given = {"heading_path": (), "marked": "", "matched_words": 0, "query_words": 0} | fields
     return Result(
         group=Group(of), document_id="", chunk=0, title="Guide", page=None, collection_id=1,
         collection="", collection_slug="", media_type="", file_name="", language="",
@@ -171,9 +171,13 @@ HITS = [hit(n, {Signal.VECTOR: 1 - n / 100, Signal.KEYWORD: 1.0}) for n in range
     ("place", "fields", "sentence"),
     [
         (0, {}, "Closest in meaning."),
-        (3, {"held": 5, "asked": 6}, "Close in meaning; contains 5 of your 6 words."),
-        (20, {"held": 2, "asked": 2}, "Contains all 2 of your words."),
-        (20, {"held": 1, "asked": 1}, "Contains your word."),
+        (
+            3,
+            {"matched_words": 5, "query_words": 6},
+            "Close in meaning; contains 5 of your 6 words.",
+        ),
+        (20, {"matched_words": 2, "query_words": 2}, "Contains all 2 of your words."),
+        (20, {"matched_words": 1, "query_words": 1}, "Contains your word."),
         (
             4,
             {"marked": marked("[Commits] and [hooks]"), "heading_path": ("Guide", "After commits")},

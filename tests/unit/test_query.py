@@ -16,7 +16,7 @@ from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFi
 from search.engine.response import left_out
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import classify, parse
-from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
+from search.query.parse import MAX_QUERY_CHARS, question_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule
 from search.query.shipped_classifier_rules import RULES
 from search.query.spelling_correction import correctable
@@ -77,7 +77,7 @@ class TestOperators:
     def test_are_taken_out_of_what_is_asked(self) -> None:
         text = 'tell me "about pumps" -cats -"hot water" type:pdf -lang:de'
         query = read(text)
-        assert query.text == "tell me about pumps" == asked_words(text)
+        assert query.text == "tell me about pumps" == question_words(text)
         assert query.original == text
         assert query.phrases == ("about pumps",)
         assert query.excluded == ("cats", "hot water")
@@ -158,7 +158,7 @@ class TestOperators:
         if isinstance(query, str):
             assert query.endswith(".")
             return
-        assert query.text == asked_words(text) or query.text == " ".join(query.filters.titles)
+        assert query.text == question_words(text) or query.text == " ".join(query.filters.titles)
         assert query.text == " ".join(query.text.split())
         assert classify(query, RULES).query_class in QueryClass
         assert all(any(map(str.isalnum, each)) for each in query.phrases + query.excluded)
@@ -178,7 +178,7 @@ class TestPastedText:
         assert (query.phrases, query.excluded) == ((), ())
         assert query.wished == ("we never closed the pump station",)
         assert query.ignored == ("via",)
-        assert query.text == POST.replace('"', "") == asked_words(POST)
+        assert query.text == POST.replace('"', "") == question_words(POST)
 
     def test_binds_for_those_who_insist(self) -> None:
         query = parse(POST, DEFAULT_PATTERNS, insist=True)
@@ -263,7 +263,7 @@ class TestOfLongTexts:
     def test_patterns_do_not_read_a_text_from_each_of_its_characters(self, piece: str) -> None:
         """A quadratic pattern would take a minute here, a linear one takes milliseconds."""
         text = piece * (60_000 // len(piece))
-        assert len(asked_words(text)) <= len(text)
+        assert len(question_words(text)) <= len(text)
         correctable(Query(text, original=text))
 
 

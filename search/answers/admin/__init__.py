@@ -124,7 +124,7 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     def has_words(self, answer: Answer) -> bool:
         """Whether the administrator may read the words of question and answer."""
-        # Without a source nothing says who may read the question: it may name what is hidden.
+        # Without a source, the readers of the question are unknown: it may name hidden things.
         seen: Any = answer
         is_bare = not answer.source_count and not seen.own and not seen.by_superuser
         return answer.thread is None and not answer.is_withheld and not is_bare

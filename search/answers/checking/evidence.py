@@ -1,4 +1,4 @@
-"""A sentence of an answer as a claim, its passages as evidence, and what they lack of it. Pure."""
+"""A sentence of an answer as a claim, its passages as evidence, and the missing evidence. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Figure:
     is_sure: bool = True
 
 
-# Of each dimension its units: name, factor, further spellings. A name or spelling with a capital or
+# The units of each dimension: name, factor, further spellings. A name or spelling with a capital or
 # of up to three letters is read with its case: MB is not Mb; others in any case, with a plural.
 _UNITS = """
 time: ms .001 millisecond millisekunde msec; s 1 sec second sekunde seconde; min 60 minute;

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 # Tokens of a message besides its text.
 MESSAGE_TOKENS = 4
-# Of a model's thoughts, whose text is not kept.
+# Characters per token of a model's thoughts, whose text is not stored.
 CHARACTERS_A_TOKEN = 4
 _tokenizer = EstimatedTokenizer()
 

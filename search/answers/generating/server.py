@@ -39,7 +39,7 @@ CONNECTING = 5.0
 # instructions weigh little in it. A server that counts without what it has cached must not fill the
 # model's window. All are guesses; the ratios of languages are those of EstimatedTokenizer.
 COUNTED, COUNTED_FROM, FEWEST, MOST = 8, 500, 0.6, 2.0
-# By name: models that write no text.
+# The names of models that write no text.
 _OTHER_TASKS = re.compile(
     r"embed|rerank|\bbge|\bgte\b|\be5\b|minilm|whisper|\btts|transcri|dall-e|image|moderation|guard"
     r"|\bclip\b|speech|audio|realtime",
@@ -79,9 +79,9 @@ class _Known:
     lock: threading.Lock = field(default_factory=threading.Lock)
     models: dict[str, str] = field(default_factory=dict)
     failures: dict[str, tuple[float, ModelUnavailable]] = field(default_factory=dict)
-    # By address and model: parameters that were refused.
+    # Refused parameters by address and model.
     refused: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    # By address and model: the server's count of the last prompts as a share of the estimate.
+    # The server's counts of the last prompts as shares of the estimate, by address and model.
     counts: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""The searches of an answer: what is searched for, and the context of their results."""
+"""The searches of an answer: their texts, and the context of their results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_LANGUAGES = 3  # of a library, that a question may be searched for in; a gu
 
 
 async def stand_alone(work: Work) -> None:
-    """Settle what is searched for: in a conversation, a question that stands alone."""
+    """Settle the text to search for: in a conversation, a question that stands alone."""
     if not work.earlier:
         return
     question = work.now.question
@@ -92,10 +92,10 @@ async def search(work: Work, texts: Sequence[str]) -> None:
 
 
 async def _notes_of(response: SearchResponse, request: AnswerRequest) -> tuple[str, ...]:
-    """What the search for the question says of it, for all who may read the answer.
+    """The notes of the question's search, for everybody who may read the answer.
 
-    Which documents are hidden is for those who edit that, not for readers of a shared answer; and
-    why weights are not the class's explains the order of the results, not the answer.
+    Notes on hidden documents are for their editors, not for readers of a shared answer; notes on
+    weights explain the order of the results, not the answer.
     """
     hidden = response.settled.hidden
     secret = await in_thread(lambda: hiding_notes(hidden, request.viewer)) if hidden else ()

@@ -1,4 +1,4 @@
-"""An answer in the making: what there is of it, what it has cost, and its calls of the model."""
+"""An answer in the making: its present state, its cost, and its calls of the model."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ STATES = [
     (domain.State.FAILED.value, _("Failed")),
 ]
 
-# Of answers that are `annotated`.
+# The annotations of `annotated` answers.
 ALL_READABLE = {"readable": F("source_count")}
 
 

@@ -28,13 +28,13 @@ from search.api.openai import AnsweringView, Links, fields_of, shaped
 from search.api.openai.requests import ChatRequest, read_chat
 from search.retrieval import Filters
 
-# A second search replaced the sources: what was sent cannot be taken back, and so is set apart.
+# A second search replaced the sources: sent text cannot be taken back, so it is set apart.
 BREAK = "\n\n---\n\n"
 
 
 @dataclass
 class Writer:
-    """An answer in the making, in the form of one of the protocols."""
+    """Writes an answer in the form of one of the protocols as it grows."""
 
     chat: ChatRequest
     links: Links
@@ -42,7 +42,7 @@ class Writer:
     created: int = field(default_factory=lambda: int(time.time()))
 
     async def frames(self, events: AsyncIterator[Event]) -> AsyncGenerator[str]:
-        """The frames of an answer as it is written."""
+        """The frames of an answer while it is written."""
         is_begun = False
         async with aclosing(cast("AsyncGenerator[Event]", events)) as stream:
             async for event in stream:
@@ -94,7 +94,7 @@ class Writer:
         raise NotImplementedError
 
     def own(self, answer: Answered) -> dict[str, Any]:
-        """What OpenAI's shape has no place for; its clients keep unknown fields."""
+        """The fields without a place in OpenAI's shape; its clients keep unknown fields."""
         return {
             "citations": self.links.urls,
             "steelyard": {
@@ -244,7 +244,7 @@ def _finish(answer: Answered) -> str:
 
 
 def _notice(answer: Answered) -> str:
-    """Why no model wrote all of it, and what is not current: clients may show content alone."""
+    """Why no model wrote all of it, and outdated sources: clients may show content alone."""
     stale = not_current(answer)
     why = answer.notes[:1] if answer.degraded or not answer.model else ()
     return "".join(f"\n\n*{plain_line(each)}*" for each in dict.fromkeys((*why, *stale)))

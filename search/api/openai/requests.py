@@ -134,7 +134,7 @@ def _text(message: Mapping[str, Any], param: str, *, is_last: bool) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what Postgres cannot store: NUL, and halves of surrogate pairs."""
+    """The text without characters that Postgres cannot store: NUL, halves of surrogate pairs."""
     return text.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
@@ -161,7 +161,7 @@ def texts_of(value: Any) -> Sequence[str]:
 
 NAME = "steelyard"
 OWNER = "steelyard"
-# Of the models that are no collection: clients only sort by it.
+# The date of models that are no collection: clients only sort by it.
 CREATED = 1_767_225_600  # 2026-01-01
 LISTED_MODES = (Mode.INSTANT, Mode.THINKING)
 
@@ -172,7 +172,7 @@ _FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What a model's name chooses. `collection` is a slug; empty: all that is readable."""
+    """The choices in a model's name. `collection` is a slug; empty: everything readable."""
 
     name: str
     mode: Mode

@@ -237,5 +237,5 @@ def _figures(means: dict[str, float]) -> str:
 def difference(outcome: MeasuredCollection) -> str:
     """The change of the leading measure to the first profile, with its interval."""
     interval = outcome.differences[LEADING]
-    shown = f"{interval.mean:+.4f} ({interval.low:+.4f} to {interval.high:+.4f})"
-    return shown if interval.is_clear else f"{shown}, not clear"
+    text = f"{interval.mean:+.4f} ({interval.low:+.4f} to {interval.high:+.4f})"
+    return text if interval.is_clear else f"{text}, not clear"

@@ -64,6 +64,6 @@ class Command(BaseCommand):
         """Restore documents and profile. An interrupted build goes on at the next start."""
         call_command("import_collection", str(data / ARCHIVE))
         bm25_weights.fold()
-        # There are no users: what nobody may read could not be searched.
+        # There are no users: text without public access could not be searched.
         Collection.objects.update(visibility=Visibility.PUBLIC)
         restore_profile(data / PROFILE)

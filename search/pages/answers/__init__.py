@@ -1,4 +1,4 @@
-"""An answer as its page shows it: HTML, sources, and what was done for it, in words."""
+"""An answer as its page displays it: HTML, sources, and its steps in words."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class SourceCard:
 
     @property
     def stale(self) -> str:
-        """That its document is not current, in words; empty if it is."""
+        """A sentence if its document is not current; else empty."""
         return label(self.passage.currency)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCard:
-    """What the template of an answer shows. `prefix` is unique on the page.
+    """The data of an answer's template. `prefix` is unique on the page.
 
     `is_stored`: the answer has a page of its own and takes feedback. `carried` are the fields that
     further questions repeat.
@@ -93,7 +93,7 @@ class AnswerCard:
 
     @property
     def end(self) -> str:
-        """What ended the answer before its time; empty if nothing did."""
+        """A sentence on an early end of the answer; empty for a complete one."""
         return str(ENDS.get(self.answered.state, ""))
 
     @property
@@ -115,7 +115,10 @@ class AnswerCard:
 
     @property
     def degraded(self) -> list[str]:
-        """What was unavailable. Of a model the notes give the reason, and say what stands in."""
+        """Sentences on failed parts.
+
+        For a model, the notes already have the reason and the replacement.
+        """
         explained = MODEL_FAILED if self.answered.model or self.answered.notes else frozenset()
         return [
             str(DEGRADED.get(name) or gettext("Unavailable: %(name)s.") % {"name": name})
@@ -205,7 +208,7 @@ def answer_fragment(card: AnswerCard, request: HttpRequest) -> str:
 
 
 def follow_ups_fragment(card: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
-    """The HTML of what to ask next; empty if there is nothing."""
+    """The HTML of suggested next questions; empty if there are none."""
     context = {"card": card, "follow_ups": follow_ups(card.answered, question)}
     return render_to_string("search/answers/follow_ups.html", context, request).strip()
 

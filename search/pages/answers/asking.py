@@ -1,6 +1,4 @@
-"""From a request to a question: its form, who may ask, how often, and in which thread; and which
-searches are answered unasked.
-"""
+"""From a request to a question: the form, permissions, rate limits, thread; automatic answers."""
 
 from __future__ import annotations
 
@@ -58,10 +56,10 @@ _WORD = re.compile(r"\w[\w'’-]*")
 
 
 class AskForm(SearchForm):
-    """A question: a search with a mode and, of signed-in askers, a thread.
+    """A question: a search with a mode and, for signed-in askers, a thread.
 
-    `follows` is the answer that the question follows, `searched_for` the reader's own wording of
-    what to search for. `quotes`: an answer without a model; `again`: not an earlier answer.
+    `follows` is the answer that the question follows, `searched_for` the reader's own wording for
+    the search. `quotes`: an answer without a model; `again`: not an earlier answer.
     """
 
     def __init__(self, request: HttpRequest) -> None:
@@ -89,7 +87,7 @@ class AskForm(SearchForm):
 
 
 def answers_itself(request: HttpRequest, response: SearchResponse) -> bool:
-    """Whether the page asks for the answer of this search by itself.
+    """Whether the page requests the answer to this search without a click.
 
     Not for searches that a link on another site began: it must not spend this site's budget.
     """
@@ -102,9 +100,9 @@ def answers_itself(request: HttpRequest, response: SearchResponse) -> bool:
 
 
 def is_own_request(request: HttpRequest) -> bool:
-    """Whether a page of this site sent the request; so for programs that do not tell.
+    """Whether a page of this site sent the request; also true for programs, which do not say.
 
-    Browsers send Sec-Fetch-Site over HTTPS alone, and Origin with what other sites post.
+    Browsers send Sec-Fetch-Site over HTTPS alone, and Origin with posts of other sites.
     """
     site = request.headers.get("Sec-Fetch-Site")
     sender = request.headers.get("Origin") or request.headers.get("Referer")
@@ -123,8 +121,8 @@ def _is_here(address: str, request: HttpRequest) -> bool:
 def _is_opened_here(request: HttpRequest, *, may_write: bool) -> bool:
     """Whether a page of this site, or its reader, opened the address.
 
-    Where the browser does not say so, quotes are given; to let a model write costs money, and needs
-    the address of a page of this site.
+    If the browser does not say, only quotes are given: a model costs money, and needs the address
+    of a page of this site.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site:
@@ -204,9 +202,9 @@ def _thread_after(user: User, answer_id: Any) -> Thread:
 
 
 def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None:
-    """The answer that a model has just written to the asker's same question; None if there is none.
+    """The answer that a model has just written to the asker's same question, or None.
 
-    Only of questions without filters and threads: others are stored without what they asked for.
+    Only for questions without filters and threads, as others are stored without their filters.
     Quotes cost nothing and are chosen anew, as is everything after a profile's activation.
     """
     if (
@@ -238,7 +236,7 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
         rows = rows.filter(asked_mode=answer_request.mode.value)
     row: Answer | None = rows.order_by("-at").first()
     if row is None or row.is_withheld or MODEL_FAILED & set(row.degraded) or not row.text:
-        return None  # what the search alone lacked is no reason to pay once more
+        return None  # failures of the search alone are no reason to pay once more
     if any(each.version_id != each.document.current_id for each in row.sources.all()):
         return None  # a document has changed
     return recording.answered(row)

@@ -76,7 +76,7 @@ def thread(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def share(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Let the signed-in users who have the address read the thread, or no longer."""
+    """Share the thread with the signed-in users who have its address, or end that."""
     row = _thread(request, thread_id, is_own=True)
     is_shared = request.POST.get("shared") == "1"
     conversations.share(row, is_shared, acting_user=_viewer(request))

@@ -137,7 +137,7 @@ class FeedbackForm(forms.Form):
 @csrf_exempt
 @require_POST
 def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
-    """Save what the asker says of an answer; to scripts an empty response, else a page."""
+    """Save the asker's feedback; respond to scripts with an empty response, else with a page."""
     if not is_own_request(request):
         return HttpResponse(status=403)
     form = FeedbackForm(request.POST)

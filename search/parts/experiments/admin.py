@@ -81,7 +81,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
     def panel(self, request: HttpRequest, row: Experiment) -> dict[str, Any]:
         is_running = row.state == State.RUNNING and request.method == "GET"
-        return _shown(life_cycle.analyse(row) if is_running else row, request)
+        return _context(life_cycle.analyse(row) if is_running else row, request)
 
     @own_page("<int:pk>/start/")
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -162,7 +162,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
         life_cycle.delete(obj, acting_user=actor(request))
 
 
-def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
+def _context(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     """The context of the panels above the plan."""
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))

@@ -58,10 +58,10 @@ def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[
     while common < min(len(a), len(b)) and a[common] == b[common]:
         common += 1
     drafted = [Drafted(item, "") for item in a[:common]]
-    held = set(a[:common])
+    used = set(a[:common])
     # A generator of its own: the draft must depend on the seed alone.
     generator = random.Random(seed)  # noqa: S311
-    picks = {A: _unheld(a, held), B: _unheld(b, held)}
+    picks = {A: _unused(a, used), B: _unused(b, used)}
     while picks:
         order = [team for team in (A, B) if team in picks]
         generator.shuffle(order)
@@ -70,7 +70,7 @@ def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[
             if item is None:
                 del picks[team]
             else:
-                held.add(item)
+                used.add(item)
                 drafted.append(Drafted(item, team))
     return drafted
 
@@ -83,8 +83,8 @@ def preference(clicked: Collection[str]) -> str:
     return A if ours > theirs else B
 
 
-def _unheld(ranking: Sequence[Item], held: set[Item]) -> Iterator[Item]:
-    return (item for item in ranking if item not in held)
+def _unused(ranking: Sequence[Item], used: set[Item]) -> Iterator[Item]:
+    return (item for item in ranking if item not in used)
 
 
 ALPHA = 0.05

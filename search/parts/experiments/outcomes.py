@@ -29,7 +29,7 @@ from search.tuning.models import Experiment, ProfileChange
 
 State = Experiment.State
 Action = ProfileChange.Action
-FOUND = (Interaction.Kind.CLICK, Interaction.Kind.UP)
+SUCCESSES = (Interaction.Kind.CLICK, Interaction.Kind.UP)
 
 
 def conclude(experiment: Experiment) -> Conclusion:
@@ -81,7 +81,7 @@ def _preferences(experiment: Experiment) -> tuple[int, int, int]:
     """The numbers of visitors who prefer B and A in most of their searches, and of all visitors."""
     events = _events(experiment)
     rows = (
-        Interaction.objects.filter(event__in=events, kind__in=FOUND, team__in=(A, B))
+        Interaction.objects.filter(event__in=events, kind__in=SUCCESSES, team__in=(A, B))
         .order_by()
         .values_list("event__visitor", "event", "team")
         .annotate(documents=Count("document", distinct=True))

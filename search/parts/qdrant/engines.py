@@ -49,7 +49,7 @@ _read: ContextVar[str] = ContextVar("qdrant_collection", default="")
 
 @contextmanager
 def reading_from(name: str) -> Iterator[None]:
-    """Within it searches use this collection, whatever the settings say: to measure it."""
+    """Within this context searches use the collection instead of the settings', to measure it."""
     token = _read.set(name)
     try:
         with retrieval.using_backend("qdrant"):
@@ -59,12 +59,12 @@ def reading_from(name: str) -> Iterator[None]:
 
 
 def read_from() -> str:
-    """The collection of `reading_from`; "" outside of it."""
+    """The collection of `reading_from`; "" outside of that context."""
     return _read.get()
 
 
 def ask(name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:
-    """The engine's answers; raises EngineError at once if it failed a moment ago."""
+    """The engine's answers. Raises EngineError at once if it failed shortly before."""
     if breaker.is_open:
         raise EngineError("Qdrant failed a moment ago and is left alone.")
     try:

@@ -1,4 +1,4 @@
-"""Points, what is asked of them, and chunks as points."""
+"""Points, queries for points, and chunks as points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A guess: 1 and 3 found as much."""
 
 
 class EngineError(Exception):
-    """The engine did not do what it was asked: it cannot be reached, is too slow, or refused."""
+    """The engine failed: it cannot be reached, is too slow, or refused the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PointState:
 
 @dataclass(frozen=True, slots=True)
 class Point(PointState):
-    """A chunk as the engine holds it. `dense` has its vectors by name."""
+    """A chunk as a point of the engine. `dense` has its vectors by name."""
 
     terms: Sparse | None
     dense: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class Point(PointState):
 
 @dataclass(frozen=True, slots=True)
 class PointQuery:
-    """The `limit` best points by one vector.
+    """A query for the `limit` best points by one vector.
 
-    Of the points in one of `collections`, and if there are `ids` only of these. `exact`: by
-    comparing all of them, without graph and quantization.
+    Restricted to points of the `collections` and, if there are `ids`, to these. `exact`: compares
+    all of them, without graph and quantization.
     """
 
     using: str
@@ -77,7 +77,7 @@ def space_name(space_id: int) -> str:
     return f"space_{space_id}"
 
 
-# Of a page of chunks, and so of a request that writes them. A guess: about 2 MB of JSON.
+# The chunks of a page, and so of a request that writes them. A guess: about 2 MB of JSON.
 AT_ONCE = 500
 # The first 31 bits: a JSON number that every engine keeps whole.
 _STAMP = "('x' || substr(md5(c.content_hash), 1, 8))::bit(32)::bigint >> 1"
@@ -112,7 +112,7 @@ def after(last: int, spaces: Sequence[int]) -> list[Point]:
 
 
 def states(start: int, end: int | None, limit: int) -> list[PointState]:
-    """What the engine should hold of the ids from `start` to `end`, both included."""
+    """The expected points with ids from `start` to `end`, both included."""
     with connection.cursor() as cursor:
         cursor.execute(_STATES, [start, end, end, limit])
         return [PointState(*row) for row in cursor.fetchall()]
@@ -153,5 +153,5 @@ def _point(
         space_name(space): np.frombuffer(each, ">f2", offset=HEADER).astype(np.float32).tolist()
         for space, each in zip(spaces, vectors, strict=True)
     }
-    held_terms = sparse(terms) if terms is not None else None
-    return Point(chunk, collection, version, stamp, held_terms, dense)
+    sparse_terms = sparse(terms) if terms is not None else None
+    return Point(chunk, collection, version, stamp, sparse_terms, dense)

@@ -31,7 +31,7 @@ State = PointCollection.State
 # The alias of the collection in use; the names of all are this and a number.
 ALIAS = "steelyard"
 # How long the collection before a switch is kept. A guess.
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 PAUSE_AFTER_FAILURE = timedelta(seconds=10)
 
 
@@ -61,7 +61,7 @@ def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
 
 
 def advance(collection_id: int) -> str:
-    """Fill or remove a collection; return its state afterwards, "" if another worker is at it."""
+    """Fill or remove a collection; return its state afterwards, "" if another worker does it."""
     return work_on(PointCollection, collection_id, _advance) or ""
 
 
@@ -113,8 +113,8 @@ def switch(row: PointCollection) -> PointCollection | None:
 
 
 def tidy() -> int:
-    """Have the collections removed that have been kept long enough; return how many."""
-    limit = timezone.now() - KEPT
+    """Start to remove the collections whose retention has ended; return their number."""
+    limit = timezone.now() - RETENTION
     outdated = PointCollection.objects.filter(state=State.PREVIOUS, left_at__lte=limit)
     for row in outdated:
         _drop(row)
@@ -146,10 +146,10 @@ def check_if_due() -> int:
 
 
 def check(collection: PointCollection) -> int:
-    """Compare a collection with Postgres and note what differs; return how many points do.
+    """Compare a collection with Postgres, record the differences and return their number.
 
-    Ids, collections, versions and texts of all points, a page at a time on both sides: missing
-    and stale ones alike. Raises EngineError.
+    Compares ids, collections, versions and texts of all points, page by page on both sides, so that
+    both missing and stale ones are noticed. Raises EngineError.
     """
     differing = 0
     for ours, theirs in _pages(collection.name):
@@ -164,7 +164,7 @@ def check(collection: PointCollection) -> int:
 
 
 def _pages(name: str) -> Iterator[tuple[set[PointState], set[PointState]]]:
-    """What Postgres and the engine hold of the same range of ids, a page at a time."""
+    """The states of Postgres and the engine for the same range of ids, page by page."""
     start = 0
     while True:
         theirs = engine().page(name, start, PAGE)

@@ -69,8 +69,8 @@ def retrieve(
 ) -> Candidates:
     """`statement.retrieve` with the candidates and scores of the engine.
 
-    If the engine fails, with the words' candidates by Postgres and without the vector signal,
-    which `degraded` names: at the size that needs an engine, Postgres cannot replace it there.
+    If the engine fails, Postgres finds the candidates by words, and the vector signal, named in
+    `degraded`, does not run: at the size that needs an engine, Postgres cannot replace it there.
     """
     started = time.perf_counter()
     inputs = Inputs(query, scope, profile, options.signals, space, embedding)
@@ -82,7 +82,7 @@ def retrieve(
     except EngineError as error:
         logger.warning("Candidates come from Postgres alone: %s", error)
         has_failed = True
-    # With an index Postgres searches a space that the engine lacks.
+    # Only with an index does Postgres search a space that the engine lacks.
     lacks = external is None or Signal.VECTOR not in external.candidates
     if has_failed or (lacks and not settings.VECTOR_INDEX):
         runs = space is not None and embedding is not None
@@ -108,7 +108,7 @@ def _scored_signals(inputs: Inputs) -> tuple[SignalPart, ...]:
 
 
 def _word_signals(inputs: Inputs) -> tuple[SignalPart, ...]:
-    """Those of them that are weights of words."""
+    """The signals among them that are weights of words."""
     return tuple(part for part in _scored_signals(inputs) if part.weights_table)
 
 
@@ -169,7 +169,7 @@ def _scores(target: _Target, ids: Sequence[int]) -> dict[Signal, Sequence[float 
 
 
 def _target(inputs: Inputs, scope: Scope) -> _Target | None:
-    """Where to ask, and with which vectors; None without a collection of points in use."""
+    """The collections and vectors to search; None without a collection of points in use."""
     space, embedding = inputs.space, inputs.embedding
     collections, chunks, name, spaces, few, *weights = _row(inputs, scope)
     if name is None:
@@ -196,7 +196,7 @@ _shapes = Shapes()
 
 def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
     """Postgres' row on the question, see _QUESTION; its last columns are the signals' weights."""
-    scope, phrased, phrase_params = searched.with_phrases_found()
+    scope, phrased, phrase_params = searched.with_phrases()
     readable, readable_params = scope.readable("readable")
     parts = _word_signals(inputs)
     few = "NULL::bigint[]"
@@ -269,5 +269,5 @@ def _candidates(
 
 
 def _within(scope: Scope, ids: set[int]) -> set[int]:
-    """Those of the chunks that are in the scope; one query."""
+    """The chunks among these that are in the scope; one query."""
     return set(scope.chunks.order_by().filter(pk__in=ids).values_list("pk", flat=True))

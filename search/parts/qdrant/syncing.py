@@ -34,16 +34,16 @@ LONGEST_PAUSE = timedelta(minutes=1)
 
 
 def lag() -> tuple[int, float]:
-    """How many rows wait for the engine, and for how many seconds the oldest does."""
+    """The number of rows that wait for the engine, and the age of the oldest in seconds."""
     totals = PointChange.objects.aggregate(waiting=Count("pk"), since=Min("created"))
     since = totals["since"]
     return totals["waiting"], (timezone.now() - since).total_seconds() if since else 0.0
 
 
 def sync() -> int:
-    """Pass on what waits, until nothing does or the engine fails; return how many rows.
+    """Write waiting changes to the engine until none waits or it fails; return the number of rows.
 
-    Workers that do this at once take different rows.
+    Several workers may do this at once: they take different rows.
     """
     done = 0
     while not engines.breaker.is_open:
@@ -67,7 +67,7 @@ class _Failed(Exception):
 
 
 def _take() -> int:
-    """Pass on some rows in one transaction; return how many. Raises _Failed."""
+    """Write the changes of some rows in one transaction; return their number. Raises _Failed."""
     with transaction.atomic():
         due = Q(not_before=None) | Q(not_before__lte=timezone.now())
         rows = PointChange.objects.filter(due).select_for_update(skip_locked=True)
@@ -87,7 +87,7 @@ def _take() -> int:
 
 
 def _write(version: int) -> None:
-    """Let all collections hold what Postgres has of the version. Raises EngineError."""
+    """Write the version's present chunks to all collections. Raises EngineError."""
     # Another worker may be writing an older state of it; in sorted order, so without a deadlock.
     hold_name(f"points of version {version}")
     for collection in PointCollection.objects.filter(state__in=PointCollection.WRITTEN):
@@ -99,7 +99,7 @@ def _write(version: int) -> None:
 
 
 def _postpone(failed: _Failed) -> None:
-    """Leave the rows for later, and the engine alone for a moment."""
+    """Postpone the rows, and pause requests to the engine."""
     engines.breaker.trip()
     logger.warning("Points could not be written, %d rows wait: %s", len(failed.rows), failed)
     attempts = PointChange.objects.filter(pk__in=failed.rows).order_by("-attempts")
@@ -112,7 +112,7 @@ def _postpone(failed: _Failed) -> None:
 
 
 def record_change(*, versions: Iterable[int], **_signal: Any) -> None:
-    """Note the versions whose searchable chunks changed; nothing on a site without an engine."""
+    """Record the versions whose searchable chunks changed; does nothing without an engine."""
     if settings.QDRANT_URL:
         PointChange.objects.bulk_create([PointChange(version=each) for each in versions])
 
@@ -144,7 +144,7 @@ def address() -> Iterator[Finding]:
 
 @register("qdrant", needs="migrations", gauges=point_gauges)
 def points_probe() -> Iterator[Finding]:
-    """Whether Qdrant answers, and how far it is behind; nothing without one."""
+    """Findings on whether Qdrant answers, and on waiting changes; none without an engine."""
     if not settings.QDRANT_URL:
         return
     row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()

@@ -63,7 +63,7 @@ class GuardedReranker:
         `patience`: the seconds to wait in place of the time limit, for a measurement.
         """
         keys = self._keys(query, passages)
-        # Measured latencies are those of questions that nobody has asked before.
+        # A measurement uses no cached strengths: its questions count as new ones.
         cached = _cached(list(keys.values())) if patience is None else {}
         strengths = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
         missing = [passage for passage in passages if passage.chunk not in strengths]
@@ -81,7 +81,7 @@ class GuardedReranker:
     def _read(
         self, query: str, passages: Sequence[RerankerInput], seconds: float
     ) -> Sequence[float]:
-        """The strengths by the reranker, unless it is left alone for a while."""
+        """The strengths by the reranker, unless it is paused after failures."""
         if wait := self._circuit.enter():
             raise RerankerUnavailable(f"The reranker failed and is asked again in {wait:.0f} s.")
 
@@ -194,7 +194,7 @@ def settings_probe() -> Iterator[Finding]:
 
 @probes.register("reranker", needs="migrations")
 def reranker_probe() -> Iterator[Finding]:
-    """Whether the reranker answers, where one is set up."""
+    """Findings on whether the reranker answers; none without one."""
     reranker = current()
     if reranker is None:
         return

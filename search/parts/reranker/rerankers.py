@@ -196,7 +196,7 @@ def read_answer(body: bytes, count: int) -> list[float]:
 
 
 def strengths_of(scores: Sequence[float]) -> list[float]:
-    """The scores, if all lie in [0, 1]: what a logit is worth depends on the model.
+    """The scores if all lie in [0, 1]: the meaning of logits differs by model.
 
     Raises RerankerUnavailable for others.
     """
@@ -272,7 +272,7 @@ class SentenceReranker:
 
 
 def model_of_settings() -> str:
-    """The model of the settings if it runs in this process; empty, for MiniLM, if not."""
+    """The model of the settings if it runs in this process; otherwise empty, for MiniLM."""
     return settings.EMBEDDER if settings.EMBEDDER.partition(":")[0] in IN_PROCESS else ""
 
 

@@ -90,8 +90,8 @@ FEW = 3
 def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
     """The factor on WordNet's weight, in [.5, 2.5], by concept-rag's rule (F2-05).
 
-    For a question of so many known words, `concept`: with one that the library has as a concept;
-    `ratio` is that of the words with WordNet's to those without.
+    `concept`: whether one of the question's known words is a concept of the library. `ratio` is the
+    number of words with WordNet's additions divided by the number without.
     """
     if words == 1:
         factor = 1.5 if concept else 2.0
@@ -103,9 +103,9 @@ def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
 
 
 def widen(weighing: Weighing) -> Weighing:
-    """Fit WordNet's weight to the question's words, if the profile caps it (ADR 41).
+    """Adapt WordNet's weight to the question's words, if the profile caps it (ADR 41).
 
-    The difference comes from keywords and title, or goes to them. Forced weights stay.
+    Keywords and title get or give the difference. Forced weights stay.
     """
     settled, candidates = weighing.settled, weighing.prepared.candidates
     weights, words = settled.weights, len(candidates.terms)

@@ -76,8 +76,8 @@ class WordNet:
     def relatives(self, text: str) -> tuple[Relative, ...]:
         """The synonyms and broader terms of the text's words and collocations, each once.
 
-        Of a word's senses the one is taken whose gloss and words share most with the rest of the
-        text (Lesk 1986), else the most frequent. Words of the text itself are left out.
+        Each word has the sense whose gloss and words share most with the rest of the text (Lesk
+        1986), else the most frequent. Words of the text itself are left out.
         """
         words = [match.group().lower().replace("’", "'") for match in _WORD.finditer(text)]
         grades: dict[str, float] = {}
@@ -167,7 +167,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 def _line(file: mmap.mmap, word: str) -> list[str]:
     """The fields of the line that begins with the word, in a sorted file; empty without one."""
-    sought = word.encode()
+    target = word.encode()
     low, high = 0, len(file)
     while low < high:
         middle = (low + high) // 2
@@ -176,9 +176,9 @@ def _line(file: mmap.mmap, word: str) -> list[str]:
         end = len(file) if end < 0 else end
         line = file[start:end]
         key = line.split(b" ", 1)[0]  # empty for the licence, which comes first
-        if key == sought:
+        if key == target:
             return line.decode("utf-8", "replace").split()
-        low, high = (end + 1, high) if key < sought else (low, start)
+        low, high = (end + 1, high) if key < target else (low, start)
     return []
 
 

@@ -27,16 +27,16 @@ from search.query import MAX_QUERY_CHARS
 
 
 class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A form that refuses what conflicts with other rows; `found` are its conflicts."""
+    """A form that refuses rows in conflict with others; `conflict_report` has the conflicts."""
 
     viewer: Any = None
-    found = Conflicts()
+    conflict_report = Conflicts()
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
         if not self.errors:
-            self.found = self.conflicts()
-            for error in self.found.errors:
+            self.conflict_report = self.conflicts()
+            for error in self.conflict_report.errors:
                 self.add_error(None, error)
 
     def conflicts(self) -> Conflicts:
@@ -89,12 +89,12 @@ class CuratedAdmin(ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc
 
     @own_page("try/")
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """The effect of the posted row on the posted question; nothing is saved."""
+        """Show the effect of the posted row on the posted question; nothing is saved."""
         form = self.tried_form(request)
         form.is_valid()
-        context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
+        context: dict[str, Any] = {"conflicts": form.conflict_report, "errors": form.errors}
         # A row with conflicts can be tried nevertheless.
-        complete = not form.errors or bool(form.found.errors)
+        complete = not form.errors or bool(form.conflict_report.errors)
         question = request.POST.get("question", "").strip() or _own_question(form.instance)
         if complete and question:
             try:
@@ -106,7 +106,7 @@ class CuratedAdmin(ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        for warning in getattr(form, "found", Conflicts()).warnings:
+        for warning in getattr(form, "conflict_report", Conflicts()).warnings:
             self.message_user(request, warning, messages.WARNING)
 
 

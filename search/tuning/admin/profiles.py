@@ -211,7 +211,7 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
         self._offer("profile", names)
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields.get(name)  # missing for who may only view
+        field = self.fields.get(name)  # missing for people who may only view
         if isinstance(field, forms.ChoiceField):
             field.choices = choices
 

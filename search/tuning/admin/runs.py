@@ -58,7 +58,8 @@ class StartForm(forms.Form):
 class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
     """Jobs on a profile that a worker carries out: a list, and pages to start and to cancel one.
 
-    `service` is the module with `start` and `cancel`; subclasses define who may, and the words.
+    `service` is the module with `start` and `cancel`; subclasses define the permissions and the
+    texts.
     """
 
     list_select_related: tuple[str, ...] = ("profile", "user")
