@@ -21,7 +21,7 @@ from ingestion import services
 from ingestion.documents.progress import Watch, follow, progress_view
 from ingestion.errors import IngestionError
 from ingestion.lexical import bm25_weights
-from ingestion.models import Collection, Document, State, Visibility
+from ingestion.models import Collection, Document, Lane, State, Visibility
 
 SAMPLES_FOLDER = Path(__file__).parent / "samples"
 SAMPLES = "Samples"
@@ -174,6 +174,7 @@ def add(collection: Collection, files: Sequence[SourceFile], uploads: Uploads) -
                 file_name=file.file_name,
                 source=file.source,
                 acting_user=None,
+                lane=Lane.BULK,  # a person's own first upload does not wait for all of them
             )
         except IngestionError as error:
             uploads.problems.append(f"{file.source}: {error}")

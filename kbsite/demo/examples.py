@@ -30,9 +30,9 @@ from search.management import finish
 from search.tuning import golden_import_export as exchange
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.judged_sections import SectionCollection, read_sections, source_of
-from search.tuning.models import GoldenQuery
+from search.tuning.models import Judgement
 
-START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
+START_TIMEOUT = 60.0  # seconds between notes; a guess: a web process loads in about three
 ANSWER_TIMEOUT = 20.0
 TOP_N = 3
 # The site is on this machine: proxies in the environment are ignored.
@@ -74,32 +74,48 @@ EVERYTHING = (
 )
 
 
-def wait_until_up(url: str, check: Callable[[], None]) -> None:
-    """Wait until the site answers a request. Raises SiteUnavailable; `check` may raise earlier."""
+def wait_until_up(url: str, check: Callable[[], None], say: Callable[[str], None]) -> None:
+    """Wait until the site answers a request; `check` raises once its programs cannot run.
+
+    A busy machine may take minutes, which are said. Raises SiteUnavailable for errors in answers.
+    """
     deadline = time.monotonic() + START_TIMEOUT
     while True:
         check()
         try:
             _answer(f"{url}/api/v1/collections/")
-        except SiteUnavailable:
+        except SiteUnavailable as error:
             if time.monotonic() > deadline:
-                raise
+                if isinstance(error.__cause__, urllib.error.HTTPError):
+                    raise
+                say(f"{error}. Its programs run: waiting for it.")
+                deadline = time.monotonic() + START_TIMEOUT
         else:
             return
         time.sleep(0.1)
 
 
-def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> None:
-    """Run each search and print its top results. Raises SiteUnavailable if one has none."""
+def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> list[str]:
+    """Run each search and print its top results; return the problems, as sentences.
+
+    Somebody may have restricted or deleted the documents: the site runs all the same.
+    """
+    problems = []
     for example in examples:
         parameters = {"q": example.question, "collection": example.collection, "page_size": TOP_N}
         begun = time.monotonic()
-        answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
+        try:
+            answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
+        except SiteUnavailable as error:
+            problems.append(str(error))
+            continue
         seconds = time.monotonic() - begun
         if not answer["results"]:
-            raise SiteUnavailable(f"The search for “{example.question}” returned no results.")
+            problems.append(f"The search for “{example.question}” returned no results.")
+            continue
         for line in _lines(example, answer, seconds):
             say(line)
+    return problems
 
 
 def _lines(example: Example, answer: dict[str, Any], seconds: float) -> Iterator[str]:
@@ -130,7 +146,8 @@ def _shares(values: dict[str, float]) -> str:
 
 
 def _answer(url: str) -> dict[str, Any]:
-    request = urllib.request.Request(url, headers={"Accept": "application/json"})  # noqa: S310
+    headers = {"Accept": "application/json", "DNT": "1"}  # a reader's searches alone are recorded
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310
     try:
         with _opener.open(request, timeout=ANSWER_TIMEOUT) as response:
             answer: dict[str, Any] = json.load(response)
@@ -189,21 +206,22 @@ def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Map
 
 
 def load_golden_queries(say: Callable[[str], None]) -> None:
-    """Create golden queries from the judged questions, unless the site has golden queries.
+    """Create golden queries from the judged questions about collections that have none of them yet.
 
     A document has the highest grade of its sections; the note names them. Questions about documents
     that are not there are left out.
     """
-    if GoldenQuery.objects.exists():
-        return
-    result = exchange.import_file("csv", _as_csv(collection(), _slugs()), acting_user=None)
+    slugs, shipped = _slugs(), Judgement.objects.filter(judge_name=JUDGE)
+    done = set(shipped.values_list("document__collection__slug", flat=True))
+    judged = _as_csv(collection(), slugs, new=[slug for slug in slugs if slug not in done])
+    result = exchange.import_file("csv", judged, acting_user=None)
     if result.queries:
         say(f"{result.queries} golden queries with {result.judgements} judgements to start from")
 
 
-def _as_csv(judged: SectionCollection, slugs: Sequence[str]) -> bytes:
-    """The judgements of documents in the format of `manage.py judgements import`."""
-    documents_here = Document.objects.undeleted().filter(collection__slug__in=slugs)
+def _as_csv(judged: SectionCollection, slugs: Sequence[str], new: Sequence[str]) -> bytes:
+    """The judgements of the `new` ones' documents, for `manage.py judgements import`."""
+    documents_here = Document.objects.undeleted().filter(collection__slug__in=new)
     ids = dict(documents_here.values_list("source", "public_id"))
     texts = {**judged.queries, **judged.without_answer}
     out = io.StringIO(newline="")

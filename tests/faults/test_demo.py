@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import json
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.message import Message
 from pathlib import Path
 
 import django
@@ -24,6 +26,7 @@ import psutil
 import psycopg
 import pytest
 
+from kbsite.demo import examples
 from kbsite.demo.documents import DocsUnavailable, django_docs
 from kbsite.demo.stop import running
 from kbsite.embedded import EmbeddedServers, Server
@@ -254,6 +257,48 @@ def test_a_bad_value_in_env_does_not_keep_the_site_from_stopping(tmp_path: Path)
         env=environment | {"STEELYARD_ENV_FILE": str(settings)}, capture_output=True,
     )  # fmt: skip
     assert (done.returncode, servers_up(tmp_path / "var")) == (0, [False, False]), done.stderr
+
+
+class Site:
+    """Answers requests one after the other: with JSON, or an error that it raises."""
+
+    def __init__(self, *answers: object) -> None:
+        self._answers = iter(answers)
+
+    def open(self, request: urllib.request.Request, timeout: float) -> io.BytesIO:
+        assert request.get_header("Dnt") == "1"  # the demo's own questions are no reader's
+        answer = next(self._answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return io.BytesIO(json.dumps(answer).encode())
+
+
+def refusal(code: int) -> urllib.error.HTTPError:
+    return urllib.error.HTTPError("http://here", code, "", Message(), io.BytesIO(b"No such"))
+
+
+def test_documents_that_somebody_restricted_or_deleted_do_not_end_the_demo(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examples, "_opener", Site({"results": []}, refusal(400), refusal(503)))
+    first, second, third = examples.run("http://here", examples.SAMPLES, heard)
+    assert first == "The search for “Tell me about Region D40” returned no results."
+    assert second.endswith("answered 400: No such")
+    assert "answered 503" in third
+
+
+def test_busy_machine_is_waited_for_and_a_broken_site_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examples, "START_TIMEOUT", -1)
+    lines: list[str] = []
+    site = Site(TimeoutError("timed out"), OSError("refused"), {}, refusal(500))
+    monkeypatch.setattr(examples, "_opener", site)
+    examples.wait_until_up("http://here", list, lines.append)
+    assert len(lines) == 2
+    assert "timed out. Its programs run: waiting for it" in lines[0]
+    with pytest.raises(examples.SiteUnavailable, match="answered 500"):
+        examples.wait_until_up("http://here", list, lines.append)
 
 
 # --- The demo's documents: our samples, and Django's manual out of an archive --------------------

@@ -97,15 +97,15 @@ class Command(PlainCommand):
                 received.problems.append(f"Going on without Django's documentation. {error}")
                 everything = False
         # It starts meanwhile.
-        examples.wait_until_up(url, supervisor.check)
+        examples.wait_until_up(url, supervisor.check, self._say)
         self._say(f"The site answers at {url}")
         documents.wait(received, supervisor.check, self._say)
-        for problem in received.problems:
-            self._say(self.style.ERROR(problem))
         examples.load_golden_queries(self._say)
         searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
-        examples.run(url, searches, self._say)
+        received.problems += examples.run(url, searches, self._say)
+        for problem in received.problems:
+            self._say(self.style.ERROR(problem))
         self._show_addresses(url, password)
         if not options["once"]:
             self._say("Ctrl-C ends it and keeps the data.")
