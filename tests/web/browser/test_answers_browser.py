@@ -24,6 +24,14 @@ HOSTILE = (
     "<img src=https://evil.example/a.png onerror=alert(1)> "
     "![x](https://evil.example/b.png) [more](https://evil.example/) [9]."
 )
+FITS_WITH_LONG_CODE = """(text) => {
+  const code = Object.assign(document.createElement("pre"), {textContent: "long_".repeat(99)});
+  text.append(code);
+  const right = (box) => box.getBoundingClientRect().right;
+  const fits = right(code) < right(text.closest(".answer"));
+  code.remove();
+  return fits;
+}"""
 
 
 @pytest.fixture
@@ -125,6 +133,7 @@ def test_a_chip_opens_its_passage_by_keyboard(open_page: OpenPage) -> None:
     expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
     chip = page.locator("a.cite").first
     said = page.locator(".piece strong").first.inner_text()
+    assert page.locator(".answer-text").evaluate(FITS_WITH_LONG_CODE)
     chip.focus()
     page.keyboard.press("Enter")
     source = page.locator("details.source[open]")
