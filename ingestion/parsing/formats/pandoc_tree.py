@@ -91,8 +91,11 @@ class TreeReader:
         (_, _, attributes), code = content
         for name, value in attributes:
             if name in ("caption", "filename"):
-                yield Block(BlockKind.PARAGRAPH, value)
+                yield Block(BlockKind.PARAGRAPH, self._caption(value))
         yield Block(BlockKind.CODE, code)
+
+    def _caption(self, source: str) -> str:
+        return source
 
     def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
         markup, raw = content

@@ -246,6 +246,7 @@ A paragraph that says
 >>> is one paragraph.
 
 .. code-block:: rst
+    :caption: ``shown.rst`` and :file:`docs/*.rst`
 
     .. include:: shown.rst
 
@@ -260,5 +261,6 @@ def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
         ("paragraph", "Then a session:"), ("code", '>>> print("*args*")\n*args*\n>>> count = 1'),
         ("list_item", "an item:"), ("code", "in the item"), ("code", ">>> inside = 2\n2"),
         ("paragraph", "A paragraph that says >>> is one paragraph."),
+        ("paragraph", "shown.rst and docs/*.rst"),
         ("code", ".. include:: shown.rst\n\n>>> shown"),
     ]  # fmt: skip
