@@ -1,7 +1,8 @@
-"""Definition lists of DOCX: terms and their definitions by the styles of paragraphs.
+"""Definition lists and the title of DOCX: by the styles of paragraphs.
 
 anydoc's model has no styles. `marked` therefore writes a noncharacter into each paragraph that is
-part of a definition list, before anydoc reads the file, and `with_definitions` takes it out again.
+the title or part of a definition list, before anydoc reads the file; `with_definitions` takes it
+out again.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from ingestion.parsing.formats.zip_safety import UNREADABLE
 if TYPE_CHECKING:
     import anydoc
 
-TERM, DEFINITION, RUN_IN = "\ufdd0", "\ufdd1", "\ufdd2"
-"""Before a term, before a definition, between both in one paragraph."""
-_MARKS = re.compile(f"[{TERM}{DEFINITION}{RUN_IN}]")
+TERM, DEFINITION, RUN_IN, TITLE = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+"""Before a term, before a definition, between both in one paragraph; before the title."""
+_MARKS = re.compile(f"[{TERM}{DEFINITION}{RUN_IN}{TITLE}]")
 
 # The names of pandoc's and of Word's own import of HTML ("Definition Term", "Definition List"), of
 # LibreOffice ("List Heading", "List Contents"), and those that people make after the elements.
 _TERMS = ("definition term", "html definition term", "html definition", "list heading")
 _TEXTS = ("definition", "definition list", "definition description", "list contents")
-_NAMES = dict.fromkeys(_TERMS, TERM) | dict.fromkeys(_TEXTS, DEFINITION)
+_NAMES = dict.fromkeys(_TERMS, TERM) | dict.fromkeys(_TEXTS, DEFINITION) | {"title": TITLE}
 _STYLE = re.compile(rb"<(\w+):style\b([^>]*)>.{0,1000}?<\1:name\s+\1:val=\"([^\"]*)\"", re.DOTALL)
 _STYLE_ID = re.compile(rb'\w+:styleId="([^"]*)"')
 # The bounds keep a hostile file from costing the square of its size.
@@ -46,7 +47,7 @@ _HANGING = re.compile(
 
 
 def styles_of(docx: bytes) -> dict[bytes, str]:
-    """The marks of the paragraph styles for definition lists, by the ids of the styles."""
+    """The marks of the paragraph styles for definition lists and titles, by the styles' ids."""
     marks: dict[bytes, str] = {}
     with suppress(KeyError, *UNREADABLE), zipfile.ZipFile(io.BytesIO(docx)) as archive:
         for _, attributes, name in _STYLE.findall(archive.read("word/styles.xml")):

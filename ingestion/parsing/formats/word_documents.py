@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
@@ -18,6 +19,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats.content_counts import container, counted
 from ingestion.parsing.formats.docx_definition_lists import (
     RUN_IN,
+    TITLE,
     is_run_in,
     marked,
     styles_of,
@@ -78,9 +80,10 @@ class OfficeParser:
     def extract(self, source: Source) -> Extraction:
         data = repaired(read_checked(source), source.file_type)
         document, completeness = open_document(data, source.file_type), container(source)
-        read = with_definitions(DocumentReader(document).blocks())
-        blocks = without_contents(counted(read, completeness))
-        result = Extraction(blocks, read_metadata(source), completeness=completeness)
+        reader, metadata = DocumentReader(document), read_metadata(source)
+        blocks = without_contents(counted(with_definitions(reader.blocks()), completeness))
+        metadata = replace(metadata, title=metadata.title or reader.title())
+        result = Extraction(blocks, metadata, completeness=completeness)
         return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
 
 
@@ -141,6 +144,13 @@ class DocumentReader:
 
     def blocks(self) -> Iterator[Block]:
         yield from self._all(self._document.blocks, 0)
+
+    def title(self) -> str:
+        """The text of the only paragraph that is marked as the title, else ""."""
+        texts = [self._text(block.content) for block in self._document.blocks]
+        titles = [" ".join(text[1:].split()) for text in texts if text.startswith(TITLE)]
+        self._due.clear()  # the notes of the blocks, which have not been read
+        return titles[0] if len(titles) == 1 else ""
 
     def _all(self, blocks: Sequence[anydoc.Block], depth: int) -> Iterator[Block]:
         for block in blocks:

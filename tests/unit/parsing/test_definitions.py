@@ -111,6 +111,17 @@ def test_a_style_of_words_is_none_of_paragraphs(parse: Parse) -> None:
     assert list(parse(content, "a.docx").blocks) == [p("A beam is long.")]
 
 
+@pytest.mark.parametrize(
+    ("style", "title"), [("Title", "Ünïcode manual"), ("Heading 1", ""), ("Subtitle", "")]
+)
+def test_a_paragraph_in_the_style_title_is_the_title(parse: Parse, style: str, title: str) -> None:
+    document = parse(
+        written((style, "Ünïcode manual"), ("Heading 1", "Beam"), ("Heading 1", "Hook")), "a.docx"
+    )
+    assert document.title == title
+    assert [block.text for block in document.blocks] == ["Ünïcode manual", "Beam", "Hook"]
+
+
 def hanging(*lines: tuple[str, str], indent: float = -36, is_bold: bool = False) -> bytes:
     """Paragraphs of a bold term, a tab and its text."""
 
