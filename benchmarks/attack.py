@@ -103,9 +103,9 @@ def compare_words() -> None:
             processing_steps.advance(version)
         milliseconds: dict[str, list[float]] = {"hidden": [], "missing": []}
         for pair in zip(hidden, missing, strict=True):
-            named = list(zip(milliseconds, pair, strict=True))
-            dice.shuffle(named)
-            for name, word in named:
+            cases = list(zip(milliseconds, pair, strict=True))
+            dice.shuffle(cases)
+            for name, word in cases:
                 began = time.perf_counter()
                 search(word, viewer=None)
                 milliseconds[name].append((time.perf_counter() - began) * 1000)

@@ -78,12 +78,12 @@ def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
     chance = random.Random(26)
     texts = {p.id: f"{p.title}\n\n{p.text}".strip()[:LETTERS] for p in judged.passages()}
     chosen: dict[str, None] = {}
-    drawn = []
+    query_ids = []
     for query in chance.sample(sorted(judged.queries), len(judged.queries)):
         relevant = sorted(p for p, grade in judged.qrels[query].items() if grade > 0)[:3]
-        if len(drawn) < questions and len(chosen | dict.fromkeys(relevant)) <= passages:
+        if len(query_ids) < questions and len(chosen | dict.fromkeys(relevant)) <= passages:
             chosen |= dict.fromkeys(relevant)
-            drawn.append(query)
+            query_ids.append(query)
     rest = [each for each in texts if each not in chosen]
     chosen |= dict.fromkeys(chance.sample(rest, min(len(rest), passages - len(chosen))))
     places = {passage: place for place, passage in enumerate(chosen)}
@@ -100,7 +100,7 @@ def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
         [lexemes(texts[each]) for each in chosen],
         [
             question(judged.queries[q], [p for p, g in judged.qrels[q].items() if g > 0])
-            for q in drawn
+            for q in query_ids
         ],
     )
 

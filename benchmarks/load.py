@@ -194,14 +194,14 @@ class Asker:
             path = "/api/v1/search/?" + urlencode({"q": question})
             writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            named = dict(line.partition(": ")[::2] for line in head.splitlines()[1:])
-            await reader.readexactly(int(named["content-length"]))
+            headers = dict(line.partition(": ")[::2] for line in head.splitlines()[1:])
+            await reader.readexactly(int(headers["content-length"]))
         except BaseException:
             self.close()
             raise
-        if named.get("connection") == "close":
+        if headers.get("connection") == "close":
             self.close()
-        return int(head.split()[1]), float(named.get("retry-after", 1))
+        return int(head.split()[1]), float(headers.get("retry-after", 1))
 
     def close(self) -> None:
         if self._streams is not None:

@@ -248,8 +248,8 @@ def main() -> None:
     require_demo(options.site)
     password = os.environ.get("DEMO_PASSWORD") or getpass.getpass("The password of admin: ")
     FOLDER.mkdir(exist_ok=True)
-    named = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, named)), None)
+    programs = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, programs)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium,

@@ -27,7 +27,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class QuestionKind(StrEnum):
-    """Why a question has an answer or none.
+    """The kind of a question by its answer.
 
     ANSWERABLE: judged passages answer it. WITHHELD: an answerable one whose passages are removed
     from the candidates, so that only their neighbours remain. FOREIGN: of another collection.

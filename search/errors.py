@@ -16,7 +16,7 @@ class QueryTooLong(SearchError):
     code = "query_too_long"
 
 
-class NothingAsked(SearchError):
+class EmptyQuestion(SearchError):
     """The query has filters and exclusions only.
 
     `filters` are the query's (`search.domain.QueryFilters`) if it has nothing else, otherwise None.

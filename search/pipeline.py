@@ -60,7 +60,7 @@ def search(
     texts that a reranker reads, one for a reader's words that no searched text contains, one for a
     collection of chosen groups that names its own profile, one if nothing is found with the phrases
     and exclusions of the query, and three more to search its correction. The order never depends
-    on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
+    on the page or its size. Raises QueryTooLong, InvalidFilter, EmptyQuestion, UnknownProfile,
     NoActiveProfile.
     """
     request = Request(

@@ -23,7 +23,7 @@ from search.answers.domain import (
 from search.answers.making.searching import context_of_all
 from search.answers.making.writing import extracted
 from search.answers.request import AnswerRequest
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong
+from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 from search.tuning.evaluation.collections import EvaluationError
@@ -199,7 +199,7 @@ def _answer(question: Question, slug: str, mode: Mode, embedding: float) -> Mode
     )
     try:
         answered = answering.answer(request)
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    except (QueryTooLong, InvalidFilter, EmptyQuestion):
         return ModeRow(State.FAILED, False, False, False, 0, 0, 0, None, None, 0.0)
     citations = [each for sentence in answered.sentences for each in sentence.citations]
     has_text = answered.state is State.DONE

@@ -97,7 +97,7 @@ def _glance(outcome: Outcome, mode: Mode) -> Figures:
 def _half(mode: Mode, *kinds: Sequence[QuestionRow]) -> Figures:
     right, without, foreign = ([row.answers[mode] for row in rows] for rows in kinds)
     sure = [row for row in right if row.is_sure]
-    named = [
+    wrong_texts = [
         row.question.text
         for rows in kinds
         for row in rows
@@ -115,7 +115,7 @@ def _half(mode: Mode, *kinds: Sequence[QuestionRow]) -> Figures:
         "without": len(without),
         "without_called_an_answer": _rounded(share(row.is_sure for row in without)),
         "foreign_called_an_answer": _rounded(share(row.is_sure for row in foreign)),
-        "wrongly_called": named,
+        "wrongly_called": wrong_texts,
     }
 
 

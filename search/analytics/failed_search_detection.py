@@ -105,13 +105,13 @@ def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -
     If the embedding model is unavailable, the rest waits for the next run, and this is logged.
     """
     settled = (now or timezone.now()) - SETTLE
-    seen = 0
+    total = 0
     try:
         while count := batch(settled):
-            seen += count
+            total += count
     except EmbeddingError as error:
         logger.warning("%s are waiting for the embedding model: %s", what, error)
-    return seen
+    return total
 
 
 @transaction.atomic

@@ -133,8 +133,8 @@ def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
 def _collections_in(response: SearchResponse, collections: Iterable[str]) -> set[str]:
     """The collections named by a filter or within the query."""
     query = response.query
-    named = (*collections, *query.filters.collections, *query.unwanted.collections)
-    return {name.casefold()[:120] for name in named}
+    names = (*collections, *query.filters.collections, *query.unwanted.collections)
+    return {name.casefold()[:120] for name in names}
 
 
 def _passages(results: Iterable[Result]) -> Iterable[Result]:

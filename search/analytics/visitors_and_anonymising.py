@@ -115,9 +115,9 @@ def _delete_events(before: datetime) -> int:
 
 def _anonymise_events(before: datetime) -> int:
     due = SearchEvent.objects.filter(anonymised=False, at__lt=before)
-    named = due.filter(~Q(query="")).order_by()
+    with_words = due.filter(~Q(query="")).order_by()
     # Counted before anonymising: afterwards visitors cannot be distinguished.
-    for folded in list(named.values_list("folded", flat=True).distinct()):
+    for folded in list(with_words.values_list("folded", flat=True).distinct()):
         if not _is_frequent(folded):
             due.filter(folded=folded).update(query="", folded="", corrected_from="")
     return due.update(user=None, visitor="", anonymised=True)

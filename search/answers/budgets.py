@@ -192,9 +192,9 @@ def _fits(calls: QuerySet[ModelCall], cost: Decimal, budget: Decimal) -> bool:
 
 
 def _answers_today(payer: Payer) -> int:
-    """How many other answers of today the visitor's calls were for.
+    """The number of other answers of today for which the visitor called a model.
 
-    A call that cost no token, such as one that failed at once, does not count.
+    A call without tokens, such as one that failed at once, does not count.
     """
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     calls = ModelCall.objects.filter(user=None, visitor=payer.visitor, at__gte=today).exclude(

@@ -77,11 +77,11 @@ class Piece:
         """
         if self.place != (before.version, before.ordinal + 1):
             return False
-        is_same = self.heading_path == before.heading_path or self._named[0] == before._named[-1]
+        is_same = self.heading_path == before.heading_path or self._paths[0] == before._paths[-1]
         return is_same or self.start < before.end
 
     @property
-    def _named(self) -> tuple[tuple[str, ...], ...]:
+    def _paths(self) -> tuple[tuple[str, ...], ...]:
         """The headings of each of its sections, or those above all of it."""
         return tuple(paths(self.heading_path, self.sections)) or (self.heading_path,)
 
@@ -261,7 +261,7 @@ def estimated_tokens(text: str) -> int:
 
 def passage_tokens(title: str, heading_path: Sequence[str], text: str) -> int:
     """The estimated tokens of a passage as a model reads it: with its title and headings."""
-    named = estimated_tokens(title) + sum(1 + estimated_tokens(heading) for heading in heading_path)
+    names = estimated_tokens(title) + sum(1 + estimated_tokens(heading) for heading in heading_path)
     lines = sum(not line.isspace() and line != "" for line in text.splitlines())
     around = PASSAGE_OVERHEAD + LINE_OVERHEAD * lines
-    return around + named + estimated_tokens(text)
+    return around + names + estimated_tokens(text)

@@ -14,7 +14,7 @@ from ingestion.currency import Currency
 
 
 class Mode(StrEnum):
-    """How much is done for an answer; docs/answers.md says what each costs.
+    """The effort for an answer; docs/answers.md has the cost of each mode.
 
     INSTANT: one search, and either quotes or one call of the model. AUTO: instant, and more if its
     confidence is low. THINKING: several searches, one answer, one round of repair.

@@ -215,7 +215,7 @@ def _offers(answered: Answered, viewer: Viewer) -> Iterator[NamedSection]:
     passages = {each.number: each for each in answered.context.passages}
     cited = [passages.pop(number) for number in answered.cited if number in passages]
     unused = sorted(passages.values(), key=lambda passage: passage.rank)
-    others = [_named(each, each.heading_path, each.chunk_ids) for each in unused]
+    others = [_section_of(each, each.heading_path, each.chunk_ids) for each in unused]
     names = [name for each in cited for name in (each.title, *each.heading_path[-1:])]
     known = set(content(" ".join((answered.searched_for, *names))))
     for section in chain.from_iterable(zip_longest(_around(cited[0], viewer), others)):
@@ -241,10 +241,10 @@ def _around(passage: Passage, viewer: Viewer) -> list[NamedSection]:
     order = list(chunks)
     at = order.index(passage.heading_path) if passage.heading_path in chunks else 0
     near = [*order[at + 1 : at + 3], *order[max(0, at - 1) : at]]
-    return [_named(passage, path, chunks[path]) for path in near]
+    return [_section_of(passage, path, chunks[path]) for path in near]
 
 
-def _named(passage: Passage, path: Sequence[str], chunks: Sequence[int]) -> NamedSection:
+def _section_of(passage: Passage, path: Sequence[str], chunks: Sequence[int]) -> NamedSection:
     """The name of a section with its document's title, as "Basics" alone says too little."""
     heading, title = [passage.title, *path][-1], passage.title
     return heading if heading == title else f"{title}: {heading}", frozenset(chunks)

@@ -66,9 +66,9 @@ def wants_stream(request: Request, parameters: AskParameters) -> bool:
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
     data = parameters.validated_data
-    mode, named = data.get("mode"), data.get("thread")
+    mode, thread_id = data.get("mode"), data.get("thread")
     own = Thread.objects.owned_by(request.user)
-    thread = get_object_or_404(own, public_id=named) if named else None
+    thread = get_object_or_404(own, public_id=thread_id) if thread_id else None
     return AnswerRequest(
         question=data["q"],
         viewer=request.user,

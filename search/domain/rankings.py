@@ -13,7 +13,7 @@ from search.domain.signals import Signal
 
 @dataclass(frozen=True, slots=True)
 class IdentifierMatch:
-    """How well a chunk matches an identifier of the query.
+    """The match of a chunk with an identifier of the query.
 
     `strength` is 1 for the full form, less for a tail; `place` is 0 title, 1 heading, 2 body.
     """
@@ -45,7 +45,7 @@ class Candidate:
 
 
 class Operation(StrEnum):
-    """How a node of an explanation combines its parts' values."""
+    """The operation by which a node of an explanation combines its parts' values."""
 
     SUM = "sum"
     PRODUCT = "product"
@@ -124,7 +124,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit has its rank: the tier first, then the score.
+    """The reasons for a hit's rank: the tier first, then the score.
 
     The score is the value of `root`, a tree over the contributions. `note` is a sentence on why its
     weights are not the query's; mostly empty.

@@ -14,7 +14,7 @@ class Stage(StrEnum):
 
 
 class Comparison(StrEnum):
-    """How a filter compares a document's metadata with its value; IS: equal."""
+    """The comparison of a document's metadata with a filter's value; IS: equal."""
 
     IS = ":"
     AT_LEAST = ">="
@@ -53,7 +53,7 @@ _SUGGESTED = {
 
 
 class Normaliser(StrEnum):
-    """How a signal's raw scores become strengths; see `ranking.normalise`."""
+    """The method that turns a signal's raw scores into strengths; see `ranking.normalise`."""
 
     NONE = "none"
     MAX = "max"
@@ -64,7 +64,7 @@ class Normaliser(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How the parts of a score become one; see `ranking.fusion`."""
+    """The method that combines the parts of a score; see `ranking.fusion`."""
 
     LINEAR = "linear"
     RRF = "rrf"
@@ -73,7 +73,7 @@ class Fusion(StrEnum):
 
 
 class KeywordScorer(StrEnum):
-    """How the keyword signal scores a chunk; see `signals.keyword`."""
+    """The scoring method of the keyword signal; see `signals.keyword`."""
 
     BM25 = "bm25"
     BM25_FIXED = "bm25_fixed"
@@ -83,7 +83,7 @@ class KeywordScorer(StrEnum):
 
 
 class TitleScorer(StrEnum):
-    """How the title signal scores a document; see `signals.title`."""
+    """The scoring method of the title signal; see `signals.title`."""
 
     COVERAGE = "coverage"
     ONCE = "once"
@@ -91,7 +91,9 @@ class TitleScorer(StrEnum):
 
 
 class Classifier(StrEnum):
-    """How queries are classified; see `query.classifiers`. RULES are the administrators' rows."""
+    """The method that classifies queries; see `query.classifiers`. RULES are the administrators'
+    rows.
+    """
 
     RULES = "rules"
     NONE = "none"

@@ -167,7 +167,7 @@ def find(question: Question, breadth: Breadth) -> Candidates:
     """The candidate set of this breadth; empty for an empty query.
 
     If nothing matches in a scope that is not empty, the query is relaxed: its phrases and
-    exclusions are no longer required. Raises InvalidFilter, NothingAsked.
+    exclusions are no longer required. Raises InvalidFilter, EmptyQuestion.
     """
     query, space = question.query, question.configuration.space
     if query.is_empty:

@@ -171,12 +171,12 @@ def _collections(query: Query, filters: Filters, scopes: Scopes) -> frozenset[in
     if filters.collections:
         ids = frozenset(scopes.slugs[slug] for slug in filters.collections if slug in scopes.slugs)
     if query.filters.collections:
-        by_operator = _named(query.filters.collections, scopes)
+        by_operator = _ids_of(query.filters.collections, scopes)
         ids = by_operator if ids is None else ids & by_operator
-    return ids if ids is None else ids - _named(query.unwanted.collections, scopes)
+    return ids if ids is None else ids - _ids_of(query.unwanted.collections, scopes)
 
 
-def _named(names: Iterable[str], scopes: Scopes) -> frozenset[int]:
+def _ids_of(names: Iterable[str], scopes: Scopes) -> frozenset[int]:
     empty = frozenset[int]()
     return empty.union(*(scopes.names.get(name.casefold(), empty) for name in names))
 

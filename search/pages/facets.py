@@ -99,9 +99,9 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
     languages: Counter[tuple[str, str]] = Counter()
     hints: dict[str, tuple[str, str]] = {}
     dated_documents = 0
-    for slug, name, named, icon, description, media_type, language, documents, dated in rows:
+    for slug, name, meta_keys, icon, description, media_type, language, documents, dated in rows:
         dated_documents += dated
-        keys.update(named)
+        keys.update(meta_keys)
         hints[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents

@@ -31,7 +31,7 @@ from search.analytics.reporting import examples_for
 from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
-from search.errors import NoActiveProfile, NothingAsked, SearchError
+from search.errors import EmptyQuestion, NoActiveProfile, SearchError
 from search.pages.answers.asking import answers_itself
 from search.pages.facets import (
     Facets,
@@ -100,7 +100,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return refused
     try:
         response = _search(request, form)
-    except NothingAsked as error:
+    except EmptyQuestion as error:
         if error.filters is None:
             return _refused(request, form, whole, (str(error),))
         listed = SearchForm(_as_filters(form, error.filters, whole()), whole, is_library=True)

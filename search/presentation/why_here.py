@@ -211,7 +211,7 @@ class _Words:
 
 @lru_cache(maxsize=64)  # the languages in use, and the scoring methods
 def _measure(language: str | None, signal: Signal, scorer: str) -> str:
-    """What a signal's raw score is, in this language, escaped."""
+    """The description of a signal's raw score in this language, escaped."""
     installed = registry.part(signal)
     return escaped(str(installed.measure(scorer))) if installed else ""
 

@@ -200,7 +200,7 @@ _ADDRESS = re.compile(
 _HANDLE = re.compile(r"(?<![\w@.])@\w+(?:@\w+)*")
 
 
-def named(text: str, identifiers: Sequence[Mention]) -> list[Mention]:
+def outside_urls(text: str, identifiers: Sequence[Mention]) -> list[Mention]:
     """The identifiers of a query without those that are only parts of an address in it.
 
     Parts of links, domains and hashtags count only if the query has no other content word; those

@@ -18,7 +18,7 @@ from ingestion.identifiers import Pattern, index_forms, is_single_identifier, qu
 from ingestion.lexical.languages_and_word_parts import UNIT
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
-from search.errors import NothingAsked, QueryTooLong
+from search.errors import EmptyQuestion, QueryTooLong
 from search.query import field_operators
 from search.query.field_operators import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
@@ -62,7 +62,7 @@ def parse(
     """The parsed query; an empty Query for white space.
 
     `insist`: every phrase and exclusion is required, in pasted text, too. `most`: the limit in
-    characters. Raises QueryTooLong, InvalidFilter, and NothingAsked if there are only filters and
+    characters. Raises QueryTooLong, InvalidFilter, and EmptyQuestion if there are only filters and
     exclusions.
     """
     clean = clean_text(text)
@@ -79,7 +79,7 @@ def parse(
         # "title:pumps" alone searches for its own value.
         words = " ".join(filters.titles)
         if not words:
-            raise NothingAsked(
+            raise EmptyQuestion(
                 "“%(query)s” has only filters or exclusions. Add the words to search for, or put "
                 "all of it in quotes to search for exactly this text.",
                 None if any(one.negated for one in operators) else filters,
@@ -214,7 +214,7 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    identifiers = field_operators.named(query.text, query_identifiers(query.text, patterns))
+    identifiers = field_operators.outside_urls(query.text, query_identifiers(query.text, patterns))
     return replace(
         query,
         identifiers=tuple(

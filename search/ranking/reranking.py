@@ -33,7 +33,7 @@ class RerankerInput:
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """What a reranker makes of one query's scores, by column.
+    """The reranker's effect on one query's scores, by column.
 
     A score keeps `1 - share` of itself, and one of the `first` gets `weight` times its strength;
     `weight` is the share of the best of their scores. A first one that the reranker has not read

@@ -132,7 +132,7 @@ def anchor_problem(boost: Boost) -> str:
 def parse_boosts(rows: object) -> tuple[Boost, ...]:
     """The boosts described by a list of JSON objects with the fields of `Boost`.
 
-    Raises ValueError with a sentence that says which one is wrong and why.
+    Raises ValueError with a sentence on the invalid one.
     """
     if not isinstance(rows, list):
         raise ValueError('Give a list of boosts, as in [{"name": "codes", "amount": 1.5}].')

@@ -167,7 +167,7 @@ def save(
     if not clean(name) and not question:
         raise NotSaved(gettext("Give the search a name: it has no question to be named after."))
     _check_mail(user, mails=mails)
-    named = clean(name)[:120] or clean(question)[:120]
+    label = clean(name)[:120] or clean(question)[:120]
     try:
         with transaction.atomic():
             User.objects.select_for_update().get(pk=user.pk)  # counted and made one at a time
@@ -177,21 +177,21 @@ def save(
                     % {"most": MOST_SEARCHES}
                 )
             return SavedSearch.objects.create(
-                user=user, name=named, question=question, params=dict(params), mails=mails
+                user=user, name=label, question=question, params=dict(params), mails=mails
             )
     except IntegrityError as error:
-        raise _duplicate_name(named) from error
+        raise _duplicate_name(label) from error
 
 
 def change(search: SavedSearch, *, name: str, mails: bool) -> None:
     """Rename a saved search and switch its mails on or off. Raises NotSaved."""
     _check_mail(search.user, mails=mails and not search.mails)
-    named = clean(name)[:120] or search.name
+    label = clean(name)[:120] or search.name
     try:
         with transaction.atomic():
-            SavedSearch.objects.filter(pk=search.pk).update(name=named, mails=mails)
+            SavedSearch.objects.filter(pk=search.pk).update(name=label, mails=mails)
     except IntegrityError as error:
-        raise _duplicate_name(named) from error
+        raise _duplicate_name(label) from error
 
 
 def favourites_of(user: User) -> QuerySet[Document]:

@@ -37,7 +37,7 @@ def search_address(question: str, params: Params) -> str:
 
 
 class ReaderSettings(models.Model):
-    """What a reader has chosen. Without a row, the defaults."""
+    """A reader's settings. Without a row, the defaults."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"

@@ -66,7 +66,8 @@ _EMBEDDINGS = "encode(string_agg(embedding, ''::bytea ORDER BY id), 'hex')"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a statement's row contains: the boosts that can match, by key, and the signals that run.
+    """The contents of a statement's row: the boosts that can match, by key, and the signals that
+    run.
 
     `boosts` are the keys of all boosts of the profile; `is_wide`: ranks by candidate generator.
     """

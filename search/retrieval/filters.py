@@ -127,8 +127,8 @@ class Scope:
         chunks, collections = self.chunks, self.collections
         included, unwanted = query.filters, query.unwanted
         if included.collections or unwanted.collections:
-            collections = collections.filter(_named(included.collections)).exclude(
-                _named(unwanted.collections, empty=False)
+            collections = collections.filter(_by_names(included.collections)).exclude(
+                _by_names(unwanted.collections, empty=False)
             )
             # Not a join: see `visible_to`.
             readable = SubqueryOnce(collections, self.viewer)
@@ -257,13 +257,13 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
     return fitting_rows(documents, filters, document="", version="current__")
 
 
-def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
+def _by_names(names: tuple[str, ...], *, empty: bool = True) -> Q:
     """A condition for one of the slugs or names, case-insensitive; without names, `empty` means
     all.
     """
     if not names:
         return Q() if empty else Q(pk__in=())
-    named = Q()
+    condition = Q()
     for name in names:
-        named |= Q(slug__iexact=name) | Q(name__iexact=name)
-    return named
+        condition |= Q(slug__iexact=name) | Q(name__iexact=name)
+    return condition

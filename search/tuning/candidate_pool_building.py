@@ -21,7 +21,7 @@ from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
 from search.engine.rank import with_strengths
 from search.engine.read import Question, read_query
-from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong, RerankerUnavailable
+from search.errors import EmptyQuestion, InvalidFilter, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters
 from search.tuning.candidate_pools import (
@@ -212,7 +212,7 @@ def _retrieve(golden: Golden, profile: Profile, configured: Configuration) -> Ca
         raise PoolError(
             gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}
         ) from error
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    except (QueryTooLong, InvalidFilter, EmptyQuestion):
         return Candidates(read_query("", configured))
     if candidates.degraded:
         raise PoolError(str(AWAY))

@@ -160,7 +160,7 @@ def digest(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of the golden set the pools cover for one profile.
+    """The part of the golden set that the pools cover for one profile.
 
     `stale` of the `pooled` are older than the library's last change. `building` is the progress of
     a running build, in [0, 1]; None without one. `problem` is the error of the last build.

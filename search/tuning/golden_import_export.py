@@ -227,11 +227,11 @@ def _row(
     document: Document | None = None,
     must_be_first: bool = False,
 ) -> JudgementRow:
-    named = document.public_id if document else judgement.reference if judgement else ""
+    reference = document.public_id if document else judgement.reference if judgement else ""
     return JudgementRow(
         line=0,
         query=query.text,
-        document=str(named),
+        document=str(reference),
         grade=judgement.grade if judgement else None,
         collections=tuple(query.collections),
         judge=judgement.judge_name if judgement else "",

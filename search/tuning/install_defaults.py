@@ -106,10 +106,10 @@ def _permissions(names: Iterable[str]) -> list[Permission]:
     expected = set(names)
     codenames = {name.partition(".")[2] for name in expected}
     rows = Permission.objects.filter(codename__in=codenames).select_related("content_type")
-    named = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
-    if lacking := sorted(expected - named.keys()):
+    by_name = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
+    if lacking := sorted(expected - by_name.keys()):
         raise LookupError(f"Unknown permissions of a group: {', '.join(lacking)}.")
-    return [named[name] for name in sorted(expected)]
+    return [by_name[name] for name in sorted(expected)]
 
 
 # Columns of the same name hold the other knobs.

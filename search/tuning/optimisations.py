@@ -123,7 +123,7 @@ def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
 
 
 def verdict(result: Optimised) -> str:
-    """How far the gain can be trusted, in a sentence."""
+    """A sentence on how reliable the gain is."""
     gain, on = result.gain, f"on {result.queries} queries"
     span = f"{CONFIDENCE:.0%} interval {gain.low:+.3f} to {gain.high:+.3f}"
     if result.is_reliable:
@@ -140,7 +140,7 @@ def verdict(result: Optimised) -> str:
 
 
 def more_queries(result: Optimised) -> int | None:
-    """How many more queries would make a gain of this size significant; None without a gain."""
+    """The number of further queries that would make the gain significant; None without a gain."""
     if result.is_reliable or result.gain.mean <= 0:
         return None
     spread = stdev(result.differences.values())

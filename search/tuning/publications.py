@@ -167,7 +167,7 @@ def _settle(pk: int) -> Publication:
 
 
 def _changed(publication: Publication) -> str:
-    """Why the profile is no longer the measured one; empty if it is."""
+    """The reason why the profile is no longer the measured one; empty if it is."""
     active, draft = publication.profile.locked()
     if draft.state == Row.State.ACTIVE:
         return gettext("%(chosen)s is the active profile already.") % {"chosen": draft}
@@ -183,7 +183,7 @@ def _changed(publication: Publication) -> str:
 
 
 def _no_longer_permitted(publication: Publication) -> str:
-    """Why the person may no longer publish; empty if they may."""
+    """The reason why the person may no longer publish; empty if they may."""
     user, override = publication.user, publication.override
     if publication.by_system or gate_runs.still_permitted(user, override=override):
         return ""

@@ -90,8 +90,8 @@ class Preview:
     @property
     def changed(self) -> int:
         """The number of results shown that the draft moves, adds or removes."""
-        gone = sum(place.moved is None for place in self.active.places)
-        return gone + sum(place.moved != 0 for place in self.draft.places)
+        removals = sum(place.moved is None for place in self.active.places)
+        return removals + sum(place.moved != 0 for place in self.draft.places)
 
 
 def preview(
@@ -105,7 +105,7 @@ def preview(
 ) -> Preview:
     """The active and the draft ranking of `text` for `viewer`.
 
-    Raises QueryTooLong, InvalidFilter, NothingAsked.
+    Raises QueryTooLong, InvalidFilter, EmptyQuestion.
     """
     configured = configured or configuration.current()
     widths = Width.of(active), Width.of(draft)

@@ -30,7 +30,7 @@ from search.answers.quotes import Extract
 from search.answers.request import AnswerRequest
 from search.domain import Signal, Stage
 from search.engine.response import SearchResponse
-from search.errors import BudgetExceeded, ModelUnavailable, NothingAsked
+from search.errors import BudgetExceeded, EmptyQuestion, ModelUnavailable
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import POOL, TIMEOUTS
@@ -520,6 +520,6 @@ def test_characters_that_no_database_holds(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_question_of_operators_alone_is_refused_before_the_first_event() -> None:
-    with pytest.raises(NothingAsked):
+    with pytest.raises(EmptyQuestion):
         ask(question="-timeout")
     assert not Answer.objects.exists()

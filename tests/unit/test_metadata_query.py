@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import MetadataFilter, Query, QueryClass, QueryFilters
-from search.errors import InvalidFilter, NothingAsked, SearchError
+from search.errors import EmptyQuestion, InvalidFilter, SearchError
 from search.query import classify, parse
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text
@@ -68,7 +68,7 @@ class TestMetadataOperators:
             read(text)
 
     def test_alone_ask_for_nothing(self) -> None:
-        with pytest.raises(NothingAsked):
+        with pytest.raises(EmptyQuestion):
             read("meta.year>=2024 -meta.state:draft")
 
     @pytest.mark.parametrize("text", ["", "year", "year:", "Größe:1", ":x", "year>=soon", "a b:c"])

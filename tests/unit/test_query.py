@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFilters
 from search.engine.response import left_out
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
+from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
 from search.query import classify, parse
 from search.query.parse import MAX_QUERY_CHARS, question_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule
@@ -149,7 +149,7 @@ class TestOperators:
 
     @pytest.mark.parametrize("text", ["-pumps", "type:pdf", '-"a b" -lang:de'])
     def test_alone_ask_for_nothing(self, text: str) -> None:
-        with pytest.raises(NothingAsked, match=r"only filters or exclusions\. Add the words"):
+        with pytest.raises(EmptyQuestion, match=r"only filters or exclusions\. Add the words"):
             read(text)
 
     @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=40), max_size=12).map("".join))

@@ -9,7 +9,7 @@ from django.core.management.commands import makemessages
 from kbsite.settings.environment import BASE_DIR
 
 # Calls whose argument at this place is a text for readers, in code that knows no Django.
-MARKERS = {"FileType": 3} | dict.fromkeys(("InvalidFilter", "NothingAsked", "QueryTooLong"), 1)
+MARKERS = {"FileType": 3} | dict.fromkeys(("InvalidFilter", "EmptyQuestion", "QueryTooLong"), 1)
 
 
 def is_for_readers(path: str) -> bool:

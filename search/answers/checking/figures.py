@@ -124,9 +124,9 @@ def units_in(text: str) -> frozenset[str]:
 
 
 def same(claimed: Figure, cited: Figure, units: frozenset[str] = frozenset()) -> bool:
-    """True if the cited figure bears out the claimed one.
+    """True if the cited figure supports the claimed one.
 
-    `units`: the units that the text of the cited figure names, for numbers in a table.
+    `units` are the units in the text of the cited figure, for numbers in a table.
     """
     if claimed.dates:
         return any(

@@ -87,14 +87,14 @@ def names(text: str, excluded: Collection[tuple[int, int]] = ()) -> list[Name]:
         is_free = match and not any(s < match.end() and match.start() < e for s, e in excluded)
         is_part = match is not None and is_free and bool(_capitals(match.group()))
         if run and not (is_part and re.fullmatch(r"[ \u00a0]|\. ", between)):
-            results += _named(text, run, is_german=is_german)
+            results += _name_in(text, run, is_german=is_german)
             run = []
         if match is not None and is_part:
             run.append(match)
     return results
 
 
-def _named(text: str, run: list[re.Match[str]], *, is_german: bool) -> list[Name]:
+def _name_in(text: str, run: list[re.Match[str]], *, is_german: bool) -> list[Name]:
     """The name that a run of capitalised words is, if it is one."""
     had_title = run[0].group().casefold() in _TITLES
     parts = [each for each in run if each.group().casefold() not in _TITLES and len(each[0]) > 1]

@@ -239,7 +239,7 @@ class Place:
 def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
     """The place of each chunk in several rankings, by its id.
 
-    By the best rank that a ranking gives it, so that the first hit of each part of a question comes
+    Ordered by the best rank of each chunk, so that the first hit of each part of a question comes
     before the second of any: the parts ask for different passages, while reciprocal rank fusion
     would prefer those that fit all parts a little. The sum of the reciprocal ranks decides between
     equal ranks, then the order of the rankings.

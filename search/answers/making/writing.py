@@ -199,7 +199,7 @@ async def _end_early(work: Work, draft: Draft) -> list[Event]:
 
 
 async def write_quotes(work: Work) -> list[Event]:
-    """The events of an answer by pieces of passages; it says so where it stands in for a model.
+    """The events of an answer by pieces of passages, with a note if it replaces a model's.
 
     That the first piece answers is less probable than that any passage does: `refuse_below` counts
     to the power of 1.9 (.047 for .2), which refuses at most 5% of each set's answerable questions.

@@ -139,8 +139,8 @@ class AnswerProfile(VersionedProfile):
 
     def as_parameters(self) -> domain.AnswerParameters:
         """The immutable parameters that answering uses."""
-        named = {name: getattr(self, name) for name in domain.AnswerParameters.__dataclass_fields__}
-        return domain.AnswerParameters(**{**named, "default_mode": domain.Mode(self.default_mode)})
+        knobs = {name: getattr(self, name) for name in domain.AnswerParameters.__dataclass_fields__}
+        return domain.AnswerParameters(**{**knobs, "default_mode": domain.Mode(self.default_mode)})
 
 
 class AnswerProfileChange(models.Model):

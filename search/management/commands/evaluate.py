@@ -106,7 +106,7 @@ class Command(PlainCommand):
         """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
         folder = relevance_folder()
         if names:
-            return [_named(name, folder) for name in dict.fromkeys(names)]
+            return [_collection_of(name, folder) for name in dict.fromkeys(names)]
         own = shipped(SHIPPED)
         if folder.is_dir() or own is None:
             return find_all(folder)
@@ -129,12 +129,12 @@ class Command(PlainCommand):
         return sections
 
 
-def _named(name: str, folder: Path) -> JudgedCollection:
+def _collection_of(name: str, folder: Path) -> JudgedCollection:
     return load_dataset(name) if name.startswith(PREFIX) else shipped(name) or find(name, folder)
 
 
 def _profiles(names: list[str]) -> Iterator[str]:
-    """The names as given; `all` stands for the version in force of each, the baselines first."""
+    """The given names; `all` is replaced by the version in force of each, the baselines first."""
     for name in names:
         if name != ALL:
             yield name

@@ -48,18 +48,18 @@ def plan_of(query: Query, request: Request, configuration: Configuration) -> Pla
     ):
         return None
     both = (experiment.a, experiment.b)
-    named = both.index(configuration.active) if configuration.active in both else 0
+    own = both.index(configuration.active) if configuration.active in both else 0
     seed = f"{experiment.salt}:{visitor}:{fold_query(query.original)}"
-    return Plan(both, _mix(seed, named), Trial(experiment.pk, both))
+    return Plan(both, _mix(seed, own), Trial(experiment.pk, both))
 
 
-def _mix(seed: str, named: int) -> Mix:
+def _mix(seed: str, own: int) -> Mix:
     def draft(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
         return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
 
     def mix(rankings: Sequence[Ranking], grouped: bool) -> Ranking:
         first, second = rankings
-        settled = rankings[named].settled
+        settled = rankings[own].settled
         return replace(mixed(first, second, draft, grouped=grouped), settled=settled)
 
     return mix

@@ -173,7 +173,7 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
 
 
 def analyse(experiment: Experiment) -> Experiment:
-    """Update the experiment's verdict; end the experiment if its stop rule says so."""
+    """Update the experiment's verdict; end the experiment if its stop rule applies."""
     row = outcomes.refresh(experiment)
     if row.state != State.RUNNING or row.started is None:
         return row
@@ -241,7 +241,7 @@ def _refuse(row: Experiment, findings: list[str], refusals: list[str]) -> Experi
 
 
 def _changed(row: Experiment, active: SearchProfile | None) -> str:
-    """Why the measurements are no longer valid; empty if they are."""
+    """The reason why the measurements are no longer valid; empty if they are."""
     if any(run.baseline_id != (active.pk if active else None) for run in row.runs):
         return gettext("%(active)s has become active since. Start it again to compare with it.") % {
             "active": active
@@ -279,7 +279,7 @@ def _check_permitted(user: User | None, *, override: bool = False) -> None:
 
 
 def _busy(row: Experiment) -> str:
-    """Why another experiment keeps this one from starting; empty if none does."""
+    """The reason why another experiment prevents the start of this one; empty if none does."""
     busy = Experiment.objects.filter(state__in=(State.RUNNING, State.CHECKING))
     other = busy.exclude(pk=row.pk).first()
     if other is None:

@@ -33,9 +33,8 @@ class Sparse:
 
 @dataclass(frozen=True, slots=True)
 class PointState:
-    """What the engine says of a point, to be compared with the chunk.
-
-    `stamp` differs if the text does.
+    """The engine's data of a point, for comparison with the chunk. `stamp` differs if the text
+    does.
     """
 
     id: int

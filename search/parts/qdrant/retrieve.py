@@ -114,7 +114,7 @@ def _word_signals(inputs: Inputs) -> tuple[SignalPart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where to ask, and with which vectors: what Postgres says of a question.
+    """The collections and vectors to search, as Postgres determines them for a question.
 
     `few` are the chunks of a small narrowed scope; None for a large one and for a whole one.
     """

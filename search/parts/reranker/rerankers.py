@@ -36,7 +36,7 @@ from search.ranking.reranking import RerankerInput
 
 
 class Kind(StrEnum):
-    """The protocol that a reranker's server speaks, or what needs none.
+    """The protocol of a reranker's server, or a kind without a server.
 
     FASTEMBED is a cross-encoder in this process; SENTENCES compares by the local embedding model.
     """
@@ -122,8 +122,8 @@ class HttpReranker:
     def _request(self, query: str, texts: Sequence[str]) -> dict[str, Any]:
         if self._config.kind is Kind.TEI:
             return {"query": query, "texts": texts, "raw_scores": False, "truncate": True}
-        named = {"model": self._config.model} if self._config.model else {}
-        return {**named, "query": query, "documents": texts, "top_n": len(texts)}
+        model = {"model": self._config.model} if self._config.model else {}
+        return {**model, "query": query, "documents": texts, "top_n": len(texts)}
 
     def _answer(self, body: dict[str, Any], seconds: float) -> bytes:
         """The body of the answer. Raises RerankerUnavailable for any failure."""

@@ -138,8 +138,8 @@ class WordNet:
     def _synset(self, part: str, offset: int) -> Synset:
         data = self._data[part]
         line = data[offset : data.find(b"\n", offset)].decode("utf-8", "replace")
-        stated, _, gloss = line.partition(" | ")
-        fields = stated.split()
+        columns, _, gloss = line.partition(" | ")
+        fields = columns.split()
         count = int(fields[3], 16)
         words = fields[4 : 4 + 2 * count : 2]
         pointers = fields[5 + 2 * count :]

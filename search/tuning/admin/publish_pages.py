@@ -55,8 +55,8 @@ class PublishingPages(OwnPages[SearchProfile]):
         """Show what publishing would change, or measure and publish."""
         profile = self.seen(request, pk, gate_runs.PUBLISH)
         if request.method == "POST":
-            reason, seen = request.POST.get("reason", ""), request.POST.get("fingerprint", "")
-            publication = self.publish(request, profile, reason, expected=seen)
+            reason, expected = request.POST.get("reason", ""), request.POST.get("fingerprint", "")
+            publication = self.publish(request, profile, reason, expected=expected)
             if publication is None:
                 return redirect("admin:search_searchprofile_publish", profile.pk)
             return gate_page(publication) or redirect("admin:search_searchprofile_changelist")

@@ -190,9 +190,9 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         return self.respond(self.get_queryset().get(pk=profile.pk), code)
 
 
-def _check_seen(profile: SearchProfile, seen: str | None) -> None:
+def _check_seen(profile: SearchProfile, expected: str | None) -> None:
     """Lock the profile; raise RunConflict if it is not the version that the caller saw."""
     row = SearchProfile.objects.select_for_update().get(pk=profile.pk)
-    if seen and seen != fingerprint(row.as_profile()):
+    if expected and expected != fingerprint(row.as_profile()):
         text = gettext("%(chosen)s has been edited since you opened it. Reload it and try again.")
         raise RunConflict(text % {"chosen": row})

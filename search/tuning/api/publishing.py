@@ -250,11 +250,11 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
         A worker measures it; ask `runs/ID/` until its `state` is `done`, `failed` or `cancelled`.
         """
         data = read_body(request, NewRunSerializer).validated_data
-        seen = visible_profiles(request.user)
+        profiles = visible_profiles(request.user)
         run = golden_runs.start(
-            named_profile(data["profile"], seen),
+            named_profile(data["profile"], profiles),
             acting_user=actor(request),
-            baseline=named_profile(data["baseline"], seen) if "baseline" in data else None,
+            baseline=named_profile(data["baseline"], profiles) if "baseline" in data else None,
         )
         return self.respond(run, status.HTTP_202_ACCEPTED)
 

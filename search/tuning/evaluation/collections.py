@@ -180,8 +180,8 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
         document.content_hash: document
         for document in collection.documents.undeleted().select_related("latest", "collection")
     }
-    gone = [document for digest, document in present.items() if digest not in passages]
-    services.purge(gone, acting_user=None)
+    obsolete = [document for digest, document in present.items() if digest not in passages]
+    services.purge(obsolete, acting_user=None)
     versions = []
     for digest, passage in passages.items():
         document = present.get(digest)

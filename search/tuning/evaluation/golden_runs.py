@@ -215,14 +215,14 @@ def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
     queries = GoldenQuery.objects.visible_to(viewer).filter(
         pk__in=[int(key) for key in run.by_query]
     )
-    named = {
+    references = {
         str(row[name])
         for row in run.by_query.values()
         for name in ("first", "was_first", "must")
         if row.get(name)
     }
-    seen = Document.objects.visible_to(viewer).filter(public_id__in=named)
-    titles = {str(public_id): title for public_id, title in seen.values_list("public_id", "title")}
+    docs = Document.objects.visible_to(viewer).filter(public_id__in=references)
+    titles = {str(public_id): title for public_id, title in docs.values_list("public_id", "title")}
 
     def document(row: Mapping[str, str], name: str) -> str | None:
         return row[name] if row.get(name) in titles else None

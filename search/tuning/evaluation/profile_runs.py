@@ -17,7 +17,7 @@ from search.domain import Classifier, Profile, QueryClass, Signal, Stage
 from search.engine import configuration
 from search.engine.find import warm_up
 from search.engine.settle_class_and_weights import query_model
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong
+from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.models import SearchProfile
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse, search
 from search.query.classifiers import classify_by
@@ -57,7 +57,7 @@ def response_to(
             page_size=page_size,
             purpose=Purpose.MEASUREMENT,
         )
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    except (QueryTooLong, InvalidFilter, EmptyQuestion):
         return None
 
 

@@ -124,8 +124,8 @@ def _documents(sheet: Sheet, order: Integers) -> tuple[Integers, Integers]:
     most = int(documents.max(initial=0)) + 1
     # The last column holds the invalid candidates.
     first = np.full((queries, most + 1), width, np.int64)
-    named = np.where(valid, documents, most) + np.arange(queries)[:, None] * (most + 1)
-    np.minimum.at(first.reshape(-1), named.reshape(-1), np.tile(np.arange(width), queries))
+    cells = np.where(valid, documents, most) + np.arange(queries)[:, None] * (most + 1)
+    np.minimum.at(first.reshape(-1), cells.reshape(-1), np.tile(np.arange(width), queries))
     leads = valid & (np.take_along_axis(first, documents, axis=1) == np.arange(width))
     ranks = np.where(leads, np.cumsum(leads, axis=1), np.iinfo(np.int64).max)
     gains = np.where(leads, np.take_along_axis(sheet.gains, order, axis=1), 0)

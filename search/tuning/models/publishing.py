@@ -92,10 +92,10 @@ SHARE = [MinValueValidator(0), MaxValueValidator(1)]
 
 
 class ProfileTargets(models.Model):
-    """What is expected of a profile's measures; a null expects nothing.
+    """The expected measures of a profile; a null expects nothing.
 
-    Expectations, not weights: they rank nothing, are in no fingerprint, and can change for a
-    published version, too, which itself never changes (ADR 5). Drafts start with a copy.
+    Targets do not affect rankings or fingerprints, and can also change for a published version,
+    which itself never changes (ADR 5). Drafts start with a copy.
     """
 
     profile = models.OneToOneField(SearchProfile, models.CASCADE, related_name="targets")
