@@ -80,9 +80,9 @@ async def together(works: Sequence[Callable[[], T]]) -> list[T]:
     if len(works) < 2 or await sync_to_async(lambda: connection.in_atomic_block)():
         return [await in_thread(work) for work in works]
     apart = sync_to_async(released, thread_sensitive=False)
-    ended = await asyncio.gather(*(apart(work) for work in works), return_exceptions=True)
+    outcomes = await asyncio.gather(*(apart(work) for work in works), return_exceptions=True)
     results: list[T] = []
-    for each in ended:
+    for each in outcomes:
         if isinstance(each, BaseException):
             raise each
         results.append(each)

@@ -103,16 +103,16 @@ def readers_of(collection: Collection, audience: Collection | None = None) -> li
     If the collection is open to everybody or to all who sign in, that openness is the reason,
     and nobody is listed. With a narrower `audience` those of it who may read the collection.
     """
-    named = audience or collection
-    if collection.deleted_at is not None or named.visibility != Visibility.GROUPS:
+    scope = audience or collection
+    if collection.deleted_at is not None or scope.visibility != Visibility.GROUPS:
         return []
-    chosen = Q(groups__in=named.groups.all()) | Q(is_superuser=True) | Q(pk__in=named.people.all())
-    people = User.objects.filter(chosen, is_active=True).order_by("username").distinct()
+    rule = Q(groups__in=scope.groups.all()) | Q(is_superuser=True) | Q(pk__in=scope.people.all())
+    people = User.objects.filter(rule, is_active=True).order_by("username").distinct()
     readers = []
     for person in people.prefetch_related("groups"):
         own = {group.pk for group in person.groups.all()}
         if any(_reasons(person, collection, own)):
-            readers.append(Reader(person, tuple(_reasons(person, named, own))))
+            readers.append(Reader(person, tuple(_reasons(person, scope, own))))
     return readers
 
 

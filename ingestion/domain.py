@@ -123,7 +123,7 @@ class Completeness:
     others: dict[Unit, int] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
 
-    def lacks(self, unit: Unit, why: Why, places: Collection[object] = (), count: int = 0) -> None:
+    def add(self, unit: Unit, why: Why, places: Collection[object] = (), count: int = 0) -> None:
         """Add `count` units to a gap, by default one for each place; nothing if 0."""
         texts = tuple(str(place)[:_LONGEST_PLACE] for place in places)
         if count := count or len(texts):
@@ -137,14 +137,14 @@ class Completeness:
         """Record the file's own number of characters; a gap if much fewer were extracted."""
         self.found = expected
         if expected - extracted > max(_FEWEST_DROPPED, _DROPPED_SHARE * expected):
-            self.lacks(Unit.CHARACTER, Why.DROPPED, count=expected - extracted)
+            self.add(Unit.CHARACTER, Why.DROPPED, count=expected - extracted)
 
     def keep(self, characters: int, undecoded: int, tables: int) -> None:
         """Record the extracted characters and tables; `undecoded` characters fit no encoding."""
         self.found = max(self.found, characters)
         self.kept, self.tables = characters - undecoded, tables
         if undecoded > _UNDECODED_SHARE * characters:
-            self.lacks(Unit.CHARACTER, Why.UNDECODED, count=undecoded)
+            self.add(Unit.CHARACTER, Why.UNDECODED, count=undecoded)
 
     def of(self, whys: Collection[Why]) -> int:
         """The number of units (of `unit`) without text for one of these reasons."""

@@ -138,8 +138,8 @@ def edited(
     """
     remaining = {key: value for key, value in metadata.items() if key not in set(drop)}
     remaining |= give or {}
-    gone = set(map(clean, remove_tags))
-    tags = [tag for tag in tags_of(remaining) if tag not in gone]
+    removed = set(map(clean, remove_tags))
+    tags = [tag for tag in tags_of(remaining) if tag not in removed]
     tags = list(dict.fromkeys([*tags, *filter(None, map(clean, add_tags))]))
     remaining.pop(TAGS, None)
     return check_metadata({**remaining, **({TAGS: tags} if tags else {})})

@@ -127,15 +127,15 @@ def receive(
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
-        if holder := versions.by_hash(_known(collection, acting_user, source), examined.sha256):
-            if unchanged := bool(source) and holder.source == source:
-                editions.restate(holder, stated or {})  # first, as its lock comes before rows'
-                _note_metadata(holder, checked, acting_user)
-            return _duplicate(holder, unchanged=unchanged)
+        if duplicate := versions.by_hash(_known(collection, acting_user, source), examined.sha256):
+            if unchanged := bool(source) and duplicate.source == source:
+                editions.restate(duplicate, stated or {})  # first, as its lock comes before rows'
+                _note_metadata(duplicate, checked, acting_user)
+            return _duplicate(duplicate, unchanged=unchanged)
         _count(examined, acting_user)
         return _file_version(collection, storage.store(file, examined), acting_user, origin)
 
-    return _while_holding(examined, file_it)
+    return _under_lock(examined, file_it)
 
 
 def replace(
@@ -156,10 +156,10 @@ def replace(
     examined = storage.examine(file, file_name)
 
     def replace_it() -> Receipt:
-        if holder := versions.by_hash(Document.objects.beside(document), examined.sha256):
-            if unchanged := holder.pk == document.pk:
-                _note_metadata(holder, checked, acting_user)
-            return _duplicate(holder, unchanged=unchanged)
+        if duplicate := versions.by_hash(Document.objects.beside(document), examined.sha256):
+            if unchanged := duplicate.pk == document.pk:
+                _note_metadata(duplicate, checked, acting_user)
+            return _duplicate(duplicate, unchanged=unchanged)
         _count(examined, acting_user)
         stored = storage.store(file, examined)
         row = locked(document.pk)
@@ -168,7 +168,7 @@ def replace(
         log(acting_user, row, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(row, version, replaced=True)
 
-    return _while_holding(examined, replace_it)
+    return _under_lock(examined, replace_it)
 
 
 def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
@@ -278,7 +278,7 @@ def _count(examined: storage.Examined, user: User | None) -> None:
         raise QuotaUsedUp(str(error), error.retry_after) from error
 
 
-def _while_holding(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:
+def _under_lock(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:
     """The result of `work`, run in one transaction under the lock of these bytes.
 
     Retried once if another process created a document of the same source at the same time.

@@ -76,8 +76,8 @@ def apply(user: User, claims: Mapping[str, Any]) -> None:
     managed = managed_names()
     with transaction.atomic():
         current = dict(user.groups.filter(name__in=managed).values_list("name", "pk"))
-        if gone := [pk for name, pk in current.items() if name not in names]:
-            user.groups.remove(*gone)
+        if removed := [pk for name, pk in current.items() if name not in names]:
+            user.groups.remove(*removed)
         for name in sorted(names - current.keys()):
             user.groups.add(Group.objects.get_or_create(name=name)[0])
 

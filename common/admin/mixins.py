@@ -64,14 +64,14 @@ class AuditedByServices:
 
 
 def deletion_summary(
-    objects: Sequence[Model], counts: Iterable[tuple[type[Model], int]], lacking: set[str]
+    objects: Sequence[Model], counts: Iterable[tuple[type[Model], int]], perms_needed: set[str]
 ) -> Summary:
     """The content of a confirmation page: the objects, and the number of dependent rows.
 
     Django's own collector would load every chunk and embedding to list them.
     """
     totals = {str(model_ngettext(model._meta, 2)): count for model, count in counts if count}
-    return [str(one) for one in objects], totals, lacking, []
+    return [str(one) for one in objects], totals, perms_needed, []
 
 
 def state_column(labels: Mapping[Any, str]) -> Any:

@@ -153,8 +153,8 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         # Django's list names the rows deleted with a user, among them log entries with titles of
         # documents that this reader may not see.
         users = list(objs)
-        _, counts, lacking, protected = super().get_deleted_objects(users, request)
-        return [str(user) for user in users], counts, lacking, protected
+        _, counts, perms_needed, protected = super().get_deleted_objects(users, request)
+        return [str(user) for user in users], counts, perms_needed, protected
 
 
 @admin.register(Group)
@@ -291,6 +291,6 @@ class AuthTokenAdmin(OfUsers, ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     def get_deleted_objects(self, objs: Iterable[AuthToken], request: HttpRequest) -> Any:
         tokens = list(objs)
-        lacking = set() if self.has_delete_permission(request) else {"API token"}
+        perms_needed = set() if self.has_delete_permission(request) else {"API token"}
         labels = [f"{token.user}'s token of {token.created:%Y-%m-%d %H:%M}" for token in tokens]
-        return labels, {"API tokens": len(tokens)}, lacking, []
+        return labels, {"API tokens": len(tokens)}, perms_needed, []

@@ -196,13 +196,13 @@ class VersionPages:
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
         profiles = list(objs)
-        lacking: set[str] = set()
+        perms_needed: set[str] = set()
         if not self.has_delete_permission(request):
-            lacking.add(str(self.opts.verbose_name))
+            perms_needed.add(str(self.opts.verbose_name))
         if any(not profile.is_draft for profile in profiles):
-            lacking.add(str(self.never_deleted))
+            perms_needed.add(str(self.never_deleted))
         labels = [str(profile) for profile in profiles]
-        return labels, {gettext("drafts"): len(profiles)}, lacking, []
+        return labels, {gettext("drafts"): len(profiles)}, perms_needed, []
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.delete_queryset(request, self.model.objects.filter(pk=obj.pk))

@@ -210,7 +210,7 @@ class Unavailable(APIException):
     default_detail = "Signing in does not work at the moment. Try again in a minute."
 
 
-class _Counted(SimpleRateThrottle):
+class _CountingThrottle(SimpleRateThrottle):
     """Count requests from the first of a period on, in one round trip to the cache.
 
     DRF's own keeps the times of all requests of the last period, and reads and writes that list at
@@ -226,14 +226,14 @@ class _Counted(SimpleRateThrottle):
             return True
         counter: Any = self.cache
         # Another name than DRF's: until an hour after an update there are lists under its.
-        counted, self.seconds_left = counter.count(f"counted:{key}", self.duration)
-        return bool(counted <= self.num_requests)
+        count, self.seconds_left = counter.count(f"counted:{key}", self.duration)
+        return bool(count <= self.num_requests)
 
     def wait(self) -> float | None:
         return self.seconds_left
 
 
-class _OpenWithoutCache(_Counted):
+class _OpenWithoutCache(_CountingThrottle):
     """Permit requests while the cache is unavailable: search works without it."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
@@ -285,7 +285,7 @@ def seconds_to_wait(request: HttpRequest, *, for_search: bool = False) -> int:
     return max(1, round(throttle.wait() or 60))
 
 
-class LoginThrottle(_Counted):
+class LoginThrottle(_CountingThrottle):
     """Limit sign-in attempts, by address; refuse them all without the cache, which counts them."""
 
     scope = "login"

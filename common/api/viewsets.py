@@ -158,7 +158,7 @@ class ApiViewSet(GenericViewSet[Row]):
         row: Row = get_object_or_404(self.get_queryset(), **{self.lookup_field: key})
         return row
 
-    def listed(self, rows: Any) -> Response:
+    def respond_list(self, rows: Any) -> Response:
         """A page of `rows`, filtered by the query parameters."""
         page: Any = self.paginate_queryset(self.filter_queryset(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)

@@ -202,7 +202,7 @@ class Lease(Generic[J]):
         return False
 
     @property
-    def keeps_crashing(self) -> bool:
+    def crashes_repeatedly(self) -> bool:
         """Whether earlier attempts ended without an error message, unlike in an outage."""
         return self.row.attempts > MAX_ATTEMPTS and not self.row.error
 

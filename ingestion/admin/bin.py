@@ -233,12 +233,12 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
             "%(count)d documents were deleted permanently.",
             count,
         )
-        begun = ngettext(
+        queued = ngettext(
             "%(count)d document is being deleted permanently. This page shows how far it is.",
             "%(count)d documents are being deleted permanently. This page shows how far it is.",
             remaining,
         )
-        sentence = begun % {"count": remaining} if remaining else at_once % {"count": count}
+        sentence = queued % {"count": remaining} if remaining else at_once % {"count": count}
         self.message_user(request, sentence, messages.SUCCESS)
 
     @own_page("collections/<int:pk>/restore/", posts=True)

@@ -229,8 +229,8 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
         seen = Document.objects.visible_to(request.user).filter(collection__in=collections)
         documents = seen.count()
         chunks = Chunk.objects.filter(document__in=seen, searchable=True).count()
-        lacking = set() if self.has_delete_permission(request) else {"collection"}
+        perms_needed = set() if self.has_delete_permission(request) else {"collection"}
         if documents and not request.user.has_perm("ingestion.delete_document"):
-            lacking.add("document")
+            perms_needed.add("document")
         counts = ((Collection, len(collections)), (Document, documents), (Chunk, chunks))
-        return deletion_summary(collections, counts, lacking)
+        return deletion_summary(collections, counts, perms_needed)

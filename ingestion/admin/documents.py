@@ -243,9 +243,9 @@ class DocumentAdmin(
         documents = list(objs)
         versions = DocumentVersion.objects.filter(document__in=documents).count()
         chunks = Chunk.objects.filter(document__in=documents).count()
-        lacking = set() if self.has_delete_permission(request) else {"document"}
+        perms_needed = set() if self.has_delete_permission(request) else {"document"}
         counts = ((Document, len(documents)), (DocumentVersion, versions), (Chunk, chunks))
-        return deletion_summary(documents, counts, lacking)
+        return deletion_summary(documents, counts, perms_needed)
 
     @admin.action(description=_("Retry failed documents"), permissions=["change"])
     def retry_selected(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:

@@ -42,8 +42,8 @@ class VersionRow:
     @property
     def can_come_back(self) -> bool:
         """True if its file is stored and readable and another version is searchable."""
-        settled = not self.version.is_open and self.version.state != State.FAILED
-        return bool(self.version.file) and not self.is_current and settled
+        is_finished = not self.version.is_open and self.version.state != State.FAILED
+        return bool(self.version.file) and not self.is_current and is_finished
 
 
 def version_rows(

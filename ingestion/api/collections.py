@@ -143,8 +143,8 @@ class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     def filter_queryset(self, queryset: Any) -> QuerySet[Any]:
         """The filtered concepts, one row for each key."""
         rows: Any = super().filter_queryset(queryset)
-        counted: QuerySet[Any] = rows.counted()
-        return counted
+        grouped: QuerySet[Any] = rows.grouped()
+        return grouped
 
 
 class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):

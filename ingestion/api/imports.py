@@ -177,7 +177,7 @@ class ImportViewSet(ReadViewSet[Import]):
         """List the items of an import."""
         items = self.get_object().items.select_related("document").order_by("position", "pk")
         items = items.filter(open_to(request.user, "document__"))
-        return self.listed(items.defer("document__title_terms"))
+        return self.respond_list(items.defer("document__title_terms"))
 
     @extend_schema(
         parameters=[HEADER],

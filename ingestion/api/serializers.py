@@ -250,10 +250,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     @extend_schema_field(OpenApiTypes.INT)
     def get_parts(self, document: Document) -> int:
         """The number of the document's parts; list them with `?parent=`."""
-        counted = getattr(document, "part_count", None)
-        if counted is None:
-            counted = document.parts.filter(deleted_at=None).count()
-        return int(counted)
+        count = getattr(document, "part_count", None)
+        if count is None:
+            count = document.parts.filter(deleted_at=None).count()
+        return int(count)
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, document: Document) -> str:

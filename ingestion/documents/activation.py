@@ -23,7 +23,7 @@ from ingestion.lexical import bm25_weights, concepts
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.parsers_and_limits import with_file_name
-from ingestion.spaces import hold_switch, lacking, writing_space
+from ingestion.spaces import hold_switch, unembedded, writing_space
 from ingestion.spaces.vectors import leave_to_backfill, store
 
 BATCH = 128
@@ -32,7 +32,7 @@ CHUNKED = 0.10
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class Pending:
     """Chunks whose vectors are being computed in the background, or on first access."""
 
     space: EmbeddingSpace
@@ -40,7 +40,7 @@ class Begun:
     batches: Iterator[tuple[Sequence[int], Vectors]]
 
 
-def begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Begun:
+def begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Pending:
     """Start to embed the first BATCH of the chunks; a local model runs in the background.
 
     Nothing is stored, so that the caller may give up or crash.
@@ -52,35 +52,35 @@ def begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chun
         embedding_text(version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options)
         for chunk in chunks
     ]
-    return Begun(space, [chunk.pk for chunk in chunks], embedder.embed_batches(texts))
+    return Pending(space, [chunk.pk for chunk in chunks], embedder.embed_batches(texts))
 
 
-def embed(lease: Lease[DocumentVersion], begun: Begun | None = None) -> None:
+def embed(lease: Lease[DocumentVersion], pending: Pending | None = None) -> None:
     """Embed the chunks without a vector in the active space; each finished batch is kept.
 
     The `backfill` fills the other written spaces later, so that their providers delay nothing. The
-    active space is looked up for every batch: a switch loses one batch at most. What has `begun`
-    comes first.
+    active space is looked up for every batch: a switch loses one batch at most. `pending` vectors
+    come first.
     """
     version = lease.row
     total = max(version.chunk_count, 1)
     while True:
         space = spaces.writing_space()
-        if begun is None or begun.space != space:
-            waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
+        if pending is None or pending.space != space:
+            waiting = spaces.unembedded(space, version.chunks.order_by("ordinal"))
             # With `version`, which the manager reads: deferred, it costs a query for each chunk.
             chunks = list(waiting.only("version", "text", "heading_path")[:BATCH])
             if not chunks:
                 return
-            begun = begin(version, space, chunks)
+            pending = begin(version, space, chunks)
         remaining = (
             total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
         )
-        for indices, vectors in begun.batches:
+        for indices, vectors in pending.batches:
             with lease.writing():
-                store(space, [begun.chunk_ids[i] for i in indices], vectors)
+                store(space, [pending.chunk_ids[i] for i in indices], vectors)
             remaining -= len(indices)
-        begun = None
+        pending = None
         lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - remaining / total, 0.999))
 
 
@@ -193,7 +193,7 @@ def hide(document: Document) -> None:
 def _is_embedded(version: DocumentVersion) -> bool:
     """Whether the active space holds every chunk; it cannot be switched until commit."""
     hold_switch()
-    return not lacking(writing_space(), version.chunks.all()).exists()
+    return not unembedded(writing_space(), version.chunks.all()).exists()
 
 
 def fail(lease: Lease[DocumentVersion], error: IngestionError) -> None:

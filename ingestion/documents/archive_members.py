@@ -43,13 +43,13 @@ def take_in(
     except Document.DoesNotExist:  # erased while its file was read
         raise LeaseLost(lease) from None
     fitting, warnings = _fitting(whole, parts)
-    completeness.lacks(Unit.FILE, Why.LIMIT, [part.path for part in parts[len(fitting) :]])
+    completeness.add(Unit.FILE, Why.LIMIT, [part.path for part in parts[len(fitting) :]])
     for part in fitting:
         try:
             _take_one(lease, part)
         except RefusedUpload as error:
             is_large = isinstance(error, FileTooLarge)
-            completeness.lacks(Unit.FILE, Why.LIMIT if is_large else Why.UNSUPPORTED, [part.path])
+            completeness.add(Unit.FILE, Why.LIMIT if is_large else Why.UNSUPPORTED, [part.path])
             warnings.append(f"Not read: {part.path}. {error}")
     _drop_others(lease, {part.path for part in parts})
     return warnings
@@ -103,10 +103,10 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
 def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
     """Move parts to the bin that are no longer in the file of `whole`."""
     parts = lease.row.document.parts.filter(deleted_at=None)
-    gone = [part for part in parts.only("pk", "part_path") if part.part_path not in paths]
-    if gone:
+    removed = [part for part in parts.only("pk", "part_path") if part.part_path not in paths]
+    if removed:
         lease.update(progress=0)  # raises if the lease was lost
-        deletion.delete(gone, acting_user=None)
+        deletion.delete(removed, acting_user=None)
 
 
 def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[str]]:

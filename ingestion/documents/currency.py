@@ -93,16 +93,16 @@ def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
         cursor.execute(_CHAINS, {"ids": ids, "today": today, "longest": LONGEST_CHAIN})
         rows = cursor.fetchall()
     successors = {newer for _, _, _, chain, _ in rows for newer in chain}
-    named: dict[int, tuple[int, Any, str]] = {}
+    by_id: dict[int, tuple[int, Any, str]] = {}
     if successors:
         readable = Document.objects.visible_to(viewer).filter(pk__in=successors).order_by()
-        named = {row[0]: row for row in readable.values_list("pk", "public_id", "title")}
+        by_id = {row[0]: row for row in readable.values_list("pk", "public_id", "title")}
     by_document: dict[int, Currency] = {}
     for pk, valid_from, valid_until, chain, older in rows:
         state, day = state_on(today, valid_from, valid_until, superseded=bool(chain))
         if state is CurrencyState.CURRENT:
             continue
-        newest = next((named[each] for each in reversed(chain) if each in named), (0, "", ""))
+        newest = next((by_id[each] for each in reversed(chain) if each in by_id), (0, "", ""))
         behind = older if state is CurrencyState.NOT_YET_VALID else chain
         by_document[pk] = Currency(state, day, str(newest[1]), newest[2], tuple(behind))
     return by_document

@@ -93,7 +93,7 @@ def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str,
     older: list[Document] = []
     for name in values.get("supersedes", ()):
         try:
-            older.append(_named(document, name))
+            older.append(_document_named(document, name))
         except InvalidCurrency as error:
             yield "supersedes", f"“supersedes: {name}”: {error}"
     both = {"supersedes": {*document.supersedes.all(), *older}} if older else {}
@@ -104,7 +104,7 @@ def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str,
             yield from ((key, str(error)) for key in changes)
 
 
-def _named(document: Document, name: str) -> Document:
+def _document_named(document: Document, name: str) -> Document:
     """The document that a file names as superseded. Raises InvalidCurrency."""
     adder = document.added_by
     rows = Document.objects.visible_to(adder) if adder else Document.objects.undeleted()

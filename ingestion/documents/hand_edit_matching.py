@@ -203,7 +203,7 @@ class _PlaceIndex:
         likeness = _likeness(anchor.text, self.places[positions[0]].text)
         if likeness.of_old < FEW or (anchor.hides and likeness.of_new < MOST):
             return None
-        return self._settled(anchor, positions[0])
+        return self._fit_at(anchor, positions[0])
 
     def most_alike(self, anchor: Anchor) -> Fit | Misfit:
         """The place with clearly the largest part of the anchor's text."""
@@ -215,10 +215,10 @@ class _PlaceIndex:
         if not enough:
             return Misfit(NOWHERE)
         # For a changed text, only places that contain the changed words qualify.
-        settled = [(likeness, p, self._settled(anchor, p)) for likeness, p in enough]
-        good = [(li, p, fit) for li, p, fit in settled if isinstance(fit, Fit)]
+        outcomes = [(likeness, p, self._fit_at(anchor, p)) for likeness, p in enough]
+        good = [(li, p, fit) for li, p, fit in outcomes if isinstance(fit, Fit)]
         if not good:
-            return settled[0][2]
+            return outcomes[0][2]
         if len(good) > 1 and good[0][0].ratio - good[1][0].ratio < MARGIN:
             keys = [self._context_match(anchor, p) for _, p, _ in good[:2]]
             if keys[0] == keys[1]:
@@ -226,14 +226,14 @@ class _PlaceIndex:
             return good[0][2] if keys[0] > keys[1] else good[1][2]
         return good[0][2]
 
-    def _settled(self, anchor: Anchor, position: int) -> Fit | Misfit:
+    def _fit_at(self, anchor: Anchor, position: int) -> Fit | Misfit:
         place = self.places[position]
         if not anchor.edited:
             return Fit(place.ordinal)
         text = rebased(anchor.text, anchor.edited, place.text)
         if text is None:
-            says_so = _squeezed(anchor.edited) in _squeezed(place.text)
-            return Misfit(CONTAINED if says_so else CHANGED)
+            is_contained = _squeezed(anchor.edited) in _squeezed(place.text)
+            return Misfit(CONTAINED if is_contained else CHANGED)
         return Fit(place.ordinal, text)
 
     def _context_match(self, anchor: Anchor, position: int) -> tuple[int, bool, bool]:

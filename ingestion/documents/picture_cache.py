@@ -210,7 +210,7 @@ def _limits(factor: int = 1) -> ParseLimits:
 def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
     """Draw the page in a child process and keep the outcome."""
     try:
-        drawn = _drawn_page(version, page, folder)
+        picture = _drawn_page(version, page, folder)
     except (ParseFailed, FileNotFoundError):
         error = gettext(
             "Page %(page)d cannot be shown as a picture: it is damaged, or too large to be drawn. "
@@ -218,13 +218,13 @@ def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
         ) % {"page": page}
         _write(folder / f"{page}.json", json.dumps({"error": error}).encode())
         return error
-    _write(folder / f"{page}.webp", drawn.content)
-    facts = {"width": drawn.width, "height": drawn.height, "words": drawn.words}
+    _write(folder / f"{page}.webp", picture.content)
+    facts = {"width": picture.width, "height": picture.height, "words": picture.words}
     _write(folder / f"{page}.json", json.dumps(facts, ensure_ascii=False).encode())
     if not DocumentVersion.objects.filter(file=version.file.name).exists():
         forget(version.sha256)  # deleted meanwhile
     _sweep_now_and_then()
-    return Picture(drawn.content, drawn.words)
+    return Picture(picture.content, picture.words)
 
 
 def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:
@@ -234,10 +234,10 @@ def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:
         return draw_page(deck, deck.name, page, _limits())
     factor = DECK_FACTOR if is_deck(version.media_type) else 1
     with storage.local_copy(str(version.file.name)) as path:
-        drawn = draw_page(path, version.file_name, page, _limits(factor))
-    if drawn.deck:
-        _write(deck, drawn.deck)
-    return drawn
+        picture = draw_page(path, version.file_name, page, _limits(factor))
+    if picture.deck:
+        _write(deck, picture.deck)
+    return picture
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -87,7 +87,7 @@ def format_of(media_type: str) -> str:
 
 def _run(lease: Lease[DocumentVersion]) -> None:
     version = lease.row
-    if lease.keeps_crashing:
+    if lease.crashes_repeatedly:
         raise RepeatedCrash(
             gettext(
                 "Processing this file stopped unexpectedly %(max_attempts)s times. The "
@@ -95,12 +95,12 @@ def _run(lease: Lease[DocumentVersion]) -> None:
             )
             % {"max_attempts": MAX_ATTEMPTS}
         )
-    begun = None
+    pending = None
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
-        begun = _parse_and_chunk(lease)
+        pending = _parse_and_chunk(lease)
     # While the model works; one that is asked costs money, and must not be asked in vain.
-    phrases = concepts.of(version.pk) if begun and not concepts.asks() else None
-    activation.embed(lease, begun)
+    phrases = concepts.of(version.pk) if pending and not concepts.uses_model() else None
+    activation.embed(lease, pending)
     while not activation.activate(lease, phrases):
         activation.embed(lease)  # another space has become active
     editions.offer(version)
@@ -118,7 +118,7 @@ def _postpone(
     lease.postpone(delay, error=message, error_code=error.code)
 
 
-def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Pending | None:
     """Store the version's chunks with their terms; return the embedding of the first ones."""
     version = lease.row
     lease.update(state=State.PARSING, progress=0)
@@ -146,7 +146,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
         stated=version.stated,
         completeness=parsed.completeness.as_json(),
     )
-    begun = _store_chunks(lease, parsed)
+    pending = _set_chunks(lease, parsed)
     carried = hand_edit_transfer.carry(lease, spaces.embedder().tokenizer)
     bm25_weights.read_terms(version.pk, title=with_file_name(version.title, version.file_name))
     versions.copy_vectors(lease)
@@ -159,7 +159,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Begun | None:
         chunk_layout=LAYOUT,
         attempts=0,
     )
-    return None if carried else begun
+    return None if carried else pending
 
 
 def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
@@ -201,7 +201,7 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> activation.Begun | None:
+def _set_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> activation.Pending | None:
     """Replace the version's chunks and identifiers, in batches.
 
     The model begins with the first chunks of a new document; later versions may share vectors with
@@ -212,7 +212,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
     space = spaces.writing_space()
     embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
-    begun: activation.Begun | None = None
+    pending: activation.Pending | None = None
     patterns = hand_edit_transfer.patterns()
     with lease.writing():
         version.chunks.all().delete()
@@ -220,12 +220,12 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> acti
     for batch in _batches(drafts, CHUNK_BATCH):
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
-            if begun is None and version.document.current_id is None:
-                begun = activation.begin(version, space, chunks)
+            if pending is None and version.document.current_id is None:
+                pending = activation.begin(version, space, chunks)
             Identifier.objects.bulk_create(
                 row for chunk in chunks for row in identifiers(chunk, version, patterns)
             )
-    return begun
+    return pending
 
 
 # What a chunk has as its draft does, under the same names.

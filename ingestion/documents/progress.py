@@ -193,7 +193,7 @@ def under_way(viewer: Any) -> UnderWay | None:
 
 def _counted(first: int) -> dict[str, UnderWay | None]:
     """The counts of the versions with primary keys from `first` on."""
-    ended = Case(
+    progress = Case(
         When(state__in=UNFINISHED, then=F("progress")),
         default=Value(1.0),
         output_field=FloatField(),
@@ -206,12 +206,12 @@ def _counted(first: int) -> dict[str, UnderWay | None]:
             files=Count("pk"),
             unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
             bytes=Sum("size"),
-            read=Sum(F("size") * ended),
+            read=Sum(F("size") * progress),
         )
     )
-    counted = list(rows)
-    public = [row for row in counted if row["visibility"] == Visibility.PUBLIC and not row["own"]]
-    return {"all": _summed(counted), "public": _summed(public)}
+    counts = list(rows)
+    public = [row for row in counts if row["visibility"] == Visibility.PUBLIC and not row["own"]]
+    return {"all": _summed(counts), "public": _summed(public)}
 
 
 def _summed(rows: Sequence[Mapping[str, Any]]) -> UnderWay | None:

@@ -91,7 +91,7 @@ def purge(
 def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> tuple[int, int]:
     """Purge documents, in a worker if that takes long; return how many are erased and queued."""
     ids = {document.pk for document in documents}
-    if _stated(Document.objects.filter(pk__in=ids)) <= MOST_WAITED_FOR:
+    if _passage_count(Document.objects.filter(pk__in=ids)) <= MOST_WAITED_FOR:
         return purge([Document(pk=pk) for pk in sorted(ids)], acting_user=acting_user), 0
     remaining = 0
     for pk in sorted(ids):
@@ -130,8 +130,8 @@ def purge_bin() -> tuple[int, int]:
     for pk, collection_id in list(Purge.objects.values_list("pk", "collection_id")):
         outcome = work_on(Purge, pk, partial(_work, ends=float("inf")), state=Purge.State.RUNNING)
         if outcome is not None:
-            gone, is_done = outcome
-            documents += gone
+            erased, is_done = outcome
+            documents += erased
             collections += is_done and collection_id is not None
     if documents or collections:
         bm25_weights.fold()
@@ -187,14 +187,14 @@ def begin_purge(collection: Collection | None) -> None:
     inside = _inside(collection)
     with transaction.atomic():
         row, is_new = Purge.objects.get_or_create(
-            collection=collection, defaults={"passages": _stated(inside)}
+            collection=collection, defaults={"passages": _passage_count(inside)}
         )
         if is_new:
             enqueue(Purge, row.pk)
             return
         rows = Purge.objects.filter(pk=row.pk)
         # Others than when it began: single documents are added while a worker erases the first.
-        rows.update(passages=F("erased") + _stated(inside))
+        rows.update(passages=F("erased") + _passage_count(inside))
         again = {"state": Purge.State.QUEUED, "error": "", "attempts": 0}
         if rows.filter(state=Purge.State.FAILED).update(**again):
             enqueue(Purge, row.pk)
@@ -203,7 +203,7 @@ def begin_purge(collection: Collection | None) -> None:
 def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
     """Erase until the time `ends`; return the number of erased documents, and whether all are."""
     of = lease.row
-    if lease.keeps_crashing:
+    if lease.crashes_repeatedly:
         text = gettext(
             "Erasing stopped unexpectedly %(max_attempts)s times. The worker's log says why. Fix "
             "the cause, then delete it permanently once more."
@@ -284,7 +284,7 @@ def _passages_of(family: Iterable[Document]) -> QuerySet[Chunk]:
     return Chunk.objects.filter(document__in=[member.pk for member in family]).order_by()
 
 
-def _stated(documents: QuerySet[Document]) -> int:
+def _passage_count(documents: QuerySet[Document]) -> int:
     """The number of passages of the documents, from the counts of their current versions."""
     return int(documents.aggregate(total=Sum("current__chunk_count"))["total"] or 0)
 

@@ -53,10 +53,10 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
             )
             % {"number": older.number}
         )
-    holder = by_hash(Document.objects.beside(document), older.sha256)
-    if holder is not None and holder.pk != document.pk:
+    duplicate = by_hash(Document.objects.beside(document), older.sha256)
+    if duplicate is not None and duplicate.pk != document.pk:
         text = gettext("“%(title)s” in this collection is the same file. Delete that one first.")
-        raise StateConflict(text % {"title": holder.title})
+        raise StateConflict(text % {"title": duplicate.title})
 
 
 def locked(document_id: int) -> Document:

@@ -146,7 +146,7 @@ class LocalEmbedder(Embedder):
         """
         starts = iter(range(0, len(texts), YIELDED))
 
-        def begun() -> tuple[range, Future[Vectors]] | None:
+        def submit_next() -> tuple[range, Future[Vectors]] | None:
             start = next(starts, None)
             if start is None:
                 return None
@@ -162,13 +162,13 @@ class LocalEmbedder(Embedder):
             try:
                 while running is not None:
                     indices, vectors = running[0], running[1].result()
-                    running = begun()
+                    running = submit_next()
                     yield indices, vectors
             finally:
                 if running is not None:
                     running[1].cancel()  # the caller has given up
 
-        return finished(begun())
+        return finished(submit_next())
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` is not used: a query takes a few milliseconds.

@@ -41,7 +41,7 @@ class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
     The last MAX_IN_MEMORY vectors stay in the process, in front of the cache. `hits`, `misses` and
-    `failures` (of the cache) count since the process started; thread-safe. `counted` is called
+    `failures` (of the cache) count since the process started; thread-safe. `on_lookup` is called
     with hit, miss or failure as well.
     """
 
@@ -51,12 +51,12 @@ class CachedQueryEmbedder:
         cache: Cache,
         *,
         ttl: float | None,
-        counted: Callable[[str], None] = lambda _: None,
+        on_lookup: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._embedder = embedder
         self._cache = cache
         self._ttl = ttl
-        self._counted = counted
+        self._on_lookup = on_lookup
         self._lock = threading.Lock()  # of the counts and of `_memory`
         self._memory: OrderedDict[str, Vectors] = OrderedDict()
         self.hits = 0
@@ -130,4 +130,4 @@ class CachedQueryEmbedder:
     def _count(self, name: str) -> None:
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
-        self._counted(_RESULTS[name])
+        self._on_lookup(_RESULTS[name])

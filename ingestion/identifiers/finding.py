@@ -234,14 +234,14 @@ def placed_forms(
     Strength takes precedence: a whole identifier in the body over a part of one in the title.
     """
     placed: dict[str, tuple[Place, float]] = {}
-    begun = [each.heading for each in sections if text.startswith(each.heading, each.start)]
+    headings = [each.heading for each in sections if text.startswith(each.heading, each.start)]
     # `ForeignKey.on_delete` defines `on_delete` as well.
-    begun += [
-        last for each in begun if (last := each.rpartition(".")[2]) != each and " " not in each
+    headings += [
+        last for each in headings if (last := each.rpartition(".")[2]) != each and " " not in each
     ]
     names = [*heading_path, *(each.heading for each in sections)]
     places = [
-        *((Place.DEFINITION, heading) for heading in begun),
+        *((Place.DEFINITION, heading) for heading in headings),
         (Place.TITLE, title),
         (Place.HEADING, "\n".join(dict.fromkeys(names))),
         (Place.BODY, text),

@@ -19,7 +19,7 @@ _AS_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Entry:
     """A file: its path relative to the folder (with "/"), size and modification time."""
 
     path: str
@@ -28,14 +28,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class Unreadable:
     """A file or folder that could not be read, with the reason for people."""
 
     path: str
     reason: str
 
 
-def walk(root: Path, *, recursive: bool = True) -> Iterator[Seen | Unseen]:
+def walk(root: Path, *, recursive: bool = True) -> Iterator[Entry | Unreadable]:
     """Yield every regular file below `root` in order of names; hidden files are skipped.
 
     Raises OSError if `root` itself cannot be read. Links are not followed: a target within the
@@ -69,7 +69,7 @@ def path_text(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[Seen | Unseen]:
+def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[Entry | Unreadable]:
     with os.scandir(folder) as scanned:
         entries = sorted(scanned, key=lambda entry: entry.name)
     for entry in entries:
@@ -79,28 +79,28 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
         try:
             if entry.is_symlink():
                 if not Path(entry.path).resolve().is_relative_to(root.resolve()):
-                    yield Unseen(path, "The link points out of the folder and was skipped.")
+                    yield Unreadable(path, "The link points out of the folder and was skipped.")
             elif entry.is_dir(follow_symlinks=False):
                 if recursive:
                     yield from _below(root, Path(entry.path), path, recursive)
             elif entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
-                yield Seen(path, status.st_size, status.st_mtime_ns)
+                yield Entry(path, status.st_size, status.st_mtime_ns)
         except OSError as error:
-            yield Unseen(path, _unreadable(error))
+            yield Unreadable(path, _unreadable(error))
 
 
 def _unreadable(error: OSError) -> str:
     return f"It cannot be read: {error.strerror or error}."
 
 
-def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Seen | Unseen]:
+def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Entry | Unreadable]:
     files = _listed(root, folder, f"{path}/", recursive)
     try:
         yield from files
     except OSError as error:
         # Its files may still exist: their state is unknown.
-        yield Unseen(path, _unreadable(error))
+        yield Unreadable(path, _unreadable(error))
 
 
 def is_included(path: str, include: str, exclude: str) -> bool:

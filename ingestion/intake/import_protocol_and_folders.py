@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError
-from ingestion.intake.folder_and_ignored_files import Seen, open_below, path_text, walk
+from ingestion.intake.folder_and_ignored_files import Entry, open_below, path_text, walk
 from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
@@ -163,7 +163,7 @@ class FolderSource(ImportSource):
             return
         try:
             for entry in walk(root, recursive=self.of.options.get("recursive", True)):
-                if isinstance(entry, Seen):
+                if isinstance(entry, Entry):
                     yield _item_of(entry.path)
                 else:
                     yield ItemDraft(path_text(entry.path), metadata={"error": entry.reason})

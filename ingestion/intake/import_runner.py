@@ -97,7 +97,7 @@ class _Run:
     def work(self) -> float | None:
         """Run the slice; return the seconds until the next, or None if the import has ended."""
         try:
-            if self.lease.keeps_crashing:
+            if self.lease.crashes_repeatedly:
                 raise ImportRefused(
                     gettext(
                         "Reading it crashed the worker repeatedly. Check the worker's log, then "
@@ -110,8 +110,8 @@ class _Run:
                 return self._take_some(source)
         except TryLater as later:
             # Failed discoveries count as attempts of the import; items count their own.
-            begun = {} if self.of.discovered is None else {"attempts": 0}
-            self.lease.postpone(timedelta(seconds=later.seconds), **begun)
+            changes = {} if self.of.discovered is None else {"attempts": 0}
+            self.lease.postpone(timedelta(seconds=later.seconds), **changes)
             return later.seconds
         except IngestionError as error:
             self._end(Import.State.FAILED, str(error))

@@ -87,13 +87,13 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
         .annotate(
             items=Count("pk"),
             unfinished=Count("pk", filter=Q(document__latest__state__in=UNFINISHED)),
-            lacking=Count("pk", filter=Q(document__current__completeness__missing__gt=0)),
+            incomplete=Count("pk", filter=Q(document__current__completeness__missing__gt=0)),
         )
     )
     for row in rows:
         counts[row["of"]][row["state"]] = row["items"]
         processing[row["of"]] += row["unfinished"]
-        incomplete[row["of"]] += row["lacking"]
+        incomplete[row["of"]] += row["incomplete"]
     return {pk: Counts(counts[pk], processing[pk], incomplete[pk]) for pk in ids}
 
 
@@ -164,9 +164,9 @@ def stop(of: Import, *, acting_user: User | None) -> bool:
 def resume(of: Import, *, acting_user: User | None, by_command: bool = False) -> bool:
     """Resume a stopped or failed import; return False if it was neither."""
     _check_place(of, by_command)
-    ended = (Import.State.CANCELLED, Import.State.FAILED)
+    resumable = (Import.State.CANCELLED, Import.State.FAILED)
     with transaction.atomic():
-        resumed = Import.objects.filter(pk=of.pk, state__in=ended).update(**_AGAIN)
+        resumed = Import.objects.filter(pk=of.pk, state__in=resumable).update(**_AGAIN)
         if resumed:
             log(acting_user, of, CHANGE, "Resumed")
             enqueue(Import, of.pk)
@@ -228,9 +228,9 @@ def forget_files() -> int:
 
     They may contain documents that were permanently deleted from the library since.
     """
-    ended = Import.objects.filter(finished__lt=timezone.now() - RETENTION).exclude(file="")
+    finished = Import.objects.filter(finished__lt=timezone.now() - RETENTION).exclude(file="")
     count = 0
-    for of in ended.exclude(state__in=Import.OPEN)[:100]:
+    for of in finished.exclude(state__in=Import.OPEN)[:100]:
         remove_file(of)
         count += Import.objects.filter(pk=of.pk).update(file="")
     return count

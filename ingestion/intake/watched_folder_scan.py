@@ -57,11 +57,11 @@ def scan(
 
     `check` is called between two files and may raise to end the scan.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
 
     def work(lease: Lease[WatchedFolder]) -> bool:
-        outcome = _outcome(_Scan(lease, begun + seconds, check))
-        took = time.monotonic() - begun
+        outcome = _outcome(_Scan(lease, started + seconds, check))
+        took = time.monotonic() - started
         pause: float = lease.row.poll_seconds
         if outcome.soon:
             pause = min(pause, max(SETTLE_SECONDS, 2 * took))

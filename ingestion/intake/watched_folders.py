@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
-from ingestion.intake.folder_and_ignored_files import Seen, is_included, path_text, walk
+from ingestion.intake.folder_and_ignored_files import Entry, is_included, path_text, walk
 from ingestion.intake.mirroring import confirm
 from ingestion.models import WatchedFolder
 
@@ -26,7 +26,7 @@ class FolderListing:
     Files at or below a path in `unreadable` have an unknown state: they do not count as missing.
     """
 
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, Entry] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ def list_folder(folder: WatchedFolder) -> FolderListing:
             path = path_text(file.path)
             if not is_included(path, folder.include, folder.exclude):
                 continue
-            if isinstance(file, Seen):
+            if isinstance(file, Entry):
                 listing.seen[path] = file
             else:
                 listing.unreadable[path] = file.reason
@@ -105,7 +105,7 @@ class Differences:
 
 
 def compare(
-    known: Mapping[str, KnownFile], seen: Mapping[str, Seen], unknown: Iterable[str]
+    known: Mapping[str, KnownFile], seen: Mapping[str, Entry], unknown: Iterable[str]
 ) -> Differences:
     """The differences since the last scan, without paths at or below one in `unknown`."""
     differences = Differences()

@@ -158,7 +158,7 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
         cursor.execute(_READ, {"words": words, "config": rows[0][2], "collection": rows[0][3]})
         lexemes = cursor.fetchall()
     read = {word: lexeme for word, lexeme, _, _ in lexemes}
-    if ask and asks():
+    if ask and uses_model():
         try:
             phrases = phrases_of_model(texts, read)
             return [replace(each, place=rows[each.place][0]) for each in phrases]
@@ -176,7 +176,7 @@ def _is_installed() -> bool:
     return "concepts" in settings.SEARCH_PARTS
 
 
-def asks() -> bool:
+def uses_model() -> bool:
     """Whether a language model extracts the concepts."""
     return bool(settings.CONCEPTS_MODEL)
 

@@ -133,7 +133,7 @@ class Extraction:
 
     def cut_off(self, is_cut_off: bool) -> Extraction:
         """The extraction; it notes that the file's end is missing if it `is_cut_off`."""
-        self.completeness.lacks(Unit.FILE, Why.CUT_OFF, count=int(is_cut_off))
+        self.completeness.add(Unit.FILE, Why.CUT_OFF, count=int(is_cut_off))
         return self
 
 
@@ -219,8 +219,8 @@ def with_file_name(title: str, file_name: str) -> str:
     title_words = set(_WORD.findall(title.casefold()))
     base = re.split(r"[/\\]", file_name.strip())[-1]
     words = dict.fromkeys(_WORD.findall(_without_extension(base)))
-    lacking = [word for word in words if word.casefold() not in title_words]
-    return " ".join([title, *lacking]).strip()
+    missing_words = [word for word in words if word.casefold() not in title_words]
+    return " ".join([title, *missing_words]).strip()
 
 
 def _without_extension(name: str) -> str:

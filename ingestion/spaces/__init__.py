@@ -23,4 +23,4 @@ from ingestion.spaces.configuring import (
     settings_embedder,
 )
 from ingestion.spaces.index import create_index
-from ingestion.spaces.vectors import chunking_options, lacking, settled, writing_space
+from ingestion.spaces.vectors import chunking_options, ready_chunks, unembedded, writing_space

@@ -45,11 +45,11 @@ def require_address(address: str | None) -> None:
     settings' own server: a private address is a normal one for a model on the same network.
     """
     ours = settings.EMBEDDER_OPTIONS.get("openai", {}).get("base_url")
-    listed = (OPENAI_BASE_URL, *([ours] if ours else []), *settings.EMBEDDING_ADDRESSES)
+    allowed = (OPENAI_BASE_URL, *([ours] if ours else []), *settings.EMBEDDING_ADDRESSES)
     if not address or address == ours:
         return
     requested_origin = origin(address)
-    if requested_origin is not None and requested_origin in map(origin, listed):
+    if requested_origin is not None and requested_origin in map(origin, allowed):
         return
     raise EmbeddingRejected(
         gettext(

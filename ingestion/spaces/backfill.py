@@ -28,7 +28,7 @@ from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.configuring import embedder
 from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
-from ingestion.spaces.vectors import lacking, settled, store, texts_of
+from ingestion.spaces.vectors import ready_chunks, store, texts_of, unembedded
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
         return _drop(lease, seconds)
     if space.paused:
         return None
-    if lease.keeps_crashing:
+    if lease.crashes_repeatedly:
         _stop(lease, gettext("Filling it crashed the worker repeatedly. Check the worker's log."))
         return None
     again = _fill(lease, seconds)
@@ -85,8 +85,8 @@ def sweep_spaces() -> int:
 
 def count(space: EmbeddingSpace) -> None:
     """Update the row's counts of all chunks and of those with a vector in the space."""
-    total = settled().count()
-    space.chunks_total, space.chunks_filled = total, total - lacking(space).count()
+    total = ready_chunks().count()
+    space.chunks_total, space.chunks_filled = total, total - unembedded(space).count()
     _write(space, "chunks_total", "chunks_filled")
 
 
@@ -99,7 +99,7 @@ def _is_waiting(space: EmbeddingSpace) -> bool:
     if space.filled_at is None:
         return True
     # Only chunks after the cursor: a short scan at the end of an index.
-    behind = lacking(space).filter(pk__gt=space.filling_after)
+    behind = unembedded(space).filter(pk__gt=space.filling_after)
     if space.state != State.ACTIVE and behind.exists():
         return True
     due = (IndexState.NONE, IndexState.INVALID, IndexState.OUTDATED)
@@ -138,7 +138,7 @@ def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
 def _next(space: EmbeddingSpace) -> list[Chunk]:
     """The next chunks to fill; from the first one again if a pass has missed some."""
     rows = (
-        lacking(space)
+        unembedded(space)
         .select_related("version__document__collection")
         .only(
             "text", "heading_path", "content_hash", "tokens", "version__title",
@@ -186,7 +186,7 @@ def _move_on(space: EmbeddingSpace, last: int | None = None) -> bool:
     """
     rows = EmbeddingSpace.objects.filter(pk=space.pk)
     after = rows.select_for_update(no_key=True).values_list("filling_after", flat=True).first() or 0
-    remaining = lacking(space).filter(pk__gt=after)
+    remaining = unembedded(space).filter(pk__gt=after)
     end = last if last is not None else Chunk.objects.aggregate(last=Max("pk"))["last"] or 0
     first = remaining.filter(pk__lte=end).aggregate(first=Min("pk"))["first"]
     rows.update(filling_after=max(after, end) if first is None else first - 1)

@@ -136,7 +136,7 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
     if space.state not in (State.BUILDING, State.PREVIOUS):
         return [gettext("It is not being filled: start filling it first.")]
     sentences = []
-    missing = spaces.lacking(space).count()
+    missing = spaces.unembedded(space).count()
     if missing:
         sentence = ngettext(
             "%(count)s passage has no vector in it yet: wait until it is filled.",
@@ -227,7 +227,7 @@ def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> 
 
 def _missing(space: EmbeddingSpace) -> list[str]:
     """The part of `obstacles` that a new document may have caused since the first check."""
-    if spaces.lacking(space).exists():
+    if spaces.unembedded(space).exists():
         return [
             gettext(
                 "A document that it does not contain yet was added meanwhile: try again in a "

@@ -72,7 +72,7 @@ def config_of_settings() -> dict[str, Any]:
     kind, _, model = settings.EMBEDDER.partition(":")
     if model and kind not in IN_PROCESS:
         kind = settings.EMBEDDER  # unknown, and named as such
-    config = {"kind": kind, **_stated(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
+    config = {"kind": kind, **_set_options(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
     if model:
         config["model"] = model
     if kind == "openai":
@@ -147,7 +147,7 @@ def api_key(name: str) -> str:
     return key
 
 
-def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _set_options(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The options of the model that are set, as JSON values."""
     return {
         name: str(value) if isinstance(value, Path) else value
@@ -251,7 +251,7 @@ def build(config: EmbedderConfig) -> _Loaded:
         if config not in _loaded:
             embedder = MeteredEmbedder(build_embedder(config), config.kind)
             cached = CachedQueryEmbedder(
-                embedder, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
+                embedder, cache, ttl=settings.QUERY_EMBEDDING_TTL, on_lookup=_count_lookup
             )
             _loaded[config] = _Loaded(embedder, cached)
         _loaded.move_to_end(config)

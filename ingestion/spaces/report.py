@@ -197,15 +197,16 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
 
 def _by_language() -> dict[str, int]:
     """The number of searchable passages by their document's language, the most first."""
-    rows = spaces.settled().order_by().values_list("document__language").annotate(count=Count("pk"))
+    languages = spaces.ready_chunks().order_by().values_list("document__language")
+    rows = languages.annotate(count=Count("pk"))
     return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
 def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: bool) -> Report:
     if brief:
         return Report(space, index, is_worked_on)
-    space.chunks_total = spaces.settled().count()
-    missing = spaces.lacking(space).aggregate(count=Count("pk"), tokens=Sum("tokens"))
+    space.chunks_total = spaces.ready_chunks().count()
+    missing = spaces.unembedded(space).aggregate(count=Count("pk"), tokens=Sum("tokens"))
     return Report(
         space,
         index,
@@ -218,7 +219,7 @@ def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: b
 
 def _too_long(space: EmbeddingSpace) -> Iterable[str]:
     """A remark if passages exceed the model's window."""
-    count = spaces.settled().filter(tokens__gt=space.max_tokens).count()
+    count = spaces.ready_chunks().filter(tokens__gt=space.max_tokens).count()
     if count:
         yield (
             f"{count:,} passages are longer than the {space.max_tokens} tokens that this model "

@@ -132,7 +132,7 @@ def literal(vector: Iterable[float]) -> str:
     return "[" + ",".join(["%.5g"] * len(values)) % values + "]"
 
 
-def settled() -> QuerySet[Chunk]:
+def ready_chunks() -> QuerySet[Chunk]:
     """The chunks that every written space should hold: those of ready versions.
 
     These include chunks disabled by hand or in the bin, so that restoring them needs no model.
@@ -140,10 +140,10 @@ def settled() -> QuerySet[Chunk]:
     return Chunk.objects.filter(version__state=State.READY)
 
 
-def lacking(space: EmbeddingSpace, chunks: QuerySet[Chunk] | None = None) -> QuerySet[Chunk]:
+def unembedded(space: EmbeddingSpace, chunks: QuerySet[Chunk] | None = None) -> QuerySet[Chunk]:
     """Those of `chunks` (all settled ones by default) without a vector in the space."""
     embeddings = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
-    return (settled() if chunks is None else chunks).filter(~Exists(embeddings))
+    return (ready_chunks() if chunks is None else chunks).filter(~Exists(embeddings))
 
 
 def leave_to_backfill(chunks: Q) -> tuple[int, ...]:

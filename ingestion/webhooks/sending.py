@@ -41,8 +41,8 @@ def record_event(
     **_signal: Any,
 ) -> int:
     """Queue an event of a collection at the webhooks that want it and may know; return how many."""
-    wanting = _wanting(event).filter(Q(collections=None) | Q(collections=collection_id)).distinct()
-    receivers = [hook for hook in wanting if _may_read(hook, readers_id)]
+    hooks = _subscribed(event).filter(Q(collections=None) | Q(collections=collection_id)).distinct()
+    receivers = [hook for hook in hooks if _may_read(hook, readers_id)]
     return _queue(receivers, event, data()) if receivers else 0
 
 
@@ -51,7 +51,7 @@ def record_fall(data: Mapping[str, Any], *, permission: str) -> int:
 
     Only webhooks of users with the `permission` to see measures receive it.
     """
-    hooks = _wanting("search.quality_fell")
+    hooks = _subscribed("search.quality_fell")
     permitted = (hook for hook in hooks if hook.acts_for and hook.acts_for.has_perm(permission))
     return _queue(permitted, "search.quality_fell", data)
 
@@ -61,7 +61,7 @@ def send_test(webhook: Webhook) -> None:
     _queue([webhook], TEST, {"webhook": webhook.name})
 
 
-def _wanting(event: str) -> Any:
+def _subscribed(event: str) -> Any:
     hooks = Webhook.objects.filter(active=True, events__contains=[event])
     return hooks.select_related("acts_for")
 

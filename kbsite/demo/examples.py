@@ -103,13 +103,13 @@ def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> li
     problems = []
     for example in examples:
         parameters = {"q": example.question, "collection": example.collection, "page_size": TOP_N}
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
         except SiteUnavailable as error:
             problems.append(str(error))
             continue
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         if not answer["results"]:
             problems.append(f"The search for “{example.question}” returned no results.")
             continue

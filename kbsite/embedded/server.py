@@ -91,7 +91,7 @@ class Server(ABC):
 
     def start(self, *, cancelled: Callable[[], bool] = lambda: False) -> None:
         """Start the server unless it already runs; return when it can be used, or if cancelled."""
-        begun = time.monotonic()
+        started = time.monotonic()
         launched = False
         while not self.is_up() and not cancelled():
             self.lock.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class Server(ABC):
                     self._launch(lock)
                     launched = True
             self._wait(
-                begun,
+                started,
                 START_TIMEOUT,
                 f"was not ready after {START_TIMEOUT:.0f} s. It may still be recovering: try again "
                 "in a minute.",
@@ -112,7 +112,7 @@ class Server(ABC):
 
     def stop(self) -> None:
         """Stop the server; return when none of its processes is alive."""
-        begun = time.monotonic()
+        started = time.monotonic()
         signalled = False
         while self.lock.exists():
             with try_lock(self.lock) as lock:
@@ -122,11 +122,11 @@ class Server(ABC):
             if leader is not None and not signalled:
                 leader.send_signal(self.stop_signal)
                 signalled = True
-            self._wait(begun, STOP_TIMEOUT, f"did not stop within {STOP_TIMEOUT:.0f} s.")
+            self._wait(started, STOP_TIMEOUT, f"did not stop within {STOP_TIMEOUT:.0f} s.")
 
-    def _wait(self, begun: float, timeout: float, problem: str) -> None:
+    def _wait(self, started: float, timeout: float, problem: str) -> None:
         """Sleep until the next check; raise EmbeddedServersError after `timeout` seconds."""
-        waited = time.monotonic() - begun
+        waited = time.monotonic() - started
         if waited > timeout:
             raise EmbeddedServersError(f"The embedded {self.name} {problem} {self._last_words()}")
         if waited > PATIENCE:

@@ -225,9 +225,9 @@ class Pages(ASGIHandler):
             for task in (leaving, sending):
                 task.cancel()
             # Each has ended when its response is closed. A reader who left is no error.
-            ended = await asyncio.gather(sending, leaving, return_exceptions=True)
-        if isinstance(ended[0], Exception):
-            raise ended[0]
+            results = await asyncio.gather(sending, leaving, return_exceptions=True)
+        if isinstance(results[0], Exception):
+            raise results[0]
 
     async def send_response(self, response: HttpResponseBase, send: Send) -> None:
         if not isinstance(response, StreamingHttpResponse) or response.is_async:

@@ -49,25 +49,25 @@ def rank_of(view: View | None, method: str) -> Rank:
     """The rank of a request: what the view states, by default SEARCH, and CHANGE of the API."""
     if method not in _SAFE and most_bytes(view) is not None:
         return Rank.UPLOAD
-    if (stated := _stated(view, "rank")) is not None:
-        return Rank(stated)
+    if (value := _attribute(view, "rank")) is not None:
+        return Rank(value)
     return Rank.CHANGE if hasattr(view, "cls") and method not in _SAFE else Rank.SEARCH
 
 
 def is_search(view: View | None) -> bool:
     """Whether the view answers searches: their time says how fast the machine is."""
-    return bool(_stated(view, "is_search"))
+    return bool(_attribute(view, "is_search"))
 
 
 def most_bytes(view: View | None) -> int | None:
     """The most bytes that a body for this view may have; None if it accepts no files."""
-    names = {str(_stated(view, "most_bytes") or "")}
+    names = {str(_attribute(view, "most_bytes") or "")}
     names |= {getattr(parser, "most_bytes", "") for parser in _parsers(view)}
     limits = [getattr(settings, name) for name in names if name]
     return max(limits) + FORM_BYTES if limits else None
 
 
-def _stated(view: View | None, name: str) -> Any:
+def _attribute(view: View | None, name: str) -> Any:
     owners = (view, getattr(view, "view_class", None), getattr(view, "cls", None))
     return next((getattr(each, name) for each in owners if hasattr(each, name)), None)
 
@@ -182,8 +182,8 @@ def _length(scope: Scope) -> int | None:
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return None
-    stated = headers.get(b"content-length", b"0")
-    return int(stated) if stated.isdigit() else None
+    value = headers.get(b"content-length", b"0")
+    return int(value) if value.isdigit() else None
 
 
 async def _most(scope: Scope, length: int | None) -> int:

@@ -96,7 +96,7 @@ def carry_out(pk: int, progress: Progress = lambda done, total: None) -> int:
 
 def _carry_out(lease: Lease[PoolBuild], progress: Progress) -> int:
     """Build until no wider pools have been requested meanwhile."""
-    if lease.keeps_crashing:
+    if lease.crashes_repeatedly:
         raise PoolError(
             gettext(
                 "Building the pools crashed the worker %(max_attempts)s times. Check the "

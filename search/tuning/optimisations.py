@@ -89,7 +89,7 @@ def carry_out(pk: int) -> str:
 
 def _carry_out(lease: Lease[Optimisation]) -> None:
     try:
-        if lease.keeps_crashing:
+        if lease.crashes_repeatedly:
             raise RunFailed(
                 gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
                 % {"max_attempts": MAX_ATTEMPTS}

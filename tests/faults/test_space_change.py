@@ -168,7 +168,7 @@ def held(space: EmbeddingSpace) -> int:
 
 
 def complete(space: EmbeddingSpace, document: Document) -> bool:
-    return not spaces.lacking(space, Chunk.objects.filter(document=document)).exists()
+    return not spaces.unembedded(space, Chunk.objects.filter(document=document)).exists()
 
 
 def note(collection: Collection, number: int) -> Document:

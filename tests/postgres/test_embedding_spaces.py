@@ -361,7 +361,7 @@ class TestActivating:
         monkeypatch.setattr(processing_steps.activation, "activate", switch_first)
         assert processing_steps.advance(version.pk)
         assert Document.objects.get(latest=version).current_id == version.pk
-        assert not spaces.lacking(second).exists()
+        assert not spaces.unembedded(second).exists()
 
     def test_the_one_before_the_previous_is_no_longer_filled_and_can_be_taken_up_again(
         self, first: EmbeddingSpace, second: EmbeddingSpace, server: FakeOpenAI

@@ -92,9 +92,9 @@ class TestClaim:
 
     def test_crashes_count_and_outages_do_not(self, job: Import) -> None:
         Import.objects.update(attempts=jobs.MAX_ATTEMPTS)
-        assert claimed(job).keeps_crashing
+        assert claimed(job).crashes_repeatedly
         Import.objects.update(error="The server does not answer.", **RELEASED)
-        assert not claimed(job).keeps_crashing
+        assert not claimed(job).crashes_repeatedly
 
 
 class TestLease:

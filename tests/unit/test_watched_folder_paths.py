@@ -9,7 +9,7 @@ import pytest
 
 from ingestion.documents import progress
 from ingestion.documents.progress import progress_view
-from ingestion.intake.folder_and_ignored_files import Seen, is_included
+from ingestion.intake.folder_and_ignored_files import Entry, is_included
 from ingestion.intake.watched_folders import KnownFile, compare
 
 
@@ -45,7 +45,7 @@ def test_each_path_is_told_once() -> None:
         )
     }  # fmt: skip
     seen = {
-        path: Seen(path, size, 0)
+        path: Entry(path, size, 0)
         for path, size in (("same", 1), ("grown", 2), ("still", 1), ("back", 1), ("new", 1))
     }
     found = compare(before, seen, ["locked"])

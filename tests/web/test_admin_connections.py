@@ -55,7 +55,7 @@ def server(settings: Any) -> Iterator[FakeOpenAI]:
 
 def make_ready(space: EmbeddingSpace) -> None:
     """Fills a space by hand: within a test's transaction no index is built concurrently."""
-    for chunk in spaces.lacking(space):
+    for chunk in spaces.unembedded(space):
         ChunkEmbedding.objects.create(chunk=chunk, space=space, vector=[1, 0, 0, 0])
     with connection.cursor() as cursor:  # rows whose references are still to be checked block it
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")

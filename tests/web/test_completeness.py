@@ -149,7 +149,7 @@ def test_the_doctor_finds_what_is_ready_and_not_embedded(report: Document) -> No
 def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
     counts = Completeness(Unit.PAGE, total)
     for why, places in gaps:
-        counts.lacks(Unit.PAGE, why, places)
+        counts.add(Unit.PAGE, why, places)
     assert completeness.summary(counts.as_json(), with_places=True) == sentence
     assert bool(completeness.note(counts.as_json())) is (counts.missing > 0)
     assert Completeness.from_json(counts.as_json()) == counts
@@ -158,7 +158,7 @@ def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
 def test_what_has_no_units_is_named_by_what_is_lost() -> None:
     counts = Completeness()
     assert completeness.summary(counts.as_json()) == "All of it is searchable."
-    counts.lacks(Unit.FILE, Why.CUT_OFF, ["end\0\u202e"])
+    counts.add(Unit.FILE, Why.CUT_OFF, ["end\0\u202e"])
     assert Completeness.from_json(counts.as_json()).gaps[0].places == ("end",)
     assert completeness.summary(counts.as_json()) == (
         "Not all of it is searchable; the file ends early."

@@ -174,8 +174,8 @@ class Command(WaitingCommand):
             self.stdout.write(f"{item.get_state_display()}: {item.reference}: {reason}")
         if (hidden := others.count() - len(listed)) > 0:
             self.stdout.write(f"... and {hidden:,} more: give --verbosity 2, or see the admin.")
-        lacking = ImportItem.objects.filter(of=of, document__current__completeness__missing__gt=0)
-        rows = lacking.values_list("reference", "document__current__completeness")
+        partial = ImportItem.objects.filter(of=of, document__current__completeness__missing__gt=0)
+        rows = partial.values_list("reference", "document__current__completeness")
         for reference, stored in rows if options["verbosity"] > 1 else rows[:LISTED_ITEMS]:
             self.stdout.write(f"Incomplete: {reference}: {completeness.summary(stored)}")
         counts = counts_of([of])[of.pk]

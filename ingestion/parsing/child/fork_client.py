@@ -102,14 +102,14 @@ def run_in_child(job: dict[str, Any], seconds: float) -> int | None:
     """
     try:
         return _run(job, seconds)
-    except ServerEnded as ended:
-        if ended.status != 0:
-            return ended.status
+    except ServerEnded as error:
+        if error.status != 0:
+            return error.status
     # The server had just exited after its idle time: the job never started.
     try:
         return _run(job, seconds)
-    except ServerEnded as ended:
-        return ended.status or 1
+    except ServerEnded as error:
+        return error.status or 1
 
 
 def _run(job: dict[str, Any], seconds: float) -> int | None:

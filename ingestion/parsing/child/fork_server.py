@@ -141,15 +141,15 @@ def _wait(
 def _ended(pid: int, seconds: float) -> int:
     """Wait up to `seconds` for the child, then kill it and its group; return its exit status."""
     deadline = time.monotonic() + seconds
-    ended = status = 0
-    while not ended and time.monotonic() < deadline:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if not ended:
+    exited = status = 0
+    while not exited and time.monotonic() < deadline:
+        exited, status = os.waitpid(pid, os.WNOHANG)
+        if not exited:
             time.sleep(_LOOK_SECONDS)
-    if not ended:
+    if not exited:
         os.kill(pid, signal.SIGKILL)
     _kill_group(pid)
-    if not ended:
+    if not exited:
         status = os.waitpid(pid, 0)[1]
     return os.waitstatus_to_exitcode(status)
 

@@ -61,7 +61,7 @@ def container(source: Source) -> Completeness:
         charted = {name.decode("utf-8", "replace") for name in _CHART_LINK.findall(charts)}
         embedded = [name for name in names if _EMBEDDED.match(name)]
         left = [name for name in embedded if name.partition("/")[2] not in charted]
-        completeness.lacks(Unit.FILE, Why.EMBEDDED, [name.rpartition("/")[2] for name in left])
+        completeness.add(Unit.FILE, Why.EMBEDDED, [name.rpartition("/")[2] for name in left])
         for name in filter(_TEXTS.fullmatch, names):
             texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
             completeness.found += sum(map(_visible, texts))
@@ -75,7 +75,7 @@ def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
     count = len(keeper.parts)
     for refusal, paths in keeper.refused.items():
         why = Why.BLANK if refusal is Refusal.EMPTY else Why[refusal.name]
-        completeness.lacks(Unit.FILE, why, paths)
+        completeness.add(Unit.FILE, why, paths)
         count += len(paths)
     if completeness.unit is Unit.FILE:
         completeness.total = count
@@ -149,18 +149,18 @@ def workbook(source: Source) -> Completeness:
     for sheet in members(source):
         completeness.unit = Unit.SHEET
         completeness.total += 1
-        values, lacking = (
+        values, valueless = (
             sum(1 for _ in one.finditer(sheet.content)) for one in (_VALUE, _NO_VALUE)
         )
         if sheet.is_hidden:
-            completeness.lacks(Unit.SHEET, Why.HIDDEN, [sheet.name])
+            completeness.add(Unit.SHEET, Why.HIDDEN, [sheet.name])
         elif not sheet.content:
-            completeness.lacks(Unit.SHEET, Why.DAMAGED, [sheet.name])
-        elif not values and not lacking and b"<text:p" not in sheet.content:
-            completeness.lacks(Unit.SHEET, Why.BLANK, [sheet.name])
+            completeness.add(Unit.SHEET, Why.DAMAGED, [sheet.name])
+        elif not values and not valueless and b"<text:p" not in sheet.content:
+            completeness.add(Unit.SHEET, Why.BLANK, [sheet.name])
         else:
-            cells += values + lacking
-            completeness.lacks(Unit.CELL, Why.NO_VALUE, count=lacking)
+            cells += values + valueless
+            completeness.add(Unit.CELL, Why.NO_VALUE, count=valueless)
     if cells:
         completeness.others[Unit.CELL] = cells
     return completeness
@@ -175,7 +175,7 @@ def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterat
     without = sum(gap.count for gap in completeness.gaps if gap.unit is Unit.CELL)
     expected = completeness.others.get(Unit.CELL, 0) - without
     if expected - extracted > max(_FEWEST_CELLS, expected / 10):
-        completeness.lacks(Unit.CELL, Why.DROPPED, count=expected - extracted)
+        completeness.add(Unit.CELL, Why.DROPPED, count=expected - extracted)
 
 
 def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness, list[int]]:
@@ -194,12 +194,12 @@ def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness,
     if not numbers:
         return completeness, []
     completeness.unit, completeness.total = Unit.SLIDE, max(len(slides), len(numbers))
-    lost = [number for number in range(1, completeness.total + 1) if number not in numbers]
-    completeness.lacks(Unit.SLIDE, Why.DAMAGED, lost)
+    missing = [number for number in range(1, completeness.total + 1) if number not in numbers]
+    completeness.add(Unit.SLIDE, Why.DAMAGED, missing)
     for number, blocks in zip(numbers, read[1:], strict=True):
         if not blocks:
             is_drawn = number <= len(slides) and slides[number - 1][1]
-            completeness.lacks(Unit.SLIDE, Why.PICTURE if is_drawn else Why.BLANK, [number])
+            completeness.add(Unit.SLIDE, Why.PICTURE if is_drawn else Why.BLANK, [number])
     return completeness, numbers
 
 
@@ -267,15 +267,15 @@ def note_pages(
     (empty, scanned), ocr, data = gaps, source.ocr, source.path.read_bytes()
     completeness.pictures = len(_IMAGE.findall(data)) - len(_MASK.findall(data))
     blank = [number for number in empty if number not in {*scanned, *ocr.wanted}]
-    lost = [number for number in range(1, completeness.total + 1) if number not in read]
+    missing = [number for number in range(1, completeness.total + 1) if number not in read]
     if blank and has_damaged_contents(data):
-        blank, lost = [], sorted(lost + blank)
+        blank, missing = [], sorted(missing + blank)
     why = Why.OCR_LIMIT if ocr.wanted else Why.OCR_FAILED if ocr.languages else Why.NO_OCR
-    completeness.lacks(Unit.PAGE, Why.DAMAGED, lost)
-    completeness.lacks(Unit.PAGE, Why.BLANK, blank)
+    completeness.add(Unit.PAGE, Why.DAMAGED, missing)
+    completeness.add(Unit.PAGE, Why.BLANK, blank)
     for number in empty:
         if number in scanned:
             is_beyond = number not in ocr.wanted
-            completeness.lacks(Unit.PAGE, why if is_beyond else Why.OCR_FAILED, [number])
+            completeness.add(Unit.PAGE, why if is_beyond else Why.OCR_FAILED, [number])
         elif number in ocr.wanted:
-            completeness.lacks(Unit.PAGE, Why.WORDLESS, [number])
+            completeness.add(Unit.PAGE, Why.WORDLESS, [number])

@@ -70,7 +70,7 @@ def _counts(path: Path) -> Completeness:
     pictures = sum(name.lower().endswith(_PICTURES) for name in names)
     completeness = Completeness(Unit.CHAPTER, len(spine), pictures=pictures)
     missing = [number for number, name in enumerate(spine, 1) if name not in names]
-    completeness.lacks(Unit.CHAPTER, Why.DAMAGED, missing)
+    completeness.add(Unit.CHAPTER, Why.DAMAGED, missing)
     return completeness
 
 

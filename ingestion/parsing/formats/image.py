@@ -72,9 +72,9 @@ class ImageParser:
         pages_read = {block.page for block in blocks}
         completeness.recognised = len(pages_read)
         wordless = [number for number in requested if number not in pages_read]
-        completeness.lacks(Unit.PAGE, Why.WORDLESS, wordless)
+        completeness.add(Unit.PAGE, Why.WORDLESS, wordless)
         beyond = [number for number in range(1, count + 1) if number not in requested]
-        completeness.lacks(Unit.PAGE, Why.OCR_LIMIT, beyond)
+        completeness.add(Unit.PAGE, Why.OCR_LIMIT, beyond)
         warnings = [HOLDS_EXIF] if (date or place) and not source.keeps_exif else []
         if source.keeps_exif and place:
             blocks.append(Block(BlockKind.PARAGRAPH, f"Taken at {place}", page=1))

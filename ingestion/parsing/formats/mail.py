@@ -159,9 +159,9 @@ class _MessageReader:
         self._count(level)
         kind = part.get_content_type()
         if any(isinstance(one, CloseBoundaryNotFoundDefect) for one in part.defects):
-            self._completeness.lacks(Unit.MESSAGE, Why.CUT_OFF, count=1)
+            self._completeness.add(Unit.MESSAGE, Why.CUT_OFF, count=1)
         if _is_encrypted(part):
-            self._completeness.lacks(Unit.MESSAGE, Why.ENCRYPTED, count=1)
+            self._completeness.add(Unit.MESSAGE, Why.ENCRYPTED, count=1)
             self._warnings.append(
                 "The message is encrypted: only its headers and unencrypted parts were indexed. "
                 "Export it decrypted to make its text searchable."

@@ -114,7 +114,7 @@ def _counts(notebook: Json) -> Completeness:
     texts = [_text_of(outputs) for cell in _cells(notebook) if (outputs := cell.get("outputs"))]
     completeness = Completeness(others={Unit.OUTPUT: len(texts)})
     short = sum(len(text) > OUTPUT_CHARS for text in texts)
-    completeness.lacks(Unit.OUTPUT, Why.SHORTENED, count=short)
+    completeness.add(Unit.OUTPUT, Why.SHORTENED, count=short)
     return completeness
 
 

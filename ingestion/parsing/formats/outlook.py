@@ -74,7 +74,7 @@ def _root(path: Path, notes: Extraction) -> Any:
                 "program it was made with, and save it with the right extension."
             )
         if container.parsing_issues:
-            notes.completeness.lacks(Unit.MESSAGE, Why.CUT_OFF, count=1)
+            notes.completeness.add(Unit.MESSAGE, Why.CUT_OFF, count=1)
             notes.warnings.append(
                 "The message is damaged, probably cut off: some of it could not be read. Save it "
                 "again in Outlook and upload the new file."
@@ -187,7 +187,7 @@ def _address(name: str, address: str) -> str:
 def _body(properties: _Properties, notes: Extraction) -> Message:
     """The plain text and HTML that exist, as alternatives."""
     if properties.text(_CLASS).upper().startswith("IPM.NOTE.SMIME"):
-        notes.completeness.lacks(Unit.MESSAGE, Why.ENCRYPTED, count=1)
+        notes.completeness.add(Unit.MESSAGE, Why.ENCRYPTED, count=1)
         notes.warnings.append(
             "The message is encrypted, or signed in a way that hides its text: only its headers "
             "were indexed. Save it decrypted to make its text searchable."
@@ -205,7 +205,7 @@ def _body(properties: _Properties, notes: Extraction) -> Message:
     if not body.get_payload():
         body.attach(_leaf("text/plain", b"", "utf-8"))
         if properties.data(_RTF):
-            notes.completeness.lacks(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
+            notes.completeness.add(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
             notes.warnings.append(
                 "The text of this message exists as rich text (RTF) only and was not read. In "
                 "Outlook, change its format to HTML or plain text and save it again."

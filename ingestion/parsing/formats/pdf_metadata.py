@@ -72,7 +72,7 @@ def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
     document = pypdfium2.PdfDocument(path) if numbers else None
     if document is None:
         return []
-    drawn = []
+    nonblank = []
     try:
         for number in numbers:
             try:
@@ -80,11 +80,11 @@ def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
             except pypdfium2.PdfiumError:
                 continue
             if pdfium.FPDFPage_CountObjects(page) > 0:
-                drawn.append(number)
+                nonblank.append(number)
             page.close()
     finally:
         document.close()
-    return drawn
+    return nonblank
 
 
 def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:

@@ -123,17 +123,17 @@ def joined_lines(text: str) -> str:
 
 
 class _Vocabulary:
-    """The words of a text, but for those that `parted` matches, to decide how those are joined."""
+    """The words of a text, but for those that `pattern` matches, to decide how those are joined."""
 
-    def __init__(self, text: str, parted: re.Pattern[str]) -> None:
-        self._parted = parted
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
         self._hyphenated = {word.casefold() for word in _HYPHENATED.findall(text)}
         self._halves = {half for word in self._hyphenated for half in word.split("-")}
         self._words: set[str] | None = None
         self._text = text
 
     def joined(self, text: str) -> str:
-        return self._parted.sub(lambda match: self._joined(text, match), text)
+        return self._pattern.sub(lambda match: self._joined(text, match), text)
 
     def _joined(self, text: str, match: re.Match[str]) -> str:
         follows_one = text[match.start() - 1 : match.start()] in ("-", "\u2010")
@@ -172,7 +172,7 @@ class _Vocabulary:
 
     def _known(self) -> set[str]:
         if self._words is None:
-            rest = self._parted.sub(" ", self._text)
+            rest = self._pattern.sub(" ", self._text)
             self._words = {word.casefold() for word in _WORDS.findall(rest)}
         return self._words
 
@@ -182,42 +182,42 @@ def joined_across_pages(blocks: Iterable[Block]) -> Iterator[Block]:
 
     The word goes to the page on which it begins. Footnotes may come between the two halves.
     """
-    parted: Block | None = None
+    before: Block | None = None
     between: list[Block] = []
     for block in blocks:
-        if parted is not None:
-            if _is_between(parted, block):
+        if before is not None:
+            if _is_between(before, block):
                 between.append(block)
                 continue
-            whole, rest = _joined(parted, block)
+            whole, rest = _joined(before, block)
             yield whole
             yield from between
-            parted, between = None, []
+            before, between = None, []
             if rest is None:
                 continue
             block = rest
         if block.kind is BlockKind.PARAGRAPH and block.page and _PARTED.search(block.text):
-            parted = block
+            before = block
         else:
             yield block
-    if parted is not None:
-        yield parted
+    if before is not None:
+        yield before
         yield from between
 
 
-def _is_between(parted: Block, block: Block) -> bool:
+def _is_between(before: Block, block: Block) -> bool:
     """Whether the block is a footnote below the paragraph that ends with a hyphen."""
     is_prose = block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
-    return block.page == parted.page and is_prose and bool(_FOOTNOTE.match(block.text))
+    return block.page == before.page and is_prose and bool(_FOOTNOTE.match(block.text))
 
 
-def _joined(parted: Block, block: Block) -> tuple[Block, Block | None]:
+def _joined(before: Block, block: Block) -> tuple[Block, Block | None]:
     """Both blocks, with the rest of the word moved to the first; None if nothing is left."""
     rest = _REST.match(block.text)
-    follows = block.kind is BlockKind.PARAGRAPH and block.page == (parted.page or 0) + 1
+    follows = block.kind is BlockKind.PARAGRAPH and block.page == (before.page or 0) + 1
     if rest is None or not follows:
-        return parted, block
-    whole = replace(parted, text=joined_lines(f"{parted.text}\n{rest[0]}"))
+        return before, block
+    whole = replace(before, text=joined_lines(f"{before.text}\n{rest[0]}"))
     left = block.text[rest.end() :].lstrip()
     return whole, replace(block, text=left) if left else None
 

@@ -33,7 +33,7 @@ _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _Entry:
     path: str
     size: int
     refusal: Refusal | None
@@ -47,16 +47,16 @@ class ZipParser:
     def extract(self, source: Source) -> Extraction:
         reader = _ZipReader(source)
         reader.unpack(source.path, "", 1)
-        if not reader.listed:
+        if not reader.entries:
             raise NoText("This archive contains no files. Check that the right one was uploaded.")
-        if all(entry.refusal is Refusal.ENCRYPTED for entry in reader.listed):
+        if all(entry.refusal is Refusal.ENCRYPTED for entry in reader.entries):
             raise EncryptedFile(
                 "This archive is protected by a password. Pack it again without one."
             )
         completeness = Completeness(Unit.FILE)
         note_parts(completeness, reader.keeper)
         return Extraction(
-            _listing(reader.listed),
+            _listing(reader.entries),
             warnings=reader.keeper.warnings(),
             parts=reader.keeper.parts,
             completeness=completeness,
@@ -66,7 +66,7 @@ class ZipParser:
 class _ZipReader:
     def __init__(self, source: Source) -> None:
         self.keeper = PartKeeper(source.scratch, source.limits)
-        self.listed: list[_Listed] = []
+        self.entries: list[_Entry] = []
         self._source = source
         self._packed = max(source.path.stat().st_size, 1)
 
@@ -105,7 +105,7 @@ class _ZipReader:
         else:
             self.keeper.refuse(path, refusal)
         self._check_ratio()
-        self.listed.append(_Listed(path, member.file_size, refusal))
+        self.entries.append(_Entry(path, member.file_size, refusal))
 
     def _read(self, stream: IO[bytes], path: str, depth: int) -> Refusal | None:
         head = stream.peek(HEAD_BYTES) if isinstance(stream, zipfile.ZipExtFile) else b""
@@ -114,7 +114,7 @@ class _ZipReader:
         if depth == DEEPEST:
             self.keeper.refuse(path, Refusal.NESTED)
             return Refusal.NESTED
-        inner = self._source.scratch / f"inner-{len(self.listed):06}.zip"
+        inner = self._source.scratch / f"inner-{len(self.entries):06}.zip"
         self.keeper.copy(b"", stream, inner)
         try:
             self.unpack(inner, f"{path}/", depth + 1)
@@ -167,11 +167,11 @@ def is_of_the_system(name: str) -> bool:
     return path.name in _SYSTEM_FILES or bool(_SYSTEM_FOLDERS & set(path.parts))
 
 
-def _listing(listed: list[_Listed]) -> Iterator[Block]:
+def _listing(entries: list[_Entry]) -> Iterator[Block]:
     """One table: each member's path and size, and a note if it is not read."""
-    with_notes = any(entry.refusal for entry in listed)
+    with_notes = any(entry.refusal for entry in entries)
     rows: list[tuple[str, ...]] = [("File", "Size", "Note") if with_notes else ("File", "Size")]
-    for entry in listed:
+    for entry in entries:
         row = (entry.path, _size(entry.size))
         note = f"not read: {entry.refusal.note}" if entry.refusal else ""
         rows.append((*row, note) if with_notes else row)

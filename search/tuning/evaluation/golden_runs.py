@@ -95,7 +95,7 @@ def measure(pk: int) -> MeasuredPair | None:
 def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     run = lease.row
     try:
-        if lease.keeps_crashing:
+        if lease.crashes_repeatedly:
             raise RunFailed(
                 gettext(
                     "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
