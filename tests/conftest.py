@@ -60,7 +60,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
 
 @pytest.fixture(autouse=True)
-def _redis_is_asked() -> None:
+def _reset_redis_breaker() -> None:
     """A test that breaks Redis does not keep the next one from asking it."""
     circuit_breaker.REDIS.reset()
 
@@ -101,8 +101,8 @@ def administrator(db: None) -> User:
 @pytest.fixture(scope="module")
 def harbour(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
     """The documents of `golden_library` by a short name, made once for a module's tests."""
-    with lasting_documents(django_db_blocker) as found:
-        yield found
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
 
 
 @pytest.fixture

@@ -54,30 +54,30 @@ class _FormReader(HTMLParser):
         self._textarea = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "form":
-            self._inside = given.get("id") == self.form_id
+            self._inside = attributes.get("id") == self.form_id
         if not self._inside:
             return
-        name = given.get("name") or ""
+        name = attributes.get("name") or ""
         if tag == "input" and name:
-            self._input(name, given)
+            self._input(name, attributes)
         elif tag == "select":
             self._select = name
-        elif tag == "option" and self._select and "selected" in given:
-            self.values[self._select] = given.get("value") or ""
+        elif tag == "option" and self._select and "selected" in attributes:
+            self.values[self._select] = attributes.get("value") or ""
         elif tag == "textarea":
             self._textarea = name
             self.values[name] = ""
 
-    def _input(self, name: str, given: dict[str, str | None]) -> None:
-        kind = given.get("type", "text")
+    def _input(self, name: str, attributes: dict[str, str | None]) -> None:
+        kind = attributes.get("type", "text")
         if kind in ("submit", "file"):
             return
         if kind not in ("checkbox", "radio"):
-            self.values[name] = given.get("value") or ""
-        elif "checked" in given:
-            self.values.setdefault(name, []).append(given.get("value") or "on")
+            self.values[name] = attributes.get("value") or ""
+        elif "checked" in attributes:
+            self.values.setdefault(name, []).append(attributes.get("value") or "on")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":

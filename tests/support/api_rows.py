@@ -76,9 +76,9 @@ def rows_of_every_kind() -> Iterator[Rows]:
     golden_runs.measure(golden_runs.start(active_profile(), acting_user=user).pk)
     document = str(made["ferry"].public_id)
     thread = post("threads", title="Ferries")["id"]
-    asked = post("answers", q="how often does the ferry cross the river", thread=thread)
+    answer = post("answers", q="how often does the ferry cross the river", thread=thread)
     values: dict[str, list[Any]] = {
-        "answers": [asked["id"]],
+        "answers": [answer["id"]],
         "threads": [thread],
         "token": [AuthToken.objects.get(user=user).token_key],
         "classifier-rules": [api.get(f"{V1}/classifier-rules/").json()["results"][0]["id"]],

@@ -115,8 +115,8 @@ def statements(call: Callable[[], object]) -> int:
 
 def _filled(cursor: Any, tables: Any) -> list[str]:
     """Those of the tables that have rows."""
-    asked = (f"SELECT %s WHERE EXISTS (SELECT FROM {_quoted(table)})" for table in tables)
-    cursor.execute(" UNION ALL ".join(asked), list(tables))
+    queries = (f"SELECT %s WHERE EXISTS (SELECT FROM {_quoted(table)})" for table in tables)
+    cursor.execute(" UNION ALL ".join(queries), list(tables))
     return [table for (table,) in cursor.fetchall()]
 
 

@@ -76,7 +76,7 @@ class Failing:
     """An engine that fails at everything, as one that cannot be reached."""
 
     def __getattr__(self, name: str) -> Any:
-        def fail(*args: object, **given: object) -> None:
+        def fail(*args: object, **arguments: object) -> None:
             raise EngineError("nobody answers")
 
         return fail

@@ -68,12 +68,12 @@ def _parse_once(path: Path, file_name: str, *limits: object, **options: Any) -> 
 processing_steps.parse_file = _parse_once
 
 
-def make_document(collection: Collection, content: str | bytes, **given: str) -> Document:
+def make_document(collection: Collection, content: str | bytes, **fields: str) -> Document:
     """Upload a document and process it fully: stored, parsed, chunked, embedded, searchable.
 
     A document that failed is returned as well: the caller asserts its state.
     """
-    receipt = upload(collection, content, **given)  # type: ignore[arg-type]
+    receipt = upload(collection, content, **fields)  # type: ignore[arg-type]
     processing_steps.advance(receipt.version.pk)
     bm25_weights.fold()
     return Document.objects.select_related("current", "latest", "collection").get(

@@ -113,8 +113,8 @@ def reasons(*pieces: str, thoughts: Sequence[str | Pause] = ("Hm, ", "let me see
             each if isinstance(each, Pause) else chunk({"reasoning_content": each})
             for each in thoughts
         ]
-        said = says(*pieces)(body)
-        return Reply([*thinking, *said.parts], headers=said.headers)
+        reply = says(*pieces)(body)
+        return Reply([*thinking, *reply.parts], headers=reply.headers)
 
     return behave
 

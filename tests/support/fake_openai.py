@@ -235,9 +235,9 @@ class FakeOpenAI(JSONServer):
         """The reply to one request, which is counted."""
         if path != "/v1/embeddings":
             return status(404, message=f"no such path: {path}")(_NOTHING)
-        given = body["input"]
+        inputs = body["input"]
         request = Request(
-            texts=tuple([given] if isinstance(given, str) else given),
+            texts=tuple([inputs] if isinstance(inputs, str) else inputs),
             model=body["model"],
             dimensions=body.get("dimensions") or self.dimensions,
             stated_dimensions=body.get("dimensions"),

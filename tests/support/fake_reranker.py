@@ -25,8 +25,8 @@ Behaviour = Callable[[Request], Reply]
 
 def shared_words(query: str, text: str) -> float:
     """The share of the question's words in the text: 0 to 1."""
-    asked, held = (set(re.findall(r"\w+", each.lower())) for each in (query, text))
-    return len(asked & held) / max(1, len(asked))
+    query_words, text_words = (set(re.findall(r"\w+", each.lower())) for each in (query, text))
+    return len(query_words & text_words) / max(1, len(query_words))
 
 
 def cohere(scores: Sequence[float]) -> Any:

@@ -63,17 +63,17 @@ def local_site(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> It
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            found = site.answer(self.path, headers)
-            if callable(found.body):
-                found.body(self)
+            response = site.answer(self.path, headers)
+            if callable(response.body):
+                response.body(self)
                 return
-            self.send_response(found.status)
-            for name, value in found.headers.items():
+            self.send_response(response.status)
+            for name, value in response.headers.items():
                 self.send_header(name, value)
-            if "Content-Length" not in found.headers:
-                self.send_header("Content-Length", str(len(found.body)))
+            if "Content-Length" not in response.headers:
+                self.send_header("Content-Length", str(len(response.body)))
             self.end_headers()
-            self.wfile.write(found.body)
+            self.wfile.write(response.body)
 
         def do_POST(self) -> None:
             site.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))

@@ -31,7 +31,7 @@ CLIENT, SECRET = "steelyard-client", "a-secret-of-the-client"
 class Dialect:
     """A provider's ways. Paths are those of its addresses; `server` is what OIDC_SERVER names.
 
-    `told` makes the claims of the ID token and of the user info from what is known of a person:
+    `claims_of` makes the claims of the ID token and of the user info from the data of a person:
     sub, login, email, groups.
     """
 
@@ -41,7 +41,7 @@ class Dialect:
     token: str
     userinfo: str
     keys: str
-    told: Callable[[Mapping[str, Any]], tuple[Claims, Claims]]
+    claims_of: Callable[[Mapping[str, Any]], tuple[Claims, Claims]]
     key_left_out: tuple[str, ...] = ()
     has_encryption_key: bool = False
     scopes: frozenset[str] = frozenset({"openid", "profile", "email", "offline_access"})
@@ -104,7 +104,7 @@ HOUSE = Dialect(
     token="/realm/token",
     userinfo="/realm/userinfo",
     keys="/realm/keys",
-    told=lambda person: (dict(person), dict(person)),
+    claims_of=lambda person: (dict(person), dict(person)),
 )
 ENTRA = Dialect(
     server=f"/{TENANT}/v2.0",
@@ -113,7 +113,7 @@ ENTRA = Dialect(
     token=f"/{TENANT}/oauth2/v2.0/token",
     userinfo="/oidc/userinfo",
     keys=f"/{TENANT}/discovery/v2.0/keys",
-    told=_entra,
+    claims_of=_entra,
     key_left_out=("alg",),
 )
 GOOGLE = Dialect(
@@ -123,7 +123,7 @@ GOOGLE = Dialect(
     token="/token",
     userinfo="/v1/userinfo",
     keys="/oauth2/v3/certs",
-    told=_google,
+    claims_of=_google,
     # Another one is an error there: invalid_scope.
     scopes=frozenset({"openid", "profile", "email"}),
 )
@@ -134,7 +134,7 @@ KEYCLOAK = Dialect(
     token="/realms/REALM/protocol/openid-connect/token",
     userinfo="/realms/REALM/protocol/openid-connect/userinfo",
     keys="/realms/REALM/protocol/openid-connect/certs",
-    told=_keycloak,
+    claims_of=_keycloak,
     has_encryption_key=True,
 )
 AUTHENTIK = Dialect(
@@ -145,7 +145,7 @@ AUTHENTIK = Dialect(
     token="/application/o/token/",
     userinfo="/application/o/userinfo/",
     keys="/application/o/APPLICATION/jwks/",
-    told=_authentik,
+    claims_of=_authentik,
 )
 
 
@@ -189,9 +189,9 @@ class OidcProvider:
 
     # --- the endpoints ---
 
-    def answer(self, method: str, path: str, given: dict[str, str], bearer: str) -> Any:
+    def answer(self, method: str, path: str, parameters: dict[str, str], bearer: str) -> Any:
         """The status and the body, or the address of a redirect, for a request."""
-        self.asked.append((path, given))
+        self.asked.append((path, parameters))
         if self.is_down:
             return 503, {}
         ways = self.dialect
@@ -207,13 +207,13 @@ class OidcProvider:
         if path == ways.keys:
             return 200, {"keys": self._keys()}
         if path == ways.authorize:
-            return 302, self._authorize(given)
+            return 302, self._authorize(parameters)
         if path == ways.token and method == "POST":
-            return self._token(given)
+            return self._token(parameters)
         if path == ways.userinfo:
             if bearer != "access":
                 return 401, {}
-            return 200, {**ways.told(self.person)[1], **self.userinfo_changes}
+            return 200, {**ways.claims_of(self.person)[1], **self.userinfo_changes}
         return 404, {}
 
     def _keys(self) -> list[dict[str, Any]]:
@@ -224,55 +224,55 @@ class OidcProvider:
         other = {**public, "kid": "k0", "alg": "RSA-OAEP", "use": "enc"}
         return [other, key] if self.dialect.has_encryption_key else [key]
 
-    def _authorize(self, given: dict[str, str]) -> str:
-        assert given["client_id"] == CLIENT
-        assert given["response_type"] == "code"
-        assert given["code_challenge_method"] == "S256"
-        unknown = set(given["scope"].split()) - self.dialect.scopes
+    def _authorize(self, parameters: dict[str, str]) -> str:
+        assert parameters["client_id"] == CLIENT
+        assert parameters["response_type"] == "code"
+        assert parameters["code_challenge_method"] == "S256"
+        unknown = set(parameters["scope"].split()) - self.dialect.scopes
         if unknown:
-            query = urlencode({"error": "invalid_scope", "state": given["state"]})
-            return f"{given['redirect_uri']}?{query}"
+            query = urlencode({"error": "invalid_scope", "state": parameters["state"]})
+            return f"{parameters['redirect_uri']}?{query}"
         code = secrets.token_urlsafe()
-        self.codes[code] = given
-        query = urlencode({"code": code, "state": given["state"]})
-        return f"{given['redirect_uri']}?{query}"
+        self.codes[code] = parameters
+        query = urlencode({"code": code, "state": parameters["state"]})
+        return f"{parameters['redirect_uri']}?{query}"
 
-    def _token(self, given: dict[str, str]) -> tuple[int, dict[str, Any]]:
-        if (given.get("client_id"), given.get("client_secret")) != (CLIENT, SECRET):
+    def _token(self, parameters: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        if (parameters.get("client_id"), parameters.get("client_secret")) != (CLIENT, SECRET):
             return 401, {"error": "invalid_client"}
-        if given.get("grant_type") == "refresh_token":
-            if self.refusing or given.get("refresh_token") not in self.refresh_tokens:
+        if parameters.get("grant_type") == "refresh_token":
+            if self.refusing or parameters.get("refresh_token") not in self.refresh_tokens:
                 return 400, {"error": "invalid_grant"}
-            self.refresh_tokens.discard(given["refresh_token"])
+            self.refresh_tokens.discard(parameters["refresh_token"])
             return 200, self._tokens(is_lasting=True)
-        asked = self.codes.pop(given.get("code", ""), None)
-        digest = hashlib.sha256(given.get("code_verifier", "").encode()).digest()
+        request = self.codes.pop(parameters.get("code", ""), None)
+        digest = hashlib.sha256(parameters.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-        if asked is None or asked["code_challenge"] != challenge:
+        if request is None or request["code_challenge"] != challenge:
             return 400, {"error": "invalid_grant"}
-        if asked["redirect_uri"] != given["redirect_uri"]:
+        if request["redirect_uri"] != parameters["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
         # The house's own gives them unasked.
-        lasting = self.dialect is HOUSE or "offline_access" in asked["scope"].split()
+        lasting = self.dialect is HOUSE or "offline_access" in request["scope"].split()
         return 200, self._tokens(is_lasting=lasting)
 
     def _tokens(self, *, is_lasting: bool) -> dict[str, Any]:
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300}
-        claims |= {"jti": secrets.token_urlsafe(), **self.dialect.told(self.person)[0]}
+        claims |= {"jti": secrets.token_urlsafe(), **self.dialect.claims_of(self.person)[0]}
         key = self.key
         if self.forged:
             key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         token = jwt.encode({**claims, **self.changes}, key, "RS256", headers={"kid": "k1"})
-        found: dict[str, Any] = {
+        response: dict[str, Any] = {
             "access_token": "access",
             "token_type": "Bearer",
             "expires_in": 300,
         }
         if is_lasting:
-            found["refresh_token"] = secrets.token_urlsafe()
-            self.refresh_tokens.add(found["refresh_token"])
-        return {**found, "expires_in": 300, "id_token": token}
+            response["refresh_token"] = secrets.token_urlsafe()
+            self.refresh_tokens.add(response["refresh_token"])
+        return {**response, "expires_in": 300, "id_token": token}
 
 
 def _handler(provider: OidcProvider) -> type[BaseHTTPRequestHandler]:
@@ -285,9 +285,9 @@ def _handler(provider: OidcProvider) -> type[BaseHTTPRequestHandler]:
             self._answer("POST", self.rfile.read(size).decode())
 
         def _answer(self, method: str, text: str) -> None:
-            given = {name: values[-1] for name, values in parse_qs(text).items()}
+            parameters = {name: values[-1] for name, values in parse_qs(text).items()}
             bearer = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-            status, body = provider.answer(method, urlsplit(self.path).path, given, bearer)
+            status, body = provider.answer(method, urlsplit(self.path).path, parameters, bearer)
             self.send_response(status)
             if isinstance(body, str):
                 self.send_header("Location", body)

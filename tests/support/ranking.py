@@ -98,8 +98,8 @@ def prepared(
     candidates: Candidates | Sequence[Candidate], profile: Profile | None = None
 ) -> Prepared:
     """The candidates with their strengths under the profile's settings, for every signal."""
-    held = candidates if isinstance(candidates, Candidates) else columns(candidates)
-    return prepare(held, profile or made(), EVERY_SIGNAL)
+    table = candidates if isinstance(candidates, Candidates) else columns(candidates)
+    return prepare(table, profile or made(), EVERY_SIGNAL)
 
 
 def rank(

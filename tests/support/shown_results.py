@@ -34,5 +34,5 @@ def text_of(html: str) -> str:
 
 
 def _first(pattern: str, html: str) -> str:
-    found = re.search(pattern, html)
-    return found[1] if found else ""
+    match = re.search(pattern, html)
+    return match[1] if match else ""

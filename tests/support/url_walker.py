@@ -60,7 +60,7 @@ class Route:
             if isinstance(part, RegexPattern):
                 text = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", r"<\1>", text)
                 text = text.removeprefix("^").removesuffix("$").removesuffix("\\Z")
-            path += re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(arguments[found[1]]), text)
+            path += re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(arguments[match[1]]), text)
         return f"/{path}"
 
 
@@ -166,14 +166,14 @@ def viewers_kept() -> Iterator[None]:
     Reading them took a quarter of a walk. A copy, so that what a view keeps at its viewer does not
     reach the next request.
     """
-    read, kept = auth.get_user, {}
+    read, viewers = auth.get_user, {}
 
     def get_user(request: HttpRequest) -> Any:
         session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-        if session not in kept:
-            kept[session] = read(request)
-            kept[session].get_all_permissions()
-        return copy.copy(kept[session])
+        if session not in viewers:
+            viewers[session] = read(request)
+            viewers[session].get_all_permissions()
+        return copy.copy(viewers[session])
 
     with mock.patch.object(auth, "get_user", get_user):
         yield
@@ -188,8 +188,8 @@ def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
     for noise, name in _NOISE:
         body = noise.sub(name, body)
     # A message is shown on the next page, whichever that is, but belongs to this response.
-    told = get_messages(response.wsgi_request)  # type: ignore[attr-defined]
-    body += "\n".join(str(message) for message in told)
+    notes = get_messages(response.wsgi_request)  # type: ignore[attr-defined]
+    body += "\n".join(str(message) for message in notes)
     client.cookies.pop("messages", None)
     headers = tuple((name, response.headers[name]) for name in _HEADERS if name in response.headers)
     noted = getattr(response.wsgi_request.GET, "read", {EVERYTHING})  # type: ignore[attr-defined]

@@ -26,8 +26,8 @@ def receiver(settings: Any) -> Iterator[Site]:
 
 def make_hook(site: Site, user: User | None, **fields: Any) -> Webhook:
     """A webhook that is told of everything that `user` may read."""
-    given = {"name": "Chat", "url": site.url("/hook"), "events": Event.values, **fields}
-    return Webhook.objects.create(acts_for=user, **given)
+    values = {"name": "Chat", "url": site.url("/hook"), "events": Event.values, **fields}
+    return Webhook.objects.create(acts_for=user, **values)
 
 
 def deliver(hook: Webhook) -> int:

@@ -64,12 +64,12 @@ def remove_packages() -> Gone:
     """Make Python behave as if the packages had never been installed."""
     finder = Gone()
     sys.meta_path.insert(0, finder)
-    found = importlib.metadata.Distribution.from_name
+    original = importlib.metadata.Distribution.from_name
 
     def from_name(name: str) -> importlib.metadata.Distribution:
         if name.lower().replace("_", "-") in GONE:
             raise importlib.metadata.PackageNotFoundError(name)
-        return found(name)
+        return original(name)
 
     importlib.metadata.Distribution.from_name = staticmethod(from_name)  # type: ignore[assignment]
     return finder

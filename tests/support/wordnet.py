@@ -64,15 +64,15 @@ def write_wordnet(folder: Path, senses: Sequence[Sense] = SENSES) -> Path:
             for sense, start in zip(own, starts, strict=True)
         ]
         (folder / f"data.{part}").write_text(LICENCE + "".join(data))
-        held: dict[str, list[int]] = {}
+        by_word: dict[str, list[int]] = {}
         for sense, start in zip(own, starts, strict=True):
             for word in sense.words:
-                held.setdefault(word.partition("(")[0].lower(), []).append(start)
+                by_word.setdefault(word.partition("(")[0].lower(), []).append(start)
         index = [
-            f"{word} {PARTS[part]} {len(found)} 1 @ {len(found)} 0 "
-            + " ".join(f"{each:08}" for each in found)
+            f"{word} {PARTS[part]} {len(places)} 1 @ {len(places)} 0 "
+            + " ".join(f"{each:08}" for each in places)
             + "  \n"
-            for word, found in sorted(held.items())
+            for word, places in sorted(by_word.items())
         ]
         (folder / f"index.{part}").write_text(LICENCE + "".join(index))
         forms = EXCEPTIONS.get(part, {"zzz": "zzz"})

@@ -67,8 +67,8 @@ def ask(
 
 def scores(text: str, signal: Signal = Signal.KEYWORD, **fields: Any) -> dict[int, float]:
     """The chunks that the signal finds, with their scores, best first."""
-    found = {c.chunk_id: c.raw[signal] for c in objects(ask(text, **fields)) if c.raw[signal] > 0}
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+    raw = {c.chunk_id: c.raw[signal] for c in objects(ask(text, **fields)) if c.raw[signal] > 0}
+    return dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def idfs(text: str, **fields: Any) -> dict[str, float]:
