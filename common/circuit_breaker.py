@@ -91,12 +91,12 @@ class TimeLimited:
                 raise TimedOut(was_sent=False)
             return work(left)
 
-        # With the context: the trace and the ids of the request go on in the thread.
+        # With the context, so that the thread has the trace and the ids of the request.
         future = self._pool.get().submit(copy_context().run, begin)
         try:
             return future.result(timeout=seconds)
         except TimeoutError as late:
-            if future.done():  # at the last moment, or the work's own error
+            if future.done():  # it may have finished at the last moment, or raised its own error
                 return future.result()
             raise TimedOut(was_sent=not future.cancel()) from late
 

@@ -175,7 +175,7 @@ class Completeness:
         """The largest lost share of any kind of unit, in [0, 1]; 0 if nothing is lost."""
         lost: Counter[Unit] = Counter()
         for gap in self.losses:
-            # How much is behind the end of a file that was cut off is not known.
+            # It is not known how much is missing at the end of a file that was cut off.
             lost[gap.unit] += gap.count if gap.why is not Why.CUT_OFF else 0
         totals = {**self.others, Unit.CHARACTER: self.found}
         if self.unit:

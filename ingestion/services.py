@@ -90,7 +90,7 @@ class _Origin:
     stated: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        # As a name in an archive, which is its source.
+        # Like the name of an archive's member, which is its source.
         if self.source.startswith("sync:") and self.source_kind is not SourceKind.SYNC:
             text = gettext("Only programs that sync have names with “sync:”. Rename it.")
             raise StateConflict(text)
@@ -326,7 +326,7 @@ def _file_version(
         return Receipt(existing, version, replaced=True)
     audience = origin.readers.within(collection) if origin.readers else None
     if origin.source and audience is None:
-        # What comes back, as a file to its folder, is for the readers of before.
+        # A document that comes back, as a file to its folder, gets its previous readers.
         before = rows.exclude(deleted_at=None).order_by("-deleted_at").first()
         audience = before.audience if before else None
     document = Document.objects.create(

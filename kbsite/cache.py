@@ -45,7 +45,7 @@ class _SharedClient(RedisCacheClient):
         commands = client.pipeline(transaction=False)
         commands.set(key, 0, ex=seconds, nx=True).incr(key).ttl(key)
         _, number, seconds_left = commands.execute()
-        if seconds_left < 0:  # it expired between the first two: what `incr` made would never end
+        if seconds_left < 0:  # it expired in between: the key of `incr` would never expire
             client.expire(key, seconds)
             seconds_left = seconds
         return number, max(1, seconds_left)

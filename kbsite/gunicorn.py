@@ -17,7 +17,7 @@ from gunicorn.glogging import Logger
 from ingestion.embedding.config import usable_cores
 from ingestion.parsing.child.system_calls import hide_process
 
-# The master process loads no Django, and holds the same secrets as its workers.
+# The master process does not load Django, but has the same secrets as its workers.
 hide_process()
 
 # The settings read .env too, but only later, in each worker process.
@@ -46,7 +46,7 @@ timeout = 60
 # Seconds in which a process loads before it takes requests; it is killed after the time above.
 WARMING = 20
 graceful_timeout = 10
-# What memory a library loses is returned by a new process. A guess: some hours of a busy site.
+# A new process frees memory that a library leaks. A guess: some hours of a busy site.
 max_requests, max_requests_jitter = 50_000, 10_000
 keepalive = 5
 # A line for each request on standard output; ACCESS_LOG is another file, or empty for none.

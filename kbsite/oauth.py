@@ -43,7 +43,7 @@ from kbsite import oauth_clients
 from kbsite.settings.environment import signing_key
 
 _SPENT = {"authorization_code": "code", "refresh_token": "refresh_token"}
-# Of addresses that nobody can read, and of NUL, which Postgres refuses.
+# The errors of unreadable addresses, and of NUL, which Postgres refuses.
 _MALFORMED = (ValueError, DataError)
 
 
@@ -102,7 +102,7 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         back = response.get("Location", "/")
-        if not back.startswith("/"):  # to the app: who answered it (RFC 9207)
+        if not back.startswith("/"):  # back to the app, with the issuer (RFC 9207)
             issuer = views.get_adapter().get_issuer()
             response["Location"] = add_query_params(back, {"iss": issuer})
         add_never_cache_headers(response)

@@ -29,7 +29,7 @@ from ingestion.intake.url_fetching import fetch
 from ingestion.intake.url_guard import read_target
 
 GRANT_TYPES = ("authorization_code", "refresh_token")
-# The draft asks servers to take 5 kB.
+# The draft says that servers should accept 5 kB.
 MOST_BYTES, MOST_SECONDS = 8 * 1024, 5
 MOST_ADDRESSES, LONGEST_ADDRESS = 20, 500
 # Schemes of a redirect that a browser would read, run or open itself.
@@ -68,7 +68,7 @@ def _portless(redirect_uri: str) -> str:
 def restrict(client: Client) -> None:
     """Limit a self-registered app to reading and to codes. Raises ValidationError."""
     client.name = "".join(sign for sign in client.name if sign.isprintable())
-    # Of what a stranger states, only what is used is stored.
+    # Of the description of an unknown app only the used values are stored.
     client.data = {name: value for name, value in client.data.items() if name != "client_metadata"}
     addresses = client.get_redirect_uris()
     if len(addresses) > MOST_ADDRESSES or any(len(each) > LONGEST_ADDRESS for each in addresses):

@@ -53,7 +53,7 @@ def counted_by(request: Any, credentials: Mapping[str, Any] | None = None) -> li
 
     Not by the address where the browser is known: others of its network may have guessed.
     """
-    # Axes' commands ask with a row in place of a request.
+    # Axes' commands pass a row instead of a request.
     if isinstance(request, HttpRequest) and _device(request, _name(request, credentials)):
         return ["username"]
     return ["ip_address", "username"]
@@ -89,7 +89,7 @@ def _device(request: HttpRequest, name: str) -> str:
 
 
 def _digest(name: str) -> str:
-    # The cookie does not tell the next user of a shared browser who signed in there.
+    # The cookie does not reveal to the next user of a shared browser who signed in there.
     return salted_hmac(_SALT, name, algorithm="sha256").hexdigest()
 
 

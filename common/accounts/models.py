@@ -39,7 +39,7 @@ class User(AbstractUser):
     objects = UserManager()  # type: ignore[misc]
 
     # The ids of the collections that the request's token is limited to; None without a limit.
-    # Whoever decides what a user may read applies it: see `CollectionQuerySet.open_to`.
+    # It is applied where read access is decided: see `CollectionQuerySet.open_to`.
     collections_limit: frozenset[int] | None = None
 
     # The digest of the token that the request came with; empty for a session. See `quotas`.
@@ -52,7 +52,7 @@ class User(AbstractUser):
         """Save the user; with a new password, end their API tokens, as Django ends sessions."""
         self.email = UserManager.normalize_email(self.email)
         is_new = self._state.adding
-        # Django's own mark of `set_password`, which the renewal of a hash takes away again.
+        # Set by Django's `set_password`, and removed again by the renewal of a hash.
         has_new_password = getattr(self, "_password", None) is not None or self._ends_tokens
         with transaction.atomic():
             super().save(*args, **kwargs)

@@ -22,9 +22,9 @@ from knox.models import AuthToken
 from common import UserError
 from common.accounts.models import ALL_SCOPES, LIMITED_SCOPES, TokenGrant, Usage, User
 
-# Use is noted once in this time: a write for every request would cost more than it says.
+# Use is recorded at most once in this time, to save a write for every request.
 NOTED_EVERY = timedelta(hours=1)
-# A guess: more than anybody can tell apart by name.
+# A guess: more than a person can keep track of.
 MOST_TOKENS = 100
 MOST_DAYS = 3650
 

@@ -38,9 +38,9 @@ for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialTo
 
 # With these fields a member of staff could grant themselves any permission.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
-# With these, a member of staff could sign in as somebody who may more than they.
+# With these, a member of staff could sign in as a person with more rights.
 SIGN_IN_FIELDS = ("username", "email")
-# With these, a member of staff could switch off somebody who may more than they.
+# With these, a member of staff could deactivate a person with more rights.
 ACCESS_FIELDS = ("is_active", "is_staff")
 
 
@@ -103,7 +103,7 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
     def get_object(self, request: HttpRequest, *key: Any) -> User | None:
         person: User | None = super().get_object(request, *key)
         if person is not None:
-            # A permission's name begins with its content type's, a statement for each otherwise.
+            # A permission's name includes its content type's: one query for each otherwise.
             prefetch_related_objects([person], "user_permissions__content_type")
         return person
 
@@ -146,7 +146,7 @@ class UserAdmin(ViewersForm, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc,
         return person is not None and not person.is_superuser
 
     def _person(self, obj: Any) -> User | None:
-        # Unfold asks with the id of the object for the actions of its page.
+        # For the actions of an object's page unfold passes its id.
         return obj if isinstance(obj, User) else User.objects.filter(pk=obj).first()
 
     def get_deleted_objects(self, objs: Iterable[User], request: HttpRequest) -> Any:
@@ -177,7 +177,7 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
         return self._is_own(request, obj) and super().has_delete_permission(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
-        # The action of the list asks about no row.
+        # The action of the list passes no row.
         super().delete_queryset(request, queryset & groups_to_give(actor(request)))
 
     def _is_own(self, request: HttpRequest, obj: Any) -> bool:
@@ -185,7 +185,7 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
         # the group's name: renaming one opens what the other may read.
         if obj is None or request.user.is_superuser:
             return True
-        key = obj.pk if isinstance(obj, Group) else obj  # unfold asks with the id
+        key = obj.pk if isinstance(obj, Group) else obj  # unfold passes the id
         return groups_to_give(actor(request)).filter(pk=key).exists()
 
 
@@ -242,7 +242,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
     @admin.display(description="details")
     def excerpt(self, event: Event) -> str:
         whole = json.dumps(event.details, ensure_ascii=False) if event.details else "-"
-        return Truncator(whole).chars(160)  # the export has it all
+        return Truncator(whole).chars(160)  # the export has the whole text
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -41,7 +41,7 @@ class _ChoicesField(forms.MultipleChoiceField):
         keys = [str(key) for key, _ in choices]
         for each in value:
             if each not in keys:
-                # As parameters: a value may hold a % that formatting would read.
+                # As parameters, because a value may contain a % that formatting would interpret.
                 raise forms.ValidationError(
                     "“%(value)s” is not a valid choice. Use one of: %(known)s.",
                     params={"value": each, "known": ", ".join(keys)},

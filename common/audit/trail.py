@@ -117,7 +117,7 @@ register(Event, _event)
 register(LogEntry, _change, "content_type", at="action_time")
 
 
-# The fields of a user that say what they may do, or how they sign in.
+# The fields of a user that determine their rights or their sign-in.
 WATCHED = ("is_active", "is_staff", "is_superuser", "username", "email", "password")
 
 
@@ -134,7 +134,7 @@ def signed_out(request: Any, user: User | None, **_: Any) -> None:
 
 @receiver(user_login_failed)
 def failed(credentials: Any, request: Any = None, **_: Any) -> None:
-    # A name that nobody has may be a password in the wrong field.
+    # An unknown name may be a password typed into the wrong field.
     name = str(credentials.get("username") or "")[:150]
     exists = bool(name) and User.objects.filter(username=name).exists()
     record(Kind.SIGN_IN_FAILED, subject=name if exists else "", request=request)

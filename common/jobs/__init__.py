@@ -63,7 +63,7 @@ def enqueue(model: type[Job], pk: int, *, seconds: float = 0) -> None:
 
 def send(task: str, *args: object, queue: str, seconds: float = 0) -> bool:
     """Send a message now; return False if the broker cannot be reached or failed a moment ago."""
-    # Whoever uploads fifty files waits for a broker that hangs once, not fifty times.
+    # An upload of fifty files waits once for a broker that hangs, not fifty times.
     if REDIS.is_open:
         return False
     try:
@@ -88,7 +88,7 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
     for queue, lane in model.QUEUES.items():
         since = now - (PATIENCE if waiting(queue) else GRACE)
         lost = Q(enqueued_at=None) | Q(enqueued_at__lt=since)
-        # A message received before its job was due had no effect, and is gone.
+        # A message received before its job was due had no effect and no longer exists.
         lost |= Q(enqueued_at__lt=F("not_before"), not_before__lt=now - GRACE)
         pks += idle.filter(lane, lost).order_by("pk").values_list("pk", flat=True)[:SWEEP_LIMIT]
     for pk in pks:

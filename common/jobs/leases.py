@@ -195,7 +195,7 @@ class Lease(Generic[J]):
             logger.info("%s", error)
             return True
         if error is None:
-            # A message received during the lease found it held, and is gone.
+            # A message received during the lease had no effect and no longer exists.
             self.mine.update(**RELEASED)
         else:
             self._give_back_after(error)

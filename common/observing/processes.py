@@ -66,7 +66,7 @@ class _Slot:
                 continue
             break
         try:
-            # Gauges are of the living: what the last process of this slot set is over.
+            # Gauges describe running processes: those of the slot's last process are obsolete.
             (folder / f"gauge_livesum_{number}.db").unlink(missing_ok=True)
             for kind, size in _SIZES.items():
                 _reserve(folder / f"{kind}_{number}.db", size)
@@ -99,7 +99,7 @@ def keep_in(folder: Path) -> bool:
     if "fcntl" not in globals() or not os.access(folder, os.W_OK | os.X_OK):
         return False
     os.environ[VARIABLE] = str(folder)
-    # The class asks at once, before there is anything to name.
+    # The class calls it at once, before there is anything to describe.
     names: list[Callable[[], str]] = [lambda: ""]
     values.ValueClass = values.MultiProcessValue(lambda: names[0]())
     names[0] = _slot.name
@@ -125,7 +125,7 @@ def _remove_if_dead(gauges: Path, lock: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         gauges.unlink(missing_ok=True)
     except OSError:
-        pass  # it lives
+        pass  # the process is running
     finally:
         os.close(handle)
 
@@ -152,7 +152,7 @@ def _is_whole(path: Path) -> bool:
         if int.from_bytes(path.read_bytes()[:4], sys.byteorder, signed=True) >= 0:
             MmapedDict(str(path)).close()  # reads all
             return True
-    except Exception:  # whatever the bytes lead to
+    except Exception:  # damaged bytes can raise anything
         logger.debug("%s is begun anew", path, exc_info=True)
     return False
 

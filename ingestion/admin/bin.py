@@ -173,7 +173,7 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
     list_before_template = "admin/steelyard/bin_collections.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedDocument]:
-        # Parts are deleted and restored with their container: lists only those deleted separately.
+        # Parts are deleted and restored with their container: list only those deleted separately.
         queryset: Any = super().get_queryset(request)
         rows = queryset.in_bin_of(request.user).exclude(parent__deleted_at__isnull=False)
         return rows.select_related("collection", "deleted_by").defer("title_terms")  # type: ignore[no-any-return]

@@ -220,7 +220,7 @@ class ArrangingPages(OwnPages[Document]):
         title: str,
     ) -> HttpResponse:
         across = request.POST.get("select_across", "0")
-        # Of all rows Django wants one; the rows themselves, never what was posted.
+        # For all rows Django needs one key; keys come from the queryset, never from posted data.
         selection = queryset.values_list("pk", flat=True)
         context = {
             "form": form,

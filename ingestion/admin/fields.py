@@ -134,7 +134,7 @@ class IntakeForm(forms.Form):
         cleaned = super().clean() or {}
         chosen, name = cleaned.get("collection"), cleaned.get("new_collection", "")
         if chosen is not None and chosen.pk is None:
-            # Sent again after an error elsewhere, it is there.
+            # If the form is sent again after another error, the collection already exists.
             chosen = self._visible.filter(name=name).first() or Collection(name=name)
             try:
                 chosen.full_clean()

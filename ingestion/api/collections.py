@@ -32,7 +32,7 @@ from ingestion.exporting import writing
 from ingestion.models import Chunk, ChunkEdit, Collection, Concept, Document
 from ingestion.models.documents import open_to
 
-# What documents are read by: a change reaches them when they are processed again.
+# Settings used to process documents: a change takes effect when they are processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
 
 

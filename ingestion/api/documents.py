@@ -113,7 +113,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     lookup_field = "public_id"
     lookup_value_converter = "uuid"
     queryset = Document.objects.none()
-    error_statuses = (403,)  # to look into the bin, for one
+    error_statuses = (403,)  # one of them is the permission to see the bin
 
     def get_queryset(self) -> QuerySet[Document]:
         documents = as_listed(self._in_question())

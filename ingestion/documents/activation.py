@@ -68,7 +68,7 @@ def embed(lease: Lease[DocumentVersion], pending: Pending | None = None) -> None
         space = spaces.writing_space()
         if pending is None or pending.space != space:
             waiting = spaces.unembedded(space, version.chunks.order_by("ordinal"))
-            # With `version`, which the manager reads: deferred, it costs a query for each chunk.
+            # Load `version`, which the manager reads: otherwise there is one query for each chunk.
             chunks = list(waiting.only("version", "text", "heading_path")[:BATCH])
             if not chunks:
                 return
@@ -135,7 +135,7 @@ def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None 
     has become active and lacks some of the vectors. Raises LeaseLost if the version was
     superseded or deleted. `phrases` are its concepts, read here if they are not given.
     """
-    # Read before the locks: of a long document this takes a second.
+    # Read before locking, because it takes a second for a long document.
     phrases = concepts.of(lease.row.pk) if phrases is None else phrases
     with transaction.atomic():
         # Lock the document first, as everywhere: a second lock order could deadlock.

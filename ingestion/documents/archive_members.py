@@ -105,7 +105,7 @@ def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
     parts = lease.row.document.parts.filter(deleted_at=None)
     removed = [part for part in parts.only("pk", "part_path") if part.part_path not in paths]
     if removed:
-        lease.update(progress=0)  # raises if the lease was lost
+        lease.update(progress=0)  # raises LeaseLost
         deletion.delete(removed, acting_user=None)
 
 

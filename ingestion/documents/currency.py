@@ -30,12 +30,12 @@ from ingestion.models import Document
 from ingestion.models.collection_access import Viewer
 
 FIELDS = ("valid_from", "valid_until", "review_by", "owner")
-# A guess: longer than any chain of editions, and the end of a circle that a race might have made.
+# A guess: longer than any chain of editions; it also ends a cycle that a race could create.
 LONGEST_CHAIN = 50
 SOON = timedelta(days=30)
 """How long before its day a review is due. A guess."""
 
-# By document: its successors that are in force, the nearest first, and those that it supersedes.
+# For each document: its valid successors, the nearest first, and the documents it supersedes.
 _CHAINS = """
 SELECT d.id, d.valid_from, d.valid_until, coalesce(newer.ids, '{}'),
        ARRAY(SELECT older.id FROM ingestion_document older WHERE older.superseded_by_id = d.id)
@@ -59,7 +59,7 @@ WHERE d.id = ANY(%(ids)s)
 """
 
 
-# A document is superseded if one that takes its place, at once or in turn, is in force.
+# A document is superseded if a direct or indirect successor is valid.
 _NOT_CURRENT = """
 WITH RECURSIVE older(id) AS (
     SELECT d.id FROM ingestion_document d

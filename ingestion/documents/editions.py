@@ -113,7 +113,7 @@ def _document_named(document: Document, name: str) -> Document:
     if len(matches) != 1:
         text = gettext("give one document's id, path, file name or title, or choose it here.")
         raise InvalidCurrency(text)
-    # A part, such as what was sent with a message, is not of whoever added the whole.
+    # A part, such as an attachment of a message, does not belong to the person who added the whole.
     if document.parent_id or (adder is not None and not adder.has_perm(CHANGE)):
         Document.objects.filter(pk=document.pk).update(edition_of=matches[0])
         raise InvalidCurrency(gettext("somebody who may change documents decides."))

@@ -133,7 +133,7 @@ def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> Chun
         Chunk.objects.filter(pk=current.pk).update(searchable=not wish.disabled, edit=edit)
         bm25_weights.count_in(current.version_id, chunk_id=current.pk)
         events.tell_of_index(current.version_id)
-        # By statistics: nobody waits for a model here, with the document locked.
+        # From statistics: with the document locked, nothing may wait for a model.
         concepts.store(document, concepts.of(current.version_id, ask=False))
         _begin_again(document)
         log(acting_user, document, CHANGE, _message(current, edit))

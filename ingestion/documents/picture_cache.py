@@ -38,13 +38,13 @@ AT_ONCE = 2
 BUSY_SECONDS = 3.0
 LOCK_SECONDS = 0.05
 MEMORY_BYTES = 1024 * MIB
-# A failure may have had a passing cause, such as a lack of memory.
+# A failure may have a temporary cause, such as a lack of memory.
 FAILED_SECONDS = 600
-# LibreOffice writes the PDF of all slides before the first is drawn. A guess.
+# A guess: LibreOffice converts the whole deck to PDF before the first slide can be drawn.
 DECK_FACTOR = 3
-# The folder's size is looked at once for so many new pictures of a process.
+# The folder is swept after this many new pictures of a process.
 SWEEP_EVERY = 50
-# Room is made for more than one picture at a time.
+# A sweep frees space for more than one picture.
 SHARE_AFTER_SWEEP = 0.9
 
 _drawing = threading.BoundedSemaphore(AT_ONCE)
@@ -173,7 +173,7 @@ def _turn(folder: Path) -> Iterator[None]:
         raise _busy()
     try:
         with ExitStack() as stack:
-            # Where nothing can be written, the page is drawn for each reader.
+            # If the folder is not writable, the page is drawn for each request.
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
                 lock = stack.enter_context((folder / "lock").open("wb"))

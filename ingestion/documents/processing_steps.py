@@ -98,7 +98,7 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     pending = None
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         pending = _parse_and_chunk(lease)
-    # While the model works; one that is asked costs money, and must not be asked in vain.
+    # While the embedding runs; a language model costs money and must not be called in vain.
     phrases = concepts.of(version.pk) if pending and not concepts.uses_model() else None
     activation.embed(lease, pending)
     while not activation.activate(lease, phrases):
@@ -228,7 +228,7 @@ def _set_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> activa
     return pending
 
 
-# What a chunk has as its draft does, under the same names.
+# The fields that a chunk has in common with its draft.
 _OF_DRAFTS = ("ordinal", "text", "kind", "page", "start", "end", "tokens", "content_hash")
 
 

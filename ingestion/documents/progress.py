@@ -169,7 +169,7 @@ def note_under_way() -> None:
             if cached:
                 cache.delete(KEY)
             return
-        # What was received with them and is finished counts until the last one is.
+        # Finished files that were received together with these count until all are finished.
         first = min(first, cached.get("first", first))
         cache.set(KEY, {"first": first} | _counted(first), CACHE_SECONDS)
     except Exception:  # each cache raises its own errors; none may fail the sweep

@@ -35,14 +35,14 @@ from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge
 from ingestion.models.versions import UNFINISHED
 
-# When documents were deleted that are being erased: past any retention period, never restored.
+# `deleted_at` of documents that are being erased: past any retention period, not restorable.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # Passages erased in one transaction, of a document with more of them: about a second's work, most
 # of it in the indexes. A guess.
 AT_ONCE = 1_000
-# Documents with more passages than this in sum are left to a worker. A guess: some seconds.
+# Documents with more passages in total are purged by a worker. A guess: some seconds of work.
 MOST_WAITED_FOR = 2_000
-# As an import: long enough to come forward, short enough for those who share the worker.
+# As for an import: long enough for progress, short enough for other jobs of the worker.
 SLICE_SECONDS = 10.0
 
 
@@ -193,7 +193,7 @@ def begin_purge(collection: Collection | None) -> None:
             enqueue(Purge, row.pk)
             return
         rows = Purge.objects.filter(pk=row.pk)
-        # Others than when it began: single documents are added while a worker erases the first.
+        # The set changes: single documents are added while a worker erases the first ones.
         rows.update(passages=F("erased") + _passage_count(inside))
         again = {"state": Purge.State.QUEUED, "error": "", "attempts": 0}
         if rows.filter(state=Purge.State.FAILED).update(**again):
@@ -213,7 +213,7 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
     collection = of.collection
 
     def note(passages: int) -> None:
-        # In the transaction that erases them: it comes to nothing if the purge was stopped.
+        # In the transaction that erases them, so it is rolled back if the purge was stopped.
         lease.update(erased=F("erased") + passages, attempts=0)
 
     count = 0
@@ -223,7 +223,7 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
         count += purge([document], acting_user=None, erased=note)
         if time.monotonic() >= ends:
             return count, False
-    # Uploads into it are refused: no document has come meanwhile.
+    # Uploads into it are refused, so no document can have been added meanwhile.
     with lease.writing():
         if collection is not None:
             collection.delete()
@@ -261,7 +261,7 @@ def _erase_passages(
         condemned()
     while pks := list(_passages_of(family).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
-            # Locked as everywhere, ahead of its chunks; a family's members are never restored now.
+            # Lock it before its chunks, as everywhere; its parts can no longer be restored now.
             locked(original.pk)
             Chunk.objects.filter(pk__in=pks).delete()
             erased(len(pks))

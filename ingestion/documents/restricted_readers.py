@@ -110,7 +110,7 @@ class Readers:
         )
         audience = same.filter(of_groups=groups, of_people=people).order_by("pk").first()
         if audience is None:
-            # Shown nowhere, and no name or address of a collection.
+            # It is not displayed, and cannot collide with the name or address of a collection.
             name = f"readers-{uuid.uuid4().hex}"
             audience = Collection.audiences.create(
                 name=name, slug=name, within=collection, visibility=Visibility.GROUPS
@@ -181,7 +181,7 @@ def _restrict(original: Document, readers: Readers | None, acting_user: User | N
     waiting = unfinished(family)
     place(family, document.collection, audience)
     for version in waiting:
-        # Its worker would go on to write passages for the readers before.
+        # Its worker would otherwise write passages for the previous readers.
         versions.add_version(version.document, versions.file_of(version))
     everyone = "all of the collection"
     message = f"Changed readers: {before or everyone} → {readers or everyone}"
@@ -206,7 +206,7 @@ def place(family: Sequence[Document], collection: Collection, audience: Collecti
     present = [member for member in family if member.deleted_at is None]
     for member in present:
         activation.hide(member)
-    # `updated`: what is cached for an administrator is of the readers before.
+    # `updated` invalidates cached pages of administrators with the previous readers.
     changes = {"collection": collection, "audience": audience, "updated": timezone.now()}
     Document.objects.filter(pk__in=pks).update(**changes)
     Chunk.objects.filter(document__in=pks).update(collection=audience or collection)

@@ -115,7 +115,7 @@ def unit_vectors(matrix: npt.NDArray[np.floating], source: str) -> Vectors:
 # The library's memory grows with the string: 5 MB at once took 5.7 s and 730 MB; in windows of
 # 16,384 characters it took 2.2 s and negligible memory.
 WINDOW = 16_384
-# Texts whose tokens a process keeps, of at most so many characters: some 2 MB of chunks.
+# The number and length of texts whose tokens a process caches: some 2 MB of chunks.
 CACHED_TEXTS, CACHED_CHARS = 512, 4_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

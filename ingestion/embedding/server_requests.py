@@ -81,7 +81,7 @@ def _give_up(state: RetryCallState) -> None:
     failure, number, wait = _failure(state), state.attempt_number, state.upcoming_sleep
     tried = "once" if number == 1 else f"{number} times"
     request = f" and asks to wait {wait:.0f} seconds" if failure.retry_after is not None else ""
-    # Who tries again, and when, is the caller's to say: a form that asks for an address does not.
+    # The caller adds whether it will retry: the form of an address, for example, does not.
     message = f"The embedding server {failure}{request} (tried {tried})."
     raise EmbeddingUnavailable(message, failure.retry_after) from failure
 
@@ -117,7 +117,7 @@ def ask_for_json(
     Transient failures are tried again. Raises NoAnswer for a failure or an answer that is no JSON;
     whether it follows the schema is for the caller to check: not every server enforces it.
     """
-    # Imported when it is needed: it takes half a second, of every process.
+    # Imported on first use, because it takes half a second.
     import openai
 
     client = openai.OpenAI(

@@ -22,7 +22,7 @@ from ingestion.models import Collection, Document
 
 NAME = "steelyard-collection"
 VERSION = 1
-# With documents for some readers: a release that does not know these would show them to all.
+# Version with restricted documents: older releases would show these to all readers.
 WITH_READERS = 2
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.jsonl"

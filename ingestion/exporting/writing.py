@@ -170,7 +170,7 @@ def exported_documents(collection: Collection) -> DocumentQuerySet:
     return documents.filter(latest__isnull=False).order_by("pk")
 
 
-# What is written of documents as it is.
+# The fields of documents that are written unchanged.
 _OF_DOCUMENTS = (
     "title", "title_given", "language", "language_given", "metadata", "source", "source_kind",
     "part_path",

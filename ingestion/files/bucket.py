@@ -28,10 +28,10 @@ from obstore.store import from_url
 
 from ingestion.errors import StorageUnavailable
 
-# A reader waits: a server that is gone is given up after seconds. Guesses.
+# Since a reader waits, an unreachable server is given up after seconds. Guesses.
 CONNECT_TIMEOUT, TIMEOUT = "2s", "20s"
 RETRIES = {"max_retries": 2, "retry_timeout": timedelta(seconds=8)}
-# Above it an upload goes in parts of as much; a download always does.
+# Larger uploads are sent in parts of this size; downloads always are.
 PART_BYTES = 8 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
 _HASH = re.compile(r"(?:^|/)([0-9a-f]{64})$")

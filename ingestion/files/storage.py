@@ -34,7 +34,7 @@ HEAD_BYTES = 8192
 BLOCK_BYTES = 1024 * 1024
 MAX_NAME_CHARS = 200
 ORIGINALS = "originals"
-# For this user and its group, whatever the umask: web servers and workers share one of them.
+# For this user and its group, regardless of the umask: web servers and workers share one.
 FILE_MODE, FOLDER_MODE = 0o640, 0o750
 
 
@@ -158,7 +158,7 @@ def close_originals() -> None:
 
 def display_name(file_name: str) -> str:
     """A file name for display: without a path and without control or direction characters."""
-    # Browsers send a quotation mark as %22, and no other character so.
+    # Browsers encode only the quotation mark, as %22.
     last = PurePosixPath(file_name.replace("\\", "/")).name.replace("%22", '"')
     clean = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip(" .")
     if len(clean) > MAX_NAME_CHARS:

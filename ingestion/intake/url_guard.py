@@ -135,7 +135,7 @@ class Guard:
         reason = why_special(address)
         by_name = any(rule.matches_host(host, port) for rule in self.allow)
         if reason and (is_beyond_names(address) or not by_name):
-            # The message omits the internal address: the person may not be allowed to know it.
+            # The message omits the internal address, which the person may not be allowed to know.
             logger.warning("Refused to fetch from %s, which is at %s (%s)", host, address, reason)
             raise AddressRefused(
                 f"{host} is an internal address, or resolves to one. Only public addresses are "

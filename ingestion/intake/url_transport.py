@@ -23,7 +23,7 @@ _AT_ONCE = MIB
 _WITH_HEADER, _BARE = 47, -15
 GZIP_START = b"\x1f\x8b"
 
-# What a connection may end with besides an answer.
+# The errors of a connection that ends without a response.
 FAILURES = (
     httpcore2.TimeoutException,
     httpcore2.NetworkError,

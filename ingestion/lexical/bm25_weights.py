@@ -312,7 +312,7 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
     """Reweight every chunk of a collection, in batches so that searches do not wait long."""
     last: int | None = 0
     while last is not None:
-        # Who holds a row of the batch may wait for another of them. This gives way before Postgres
+        # Another process may hold a row of the batch and wait for another. Give up before Postgres
         # looks for a deadlock, which it does after a second, and ends either.
         try:
             with transaction.atomic(), connection.cursor() as cursor:

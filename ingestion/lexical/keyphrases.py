@@ -162,7 +162,7 @@ def _runs(text: str, read: Mapping[str, str]) -> Iterator[Run]:
         yield run
 
 
-@lru_cache(maxsize=16_384)  # of a document's words nine in ten were there before
+@lru_cache(maxsize=16_384)  # nine in ten of a document's words exist already
 def _is_content(word: str) -> bool:
     """Whether the word can be part of a phrase."""
     if len(word) > MAX_WORD or not any(map(str.isalpha, word)) or IN_RUN.search(word):

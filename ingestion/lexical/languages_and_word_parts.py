@@ -300,7 +300,7 @@ _ADDRESS = "5, 14"  # an address, a protocol: what follows is a part of it
 _HUMP = (
     "(?<=[[:lower:][:digit:]])(?=[[:upper:]])|(?<=[[:upper:]])(?=[[:upper:]][[:lower:]][[:lower:]])"
 )
-# Without looking around, which takes four times as long.
+# Without look-around, which takes four times as long.
 _NAME = "|".join(
     (
         "[[:lower:][:digit:]][[:upper:]]",

@@ -119,7 +119,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """These collections, and the narrower audiences within them that include `viewer`."""
         try:
             sql, params = self.order_by().values("pk").query.sql_with_params()
-        except EmptyResultSet:  # as of a token that is limited to collections that are gone
+        except EmptyResultSet:  # for example of a token limited to deleted collections
             return self
         sql, more = narrower(sql, viewer)
         ids = RawSQL(f"({sql})", (*params, *more))  # noqa: S611  # compiled, and ours

@@ -30,9 +30,9 @@ class SourceKind(models.TextChoices):
     SYNC = "sync", _("Program that syncs")
 
 
-# Whose currency must be looked at: without such documents no search does.
+# Documents whose currency must be read; without any, searches skip that query.
 DATED = Q(superseded_by__isnull=False) | Q(valid_from__isnull=False) | Q(valid_until__isnull=False)
-# Of which something is not searchable.
+# Documents of which something is not searchable.
 INCOMPLETE = Q(current__completeness__missing__gt=0)
 # The share of the searchable version that is missing; -1 where that is not known.
 MISSING = Coalesce(
@@ -165,7 +165,7 @@ class Document(models.Model):
     superseded_by = models.ForeignKey(
         "self", models.SET_NULL, null=True, related_name="supersedes", editable=False
     )
-    # What it looks like a new edition of, until a person decides.
+    # The document of which this may be a new edition, until a person decides.
     edition_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, related_name="+", editable=False
     )
@@ -174,7 +174,7 @@ class Document(models.Model):
     review_by = models.DateField(null=True, blank=True, help_text=_("The day of its review."))
     reviewed = models.DateField(null=True, editable=False)
     reviewed_by = user_or_none(editable=False)
-    reminded = models.DateField(null=True, editable=False)  # when its owner was
+    reminded = models.DateField(null=True, editable=False)  # when its owner was reminded
     owner = user_or_none(help_text=_("Who answers for it, and is reminded of its review."))
 
     objects = DocumentQuerySet.as_manager()
@@ -185,7 +185,7 @@ class Document(models.Model):
             models.UniqueConstraint(
                 "collection",
                 "content_hash",
-                # Whoever may not read the one must not learn of it by an error (ADR 120).
+                # A user without access to one document must not learn of it by an error (ADR 120).
                 "audience",
                 nulls_distinct=False,
                 # Parts are identified by their path; documents in the bin do not count.

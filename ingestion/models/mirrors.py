@@ -121,9 +121,9 @@ class Mirrored(models.Model):
     time of the first look that did not find it.
     """
 
-    # What to change in a row whose bytes must be ingested again.
+    # The changes to a row whose bytes must be ingested again.
     AFRESH: ClassVar[dict[str, Any]] = {"sha256": "", "document": None}
-    # And in one that gets the document of another with the same bytes.
+    # The changes to a row that gets the document of another row with the same bytes.
     OWN: ClassVar[dict[str, Any]] = {"missing_since": None}
 
     sha256 = models.CharField(max_length=64, blank=True, db_index=True)

@@ -180,7 +180,7 @@ class ChunkEdit(models.Model):
     updated = models.DateTimeField(auto_now=True)
 
     class Meta:
-        default_permissions = ()  # who may change a document may edit its passages
+        default_permissions = ()  # the permission to change a document includes its passages
         ordering = ("document", "ordinal", "pk")
         verbose_name = _("hand edit")
 

@@ -49,7 +49,7 @@ def advance(space_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
     again = work_on(EmbeddingSpace, space_id, partial(_work, seconds=seconds))
     if again is None:
         return True
-    # After the lease is released: a worker that takes the message at once would find it held.
+    # After the lease is released, because a worker that takes the message at once would fail.
     enqueue(EmbeddingSpace, space_id, seconds=again)
     return False
 
@@ -203,7 +203,7 @@ def _finish(space: EmbeddingSpace) -> None:
 
 def _postpone(lease: Lease[EmbeddingSpace], error: EmbeddingUnavailable) -> float:
     """Postpone the space with the reason; return the seconds until the next attempt."""
-    # A provider that states a time is up: no need for exponential backoff.
+    # A provider that names a time is running: no need for exponential backoff.
     failures = lease.row.attempts - 1 if error.retry_after is None else 0
     delay = circuit_breaker.pause(failures, error.retry_after)
     lease.postpone(delay, error=str(error))

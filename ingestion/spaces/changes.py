@@ -175,7 +175,7 @@ def activate(
                 row.state, row.paused, row.filled_at = State.BUILDING, True, None
                 row.save(update_fields=["state", "paused", "filled_at"])
         before = next((row for row in rows.values() if row.state == State.ACTIVE), None)
-        # The chosen one leaves its state before another enters it: a constraint allows one of each.
+        # It must leave its state before another space enters it: a constraint allows one of each.
         EmbeddingSpace.objects.filter(pk=locked.pk).update(state=State.BUILDING)
         if before is not None:
             before.state, before.left_at = State.PREVIOUS, now

@@ -67,7 +67,7 @@ def _subscribed(event: str) -> Any:
 
 
 def _may_read(webhook: Webhook, readers_id: int) -> bool:
-    # In the bin or not: of a deletion, too, only those are told who could read what was deleted.
+    # Including the bin: of a deletion, too, only users who could read the document are notified.
     open_ones = Collection.objects.open_to(webhook.acts_for).with_narrower(webhook.acts_for)
     return open_ones.filter(pk=readers_id).exists()
 
@@ -87,7 +87,7 @@ State = Delivery.State
 # With pauses that double from 10 seconds to an hour, about a day; both are guesses.
 MAX_ATTEMPTS = 30
 LONGEST_PAUSE = timedelta(hours=1)
-# In one turn: a receiver with a long list waiting must not hold a worker.
+# The most deliveries of one run: a receiver with a long queue must not block a worker.
 AT_ONCE = 50
 GONE = 410
 
@@ -123,7 +123,7 @@ def _deliver_due(lease: Lease[Webhook]) -> int:
         lease.check()
         reply = _attempt(webhook, delivery)
         if reply is None:
-            # It cannot be reached: the others wait with this one, instead of a time-out for each.
+            # It is unreachable: the other deliveries wait too, instead of a time-out for each.
             lease.postpone(circuit_breaker.pause(webhook.attempts, longest=LONGEST_PAUSE))
             return accepted
         accepted += reply.is_accepted

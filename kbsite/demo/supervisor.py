@@ -25,7 +25,7 @@ from kbsite.embedded.system import EmbeddedServersError
 
 # A guess.
 RESTART_PAUSE = 1.0
-# A program that exits this often within this many seconds is given up.
+# A program that exits this often within this many seconds is not restarted any more.
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
 # Seconds between two looks at a server, and the longest between two starts that fail: guesses.
 WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
@@ -208,7 +208,7 @@ class Supervisor:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
-                # Celery advises to press Ctrl-C again, which somebody has just pressed.
+                # Celery advises to press Ctrl-C again, although it has just been pressed.
                 if self._verbose or not self._stopping.is_set():
                     self._write(prefix + line.decode("utf-8", "replace").rstrip())
 

@@ -91,7 +91,7 @@ def try_lock(path: Path) -> Iterator[int | None]:
     try:
         yield descriptor if _locked(descriptor) else None
     finally:
-        # Closed, never unlocked: a server that inherited the descriptor must keep the lock.
+        # Close it, never unlock it: a server that inherited the descriptor must keep the lock.
         os.close(descriptor)
 
 

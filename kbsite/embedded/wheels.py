@@ -184,7 +184,7 @@ class Postgres(Server):
             )
 
     def _write_config(self, account: Account, cluster: Path) -> None:
-        # A server of the tests holds little, and several of them share the machine.
+        # Servers of tests have little data, and several of them share the machine.
         buffers = shared_buffers(system.memory()) if self.durable else LEAST_BUFFERS_MB
         settings = SETTINGS | {"shared_buffers": f"{buffers}MB"}
         settings |= {} if self.durable else NOT_DURABLE

@@ -118,7 +118,7 @@ def write(folder: Path, *, database: dict[str, Any], storage: Storage) -> Snapsh
             with dumps.snapshot(database) as now:
                 names = now.originals()
                 lost, lost_before = copies.add(names), lost
-                # Lost twice is lost; lost once may have been purged since this snapshot.
+                # Missing twice means lost; missing once may mean purged since this snapshot.
                 if lost <= lost_before:
                     return _finish(folder, database, now, copies, names, lost)
         raise BackupError("Documents are being purged all the time. Try again later.")

@@ -28,7 +28,7 @@ from common.database import BACKUP
 from kbsite.embedded.system import EmbeddedServersError, program
 
 BUFFER = 1024 * 1024
-# Rows of these tables are people's: a database that has any is not overwritten unasked.
+# Tables with rows of people: a database that has any is not overwritten without --overwrite.
 PEOPLES = ("accounts_user", "ingestion_collection", "ingestion_document")
 LIBPQ = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
 # Lines at the head of a dump that the database restored to need not know: a server before 17 lacks

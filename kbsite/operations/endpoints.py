@@ -88,7 +88,7 @@ HEALTH_PATH = "/health/"
 PATIENCE = 1.5
 # Bytes that must find room in the storage: one more small file.
 ROOM = 256 * 1024
-# Their own, because every thread of the site may be waiting for the database.
+# Separate threads, because every thread of the site may be waiting for the database.
 _health_threads = ThreadPoolExecutor(6, thread_name_prefix="health")
 
 
@@ -151,7 +151,7 @@ health = Plain(answer_health)
 
 
 METRICS_PATH = "/metrics"
-# One: scrapes that come at once wait for each other.
+# One thread: simultaneous scrapes wait for each other.
 _metrics_thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")
 
 
@@ -193,7 +193,7 @@ def _measure() -> Iterator[Metric]:
                 down.add(probe.name)
     yield up
     for probe in PROBES.values():
-        # A server that is down would only be waited for.
+        # Skip a server that is down, instead of waiting for it.
         if probe.gauges is not None and probe.name not in down and can_run(probe, down):
             yield from _gauges(probe)
 

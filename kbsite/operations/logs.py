@@ -21,7 +21,7 @@ from structlog.typing import EventDict, WrappedLogger
 
 from common import observing
 
-# Errors whose messages quote what they were given.
+# Errors whose messages quote their input.
 _QUOTING = (ValueError, LookupError, TypeError)
 # The attribute of a record with its traceback: structlog drops the usual one.
 TRACEBACK = "discreet_traceback"
@@ -61,7 +61,7 @@ def _quotes(value: object) -> bool:
     if isinstance(value, django.db.Error):
         value = value.__cause__ or value
     if isinstance(value, psycopg.Error):
-        return value.sqlstate is not None  # without one it is about the connection
+        return value.sqlstate is not None  # without a code it is about the connection
     return isinstance(value, _QUOTING)
 
 

@@ -17,7 +17,7 @@ from common.api.requests_and_errors import Rank
 
 # The weight of the newest search in the running mean: a guess, about the last ten.
 _NEWEST = 0.1
-# As many are admitted on the slowest machine, or it would serve nobody.
+# This many are admitted even on the slowest machine, or it would serve nobody.
 _ALWAYS = 2
 # The most that may wait for each place, whatever the estimate says: memory, if it is wrong.
 _WAITING_PER_PLACE = 8
@@ -185,7 +185,7 @@ class Admission:
             first.turn.set_result(None)
 
     def _withdraw(self, mine: _Waiting) -> None:
-        if mine.turn.done():  # given a place in the same moment
+        if mine.turn.done():  # it was given a place at the same moment
             self.give_back(mine.rank)
         else:
             self._waiting.remove(mine)

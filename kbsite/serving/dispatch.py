@@ -101,7 +101,7 @@ class Site:
 
     async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_for_agents(scope["path"]):
-            # Pages take their place once the body has arrived.
+            # Pages acquire a place once the body has arrived.
             await self._pages(scope, receive, send)
             return
         try:
@@ -152,14 +152,14 @@ class Pages(ASGIHandler):
         view = ranks_and_body_limits.view_of(path)
         rank = ranks_and_body_limits.rank_of(view, scope["method"])
         try:
-            # A search that draws pages says nothing about the time of others.
+            # The time of a search that draws pages says nothing about other searches.
             draws = b"rectangles=" in scope.get("query_string", b"")
             is_measured = ranks_and_body_limits.is_search(view) and not draws
             return await self._admission.enter(rank, is_measured=is_measured)
         except Busy:
             if rank is Rank.STAFF or not ranks_and_body_limits.has_session(scope):
                 raise
-            # Whose session it is costs a query: only as many as the reserved places let in at once.
+            # Looking up the session costs a query: at most one for each reserved place at once.
             place, is_staff = await self._admission.enter(Rank.STAFF), False
             try:
                 is_staff = await ranks_and_body_limits.is_staff(scope)
@@ -224,7 +224,7 @@ class Pages(ASGIHandler):
         finally:
             for task in (leaving, sending):
                 task.cancel()
-            # Each has ended when its response is closed. A reader who left is no error.
+            # Both have ended when the response is closed. A disconnected reader is not an error.
             results = await asyncio.gather(sending, leaving, return_exceptions=True)
         if isinstance(results[0], Exception):
             raise results[0]

@@ -22,7 +22,7 @@ _THEMED = "/admin/"
 # A form there may lead on to an identity provider or an app, which the policy of a form counts as
 # its target.
 _SIGN_IN = ("/login/", "/admin/login/", "/accounts/", "/oauth/authorize")
-# What is in English for everybody: the APIs, and the administration but for its upload page.
+# Always in English: the APIs, and the administration except its upload page.
 _ENGLISH = re.compile(r"/(api|v1)/|/admin/(?!ingestion/document/(add|progress)/)")
 
 

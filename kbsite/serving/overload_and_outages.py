@@ -198,7 +198,7 @@ def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
         retry_after=RETRY_AFTER,
     )
     if request.method == "GET" and "html" in response["Content-Type"]:
-        response["Refresh"] = str(RETRY_AFTER)  # the page comes back by itself
+        response["Refresh"] = str(RETRY_AFTER)  # the page reloads by itself
     return response
 
 

@@ -106,7 +106,7 @@ UNFOLD: dict[str, Any] = {
         "show_search": False,
         "command_search": False,
         "show_all_applications": False,
-        # What people do daily stays open; the rest folds, and opens where one is.
+        # Groups of daily work stay open; the others are folded, except the current one.
         "navigation": [
             {
                 "items": [

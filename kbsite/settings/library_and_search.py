@@ -116,10 +116,10 @@ SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 # general.
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 
-# --- who finds the candidates ---
+# --- the engine of retrieval ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).
 RETRIEVAL_BACKEND = env.str("RETRIEVAL_BACKEND", default="postgres")
-# With an address every change is passed on to it, whoever finds.
+# With an address every change is sent to it, also while Postgres retrieves.
 QDRANT_URL = env.str("QDRANT_URL", default="")
 QDRANT_API_KEY = env.str("QDRANT_API_KEY", default="")
 # Whether Postgres indexes vectors, too. Without, only what Qdrant has is found by meaning.
@@ -157,7 +157,7 @@ WORDNET_DIR = env.str("WORDNET_DIR", default="/usr/share/wordnet")
 ANSWER_API_KEY = env.str("ANSWER_API_KEY", default=env.str("OPENAI_API_KEY", default=""))
 ANSWER_BASE_URL = env.str("ANSWER_BASE_URL", default=env.str("OPENAI_BASE_URL", default=""))
 ANSWER_MODEL = env.str("ANSWER_MODEL", default="")
-# Whether a model is asked at all.
+# Whether a model is used at all.
 ANSWERS_GENERATED = env.bool("ANSWERS_GENERATED", default=bool(ANSWER_API_KEY or ANSWER_BASE_URL))
 # What the search page answers questions with by itself: quotes, which cost nothing, the model, or
 # no (a button asks for the answer).

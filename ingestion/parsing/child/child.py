@@ -44,7 +44,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 BLOCKS_FILE = "blocks.jsonl"
 OUTCOME_FILE = "outcome.json"
-# The exit status after what is no Exception, such as the panic of a library in Rust.
+# The exit status after a BaseException, such as a panic of a library in Rust.
 PANICKED = 3
 
 

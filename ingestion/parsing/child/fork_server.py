@@ -31,7 +31,7 @@ IDLE_SECONDS = 300
 _EXIT_SECONDS, _LOOK_SECONDS = 1.0, 0.001
 # How often a child's scratch directory is measured; most files are read sooner.
 _MEASURE_SECONDS = 0.1
-# How long a count of the user's processes is kept: it takes some 5 ms on a busy machine.
+# How long a count of the user's processes is cached: it takes some 5 ms on a busy machine.
 _COUNT_SECONDS = 10.0
 
 
@@ -94,7 +94,7 @@ def _load(job: dict[str, Any]) -> None:
             markup.executable()
     if len(sys.modules) > loaded:
         gc.collect()
-        gc.freeze()  # a child that collects would copy every page
+        gc.freeze()  # garbage collection in a child would copy every memory page
 
 
 def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:

@@ -106,7 +106,7 @@ def _remove(scratch: Path) -> None:
     for parent, folders, _ in os.walk(scratch):
         for folder in folders:
             with suppress(OSError):
-                # Never through a link that the child left: it may lead to a folder of ours.
+                # Never follow a link created by the child: it could lead to another folder.
                 if not Path(parent, folder).is_symlink():
                     Path(parent, folder).chmod(0o700)
     shutil.rmtree(scratch, ignore_errors=True)
@@ -119,7 +119,7 @@ def hand_over(scratch: Path, path: Path, account: int) -> tuple[Path, int]:
     """
     os.chown(scratch, account, account)
     if not path.is_file():
-        return path, 0  # a pipe has no end to be copied to: it is read where it lies
+        return path, 0  # a pipe cannot be copied: it is read in place
     copy = scratch / _COPY
     shutil.copyfile(path, copy)
     copy.chmod(0o444)
@@ -166,7 +166,7 @@ def opened_result(path: Path, limit: int) -> Iterator[BinaryIO]:
         raise DamagedFile(STRANGE_RESULT) from error
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        # A second name of a file may be a hard link to one of ours.
+        # A file with a second name may be a hard link to a file outside.
         is_own = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         if not is_own or status.st_size > limit:
             raise DamagedFile(STRANGE_RESULT)

@@ -119,7 +119,7 @@ _REFUSED = {
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "execveat": (322, 281),
-    # The kernel's keys, and its widest doors.
+    # The kernel's keys, and its most dangerous calls.
     "keyctl": (250, 219),
     "add_key": (248, 217),
     "request_key": (249, 218),

@@ -21,7 +21,7 @@ from ingestion.parsing.parsers_and_limits import MIB, Source
 
 _TAG = re.compile(rb"<[^<>]*>")
 _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
-# Said twice, deleted, or a remark: nothing that a reader of the text expects.
+# Repeated or deleted text and remarks, which a reader of the text does not expect.
 _ASIDE = re.compile(
     rb"<mc:Fallback>.*?</mc:Fallback>"
     rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",

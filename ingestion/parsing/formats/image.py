@@ -113,7 +113,7 @@ def opened_frame(source: Source, page: int, size: tuple[int, int]) -> Image:
         return _frame(image, source, page)
 
 
-# What Pillow's decoders raise at damaged files.
+# The errors of Pillow's decoders for damaged files.
 _UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, OverflowError)
 
 

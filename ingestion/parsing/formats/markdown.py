@@ -115,7 +115,7 @@ def pandoc_tree(text: str, limits: ParseLimits) -> Tree:
 MARKDOWN = MarkdownParser()
 
 
-# A larger file has time for pandoc, whose reader has seen more of what people try.
+# For a larger file pandoc's time is acceptable, and its reader is more tolerant.
 MOST_CHARS = 300_000
 # Deeper nesting than anybody writes; markdown-it's own limit drops what is deeper.
 _DEEPEST = 60

@@ -185,7 +185,7 @@ if TYPE_CHECKING:
 
 LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-# A shorter paragraph may well be said twice. A guess.
+# A shorter paragraph may be repeated on purpose. A guess.
 _LONG = 40
 
 
@@ -257,7 +257,7 @@ def without_repeats(blocks: Iterable[Block], title: str) -> Iterator[Block]:
         if is_running:
             continue
         if before is not None and _is_same(before, block):
-            # Of a line and a heading, the heading is kept.
+            # If a line repeats a heading, the heading is kept.
             before = max((before, block), key=lambda one: one.kind is BlockKind.HEADING)
             continue
         if before is not None:

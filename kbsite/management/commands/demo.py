@@ -18,7 +18,7 @@ from kbsite.demo.stop import alone
 from kbsite.demo.supervisor import Supervisor
 
 FIRST_PORT = 8000
-INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit code of shells for a program ended by Ctrl-C
 
 
 class Command(PlainCommand):
@@ -43,7 +43,7 @@ class Command(PlainCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # A closed terminal and `kill` end it as Ctrl-C does, which a script's background ignores.
+        # A closed terminal and `kill` have the effect of Ctrl-C, which background jobs ignore.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.default_int_handler)
         try:
@@ -60,7 +60,7 @@ class Command(PlainCommand):
         with self._listener(options["host"], options["port"]) as listener:
             url = _url(options["host"], listener.getsockname()[1])
             password = site.make_administrator()
-            # Now and at the end: an interrupted first start must not take the password with it.
+            # Printed now and at the end: after an interrupted first start it would be lost.
             self._show_addresses(url, password)
             with Supervisor(
                 site.site_programs(listener, options["host"], verbose=options["verbose"]),
@@ -96,7 +96,7 @@ class Command(PlainCommand):
             except documents.DocsUnavailable as error:
                 received.problems.append(f"Going on without Django's documentation. {error}")
                 everything = False
-        # It starts meanwhile.
+        # The site starts meanwhile.
         examples.wait_until_up(url, supervisor.check, self._say)
         self._say(f"The site answers at {url}")
         documents.wait(received, supervisor.check, self._say)
@@ -126,7 +126,7 @@ class Command(PlainCommand):
             self._say(line)
 
     def _say(self, line: str) -> None:
-        # Around the progress bar; and a terminal that was closed must not keep it from ending.
+        # Print around the progress bar; a closed terminal must not prevent the end.
         with suppress(OSError):
             tqdm.write(line)
             sys.stdout.flush()

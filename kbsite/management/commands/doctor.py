@@ -21,7 +21,7 @@ class Command(BaseCommand):
         "Examine the settings, servers, workers, models and the library: each line says ok, or "
         "what is wrong and what to do. The exit code is 1 if something is wrong."
     )
-    requires_system_checks = []  # it runs them itself, and goes on
+    requires_system_checks = []  # it runs the checks itself, and continues after failures
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # The findings say it: a warning beside each would say it twice.
+        # The findings say the same as the warnings, which would repeat it.
         logging.disable(logging.WARNING)
         try:
             if options["recount"]:

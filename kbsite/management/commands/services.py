@@ -13,7 +13,7 @@ NOT_ALL_UP = 3  # the exit code of `systemctl status` and LSB init scripts for a
 
 class Command(BaseCommand):
     help = "Start or stop the embedded Postgres and Valkey, or show their status."
-    requires_system_checks = []  # checks may ask the database
+    requires_system_checks = []  # checks may query the database
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         if action == "start":
             return list(servers.start(postgres=postgres, redis=redis))
         if action == "stop":
-            # Both, whatever the settings say now: one may run from before a URL was set.
+            # Both, regardless of the settings: one may have been started before a URL was set.
             servers.stop()
         in_use = {"Postgres": postgres, "Valkey": redis}
         return [server for server in servers.status() if in_use[server.name]]

@@ -22,7 +22,7 @@ from ingestion.parsing.parsers_and_limits import ParseLimits
 from kbsite.operations import backups, endpoints
 from kbsite.operations.probes import findings
 
-# Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
+# Free space (share, bytes) below which to warn, and below which uploads soon fail.
 LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
 _SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to be read.</p>"
 

@@ -76,7 +76,7 @@ def language_model() -> Iterator[Finding]:
         yield wrong(str(error), "Check ANSWER_BASE_URL, ANSWER_API_KEY and ANSWER_MODEL.")
 
 
-# For the answers of all workers.
+# Seconds to wait for the answers of all workers.
 PATIENCE = 2.0
 # Seconds that the oldest message may wait, as in deploy/monitoring/alerts.yaml: guesses.
 OLD_INTERACTIVE, OLD = 120, 3000
