@@ -198,8 +198,7 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
 def _by_language() -> dict[str, int]:
     """The number of searchable passages by their document's language, the most first."""
     languages = spaces.ready_chunks().order_by().values_list("document__language")
-    rows = languages.annotate(count=Count("pk"))
-    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
+    return dict(sorted(languages.annotate(count=Count("pk")), key=lambda row: (-row[1], row[0])))
 
 
 def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: bool) -> Report:
