@@ -35,7 +35,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import UserError
 from common.accounts import app_grants, rights_and_factors, tokens
-from common.accounts.models import ALL_SCOPES, Scope
+from common.accounts.models import Scope
 from common.api.access import seconds_to_wait
 from common.api.requests_and_errors import actor
 from ingestion.models import Collection
@@ -71,7 +71,7 @@ class Adapter(DefaultOIDCAdapter):  # type: ignore[misc]
     def populate_server_metadata(self, data: dict[str, Any]) -> None:
         for left_out in ("device_authorization", "end_session", "userinfo"):
             del data[f"{left_out}_endpoint"]
-        data["scopes_supported"] = [*ALL_SCOPES, "openid"]
+        data["scopes_supported"] = list(oauth_clients.SCOPES)
         data["grant_types_supported"] = list(_SPENT)
         data["response_types_supported"] = ["code"]
         data["authorization_response_iss_parameter_supported"] = True

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from allauth.core import context
@@ -15,6 +16,7 @@ from allauth.core.internal import ratelimit
 from allauth.idp.oidc.admin import ClientAdmin
 from allauth.idp.oidc.internal import cimd
 from allauth.idp.oidc.models import Client, Token
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -23,11 +25,13 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from common import UserError
-from common.accounts.models import Scope
+from common.accounts.app_grants import is_on
+from common.accounts.models import ALL_SCOPES, Scope
 from ingestion.intake import import_web as web
 from ingestion.intake.url_fetching import fetch
 from ingestion.intake.url_guard import read_target
 
+SCOPES = (*ALL_SCOPES, "openid")
 GRANT_TYPES = ("authorization_code", "refresh_token")
 # The draft says that servers should accept 5 kB.
 MOST_BYTES, MOST_SECONDS = 8 * 1024, 5
@@ -70,7 +74,15 @@ def restrict(client: Client) -> None:
     client.name = "".join(sign for sign in client.name if sign.isprintable())
     # Of the description of an unknown app only the used values are stored.
     client.data = {name: value for name, value in client.data.items() if name != "client_metadata"}
-    addresses = client.get_redirect_uris()
+    _check_redirects(client.get_redirect_uris())
+    client.set_scopes([Scope.READ.value, "openid"])
+    client.set_default_scopes([Scope.READ.value])
+    client.set_grant_types(list(GRANT_TYPES))
+    client.set_response_types(["code"])
+
+
+def _check_redirects(addresses: Sequence[str]) -> None:
+    """Raise ValidationError for an address that no app may come back to, and for too many."""
     if len(addresses) > MOST_ADDRESSES or any(len(each) > LONGEST_ADDRESS for each in addresses):
         raise ValidationError(
             f"Name at most {MOST_ADDRESSES} redirect_uris, of {LONGEST_ADDRESS} characters each."
@@ -81,10 +93,6 @@ def restrict(client: Client) -> None:
                 f"The redirect URI {each!r} is not accepted: use https, an address of the own "
                 "machine or a scheme of the app."
             )
-    client.set_scopes([Scope.READ.value, "openid"])
-    client.set_default_scopes([Scope.READ.value])
-    client.set_grant_types(list(GRANT_TYPES))
-    client.set_response_types(["code"])
 
 
 def _is_accepted(redirect_uri: str) -> bool:
@@ -138,13 +146,44 @@ for model in (Client, Token):
     admin.site.unregister(model)
 
 
+class AppForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An app that an administrator enters: addresses and scopes that this site knows."""
+
+    class Meta:
+        model = Client
+        fields = ("name", "type", "redirect_uris", "scopes")
+        help_texts: ClassVar = {
+            "type": "Confidential: a server that can keep a secret, which is shown once.",
+            "redirect_uris": "The addresses that the app may come back to, one a line.",
+            "scopes": f"What it may ask for, one a line: {', '.join(SCOPES)}.",
+        }
+
+    def clean_redirect_uris(self) -> str:
+        addresses = str(self.cleaned_data["redirect_uris"]).split()
+        _check_redirects(addresses)
+        if not addresses:
+            raise ValidationError("Enter at least one address.")
+        return "\n".join(addresses)
+
+    def clean_scopes(self) -> str:
+        scopes = str(self.cleaned_data["scopes"]).split()
+        if unknown := [each for each in scopes if each not in SCOPES]:
+            raise ValidationError(f"Unknown: {', '.join(unknown)}. Choose of {', '.join(SCOPES)}.")
+        return "\n".join(scopes)
+
+
 @admin.register(Client)
 class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
-    """Apps. The secret of a confidential app is shown only once, when it is entered."""
+    """Apps. The secret of a confidential app is shown only once, when it becomes one."""
 
-    empty_text = "No app was entered, and none has introduced itself (docs/agents.md)."
+    empty_text = "No app was entered, and none has introduced itself, as far as OAUTH lets them."
+    form = AppForm
     list_display = ("name", "id", "type", "created_at")
-    fields = ("name", "type", "redirect_uris", "scopes")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        off = "The setting OAUTH is off: no app can ask people to let it in."
+        shown = {"fields": self.form.Meta.fields, "description": "" if is_on() else off}
+        return [(None, shown)]
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -160,4 +199,8 @@ class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
     def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:
         obj.set_grant_types(list(GRANT_TYPES))
         obj.set_default_scopes([Scope.READ.value])
-        super().save_model(request, obj, form, change)
+        is_new = not change or "type" in form.changed_data
+        if is_new and obj.type == Client.Type.CONFIDENTIAL:
+            super().save_model(request, obj, form, change=False)  # makes a secret and shows it
+        else:
+            super(ClientAdmin, self).save_model(request, obj, form, change)

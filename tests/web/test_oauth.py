@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import ssl
 from collections.abc import Iterator
 from datetime import timedelta
@@ -395,6 +396,26 @@ def test_a_code_is_worth_nothing_without_its_secret(member: User) -> None:
 def test_an_app_that_comes_back_elsewhere_is_not_registered(address: str) -> None:
     refused = Connector(redirect_uris=[BACK, address]).answer
     assert (refused.status_code, App.objects.count()) == (400, 0)
+
+
+def test_an_entered_app_has_addresses_and_scopes_that_there_are(
+    desk: Client, settings: Any
+) -> None:
+    add = "/admin/allauth_idp_oidc/client/add/"
+    app = {"name": "Desk", "type": "public", "redirect_uris": BACK, "scopes": "read\r\nopenid"}
+    assert "OAUTH is off" not in desk.get(add).content.decode()
+    for addresses in ("", "not a url", "javascript:alert(1)", f"{BACK}\r\nhttp://a.example/"):
+        desk.post(add, app | {"redirect_uris": addresses})
+    page = desk.post(add, app | {"scopes": "read\r\nfoo"}).content.decode()
+    assert ("Unknown: foo" in page, App.objects.count()) == (True, 0)
+    page = desk.post(add, app, follow=True).content.decode()
+    assert ("client secret" in page, App.objects.get().get_scopes()) == (False, ["read", "openid"])
+    desk.post(f"{add[:-4]}{App.objects.get().pk}/change/", app | {"type": "confidential"})
+    shown = re.search(r'type="text" value="([^"]+)"', desk.get(add[:-4]).content.decode())
+    assert shown
+    assert App.objects.get().check_secret(shown[1])
+    settings.OAUTH = "off"
+    assert "OAUTH is off" in desk.get(add).content.decode()
 
 
 def test_strangers_register_few_apps_and_only_readers(member: User, settings: Any) -> None:
