@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from typing import Any
 
@@ -56,6 +57,10 @@ def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator
     assert set(Document.objects.values_list("title", flat=True)) == {"Held", "good", "last"}
     text = response.content.decode()
     assert "2 of 7 files uploaded" in text
+    assert re.search(r"The file is empty[^:]*</span>", text)
+    assert "Show them in the list" in text
+    refused = send(administrator, handbook, named("photo.gif", b"GIF89a")).content.decode()
+    assert "Show them in the list" not in refused
     assert f"/admin/ingestion/document/{held.pk}/change/" in text
     for outcome in outcomes.values():
         assert outcome.file_name in text

@@ -28,18 +28,26 @@
     return item;
   }
 
+  const fits = (file) => file.size <= maxBytes;
+
+  function keep(files) {
+    const kept = new DataTransfer();
+    for (const file of files) kept.items.add(file);
+    input.files = kept.files;
+  }
+
   function describe() {
     const files = [...input.files];
     chosen.replaceChildren(
       ...files.slice(0, 50).map((file) => {
-        const problem = file.size === 0 ? words.empty : file.size > maxBytes ? words.tooLarge : "";
+        const problem = file.size === 0 ? words.empty : fits(file) ? "" : words.tooLarge;
         return line(`${file.name}, ${size(file.size)}`, problem);
       }),
     );
     if (files.length > 50) chosen.append(line(words.more.replace("{n}", files.length - 50)));
     const tooMany = files.length > maxFiles;
     if (tooMany) chosen.prepend(line("", words.tooMany.replace("{n}", files.length)));
-    button.disabled = tooMany;
+    button.disabled = tooMany || (files.length > 0 && !files.some(fits));
   }
 
   input.addEventListener("change", describe);
@@ -55,12 +63,11 @@
     event.preventDefault();
     drop.classList.remove("sy-drop-over");
     // What was chosen before stays: people drop from several folders.
-    const all = new DataTransfer();
-    for (const file of [...input.files, ...event.dataTransfer.files]) all.items.add(file);
-    input.files = all.files;
+    keep([...input.files, ...event.dataTransfer.files]);
     describe();
   });
   form.addEventListener("submit", () => {
+    keep([...input.files].filter(fits));
     button.disabled = true;
     button.lastChild.textContent = ` ${words.uploading}`;
   });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -72,22 +73,28 @@ class TestUpload:
             page.locator("#content [type=file]").set_input_files(chosen)
 
     def test_a_file_goes_from_the_admin_to_ready_to_found(
-        self, admin: User, open_page: OpenPage, tmp_path: Path
+        self, admin: User, open_page: OpenPage, tmp_path: Path, settings: Any
     ) -> None:
         make_collection("Handbook")
-        good, empty = tmp_path / "quorums.md", tmp_path / "empty.txt"
+        good, empty, large = (tmp_path / name for name in ("quorums.md", "empty.txt", "large.txt"))
         good.write_text("# Quorums\n\nA quorum needs a majority of the nodes.\n")
         empty.touch()
+        large.write_bytes(b"large " * 200_000)
+        settings.MAX_UPLOAD_BYTES = 2**20
 
         page = open_page(DOCUMENTS, user=admin)
         page.get_by_role("link", name="Upload files").first.click()
         page.locator("#id_collection").select_option(label="Handbook")
-        page.locator("#id_files").set_input_files([good, empty])
+        page.locator("#id_files").set_input_files([large])
+        expect(page.get_by_role("button", name="Upload")).to_be_disabled()
+        page.locator("#id_files").set_input_files([good, empty, large])
         expect(page.locator("#chosen")).to_contain_text("empty.txt, 0 kB is empty")
+        expect(page.locator("#chosen")).to_contain_text("is too large, and will not be sent")
         page.get_by_role("button", name="Upload").click()
 
         expect(page.locator(".sy-outcome-queued")).to_contain_text("quorums.md")
         expect(page.locator(".sy-outcome-refused")).to_contain_text("empty.txt")
+        expect(page.locator(".sy-outcome")).to_have_count(2)
         page.get_by_role("link", name="Show them").click()
         row = page.locator("tr", has_text="quorums")
         expect(row).to_contain_text("Queued")
