@@ -28,6 +28,8 @@ class Series:
     is_dashed: bool = False
 
     def as_json(self) -> dict[str, Any]:
+        padded = (None, *self.values, None)
+        beside = zip(padded, padded[2:], strict=False)
         return {
             "label": self.label,
             "data": list(self.values),
@@ -35,7 +37,8 @@ class Series:
             "backgroundColor": self.colour,
             "borderDash": [4, 4] if self.is_dashed else [],
             "borderWidth": 2,
-            "pointRadius": 0 if len(self.values) > 1 else 3,
+            # A value between gaps is on no line.
+            "pointRadius": [3 if sides == (None, None) else 0 for sides in beside],
             "pointHitRadius": 8,
             "fill": False,
         }

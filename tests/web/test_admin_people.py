@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
+
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -10,6 +13,7 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from common.accounts.models import User
+from common.admin.charts import line
 from kbsite.settings.admin import UNFOLD
 from search.analytics.models import SearchEvent
 from search.domain import QueryClass
@@ -308,6 +312,11 @@ class TestFirstSteps:
         charts = page.context["searching"]["charts"]
         assert {len(chart.rows) for chart in charts} == {90}
         assert all(chart.y_axis["beginAtZero"] for chart in charts)
+        # On the first day there is a single figure, through which no line can be drawn.
+        days = [(date(2026, 1, 1 + day), None if day % 3 else 0.5) for day in range(3)]
+        days += [(date(2026, 1, 4), 0.4), (date(2026, 1, 5), 0.2)]
+        drawn = json.loads(line("Share", days).data)["datasets"][0]["pointRadius"]
+        assert drawn == [3, 0, 0, 0, 0]
         assert "in the 30 days since" in (desk.get("/admin/?days=1e9").content.decode())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,6 +139,12 @@ class TestPreview:
         assert any(answer["changed"] for answer in answers)
         assert "than in the active ranking" in html or "Not among the results of the active" in html
         assert "Contribution" in html  # the table of readers' “Why here?”
+        # Both columns say of a result what the draft does to it.
+        pattern = r'Rank \d+: [^"]*; ((?:up|down) \d+ ranks?)[^"]*"[^>]* data-document="([^"]+)"'
+        for answer in answers:
+            spoken = re.findall(pattern, answer["html"])
+            assert len(set(spoken)) == len({document for _, document in spoken})
+        assert len(re.findall(pattern, html)) > len(set(re.findall(pattern, html)))
 
     def test_a_move_searches_nothing_ranks_the_draft_alone_and_reads_no_text_twice(
         self,
@@ -279,6 +286,10 @@ class TestMeasures:
         listed = client.get(reverse("admin:search_workbench_queries"), {"tab": tab})
         assert listed.status_code == 200
         assert ("draught" in listed.content.decode()) == (tab == "golden")
+        GoldenQuery.objects.all().delete()
+        empty = client.get(reverse("admin:search_workbench_queries"), {"tab": tab}).content.decode()
+        texts = {"golden": "No golden queries yet", "recent": "Nobody has searched yet"}
+        assert texts.get(tab, "No question is known to fail") in empty
 
 
 class TestSaving:

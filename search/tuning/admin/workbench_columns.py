@@ -54,9 +54,13 @@ class Grades:
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """A hit of one ranking with everything that the template draws."""
+    """A hit of one ranking with everything that the template draws.
+
+    `moved`: the number of ranks that the draft moves it up; None if one ranking does not have it.
+    """
 
     place: PreviewedResult
+    moved: int | None
     headings: tuple[str, ...]
     score: str
     segments: tuple[Segment, ...]
@@ -67,13 +71,12 @@ class HitRow:
     @property
     def move(self) -> str:
         """The move in words, for screen readers."""
-        moved = self.place.moved
-        if moved is None:
+        if self.moved is None:
             return gettext("not in the other ranking")
-        if not moved:
+        if not self.moved:
             return gettext("same rank")
-        count = abs(moved)
-        if moved > 0:
+        count = abs(self.moved)
+        if self.moved > 0:
             text = ngettext("up %(count)d rank", "up %(count)d ranks", count)
         else:
             text = ngettext("down %(count)d rank", "down %(count)d ranks", count)
@@ -119,8 +122,8 @@ def columns(
     """Both rankings as columns whose bars have one scale."""
     active, draft = preview.sides
     return (
-        _column("active", titles[0], active, preview.query, grades, gettext("the draft")),
-        _column("draft", titles[1], draft, preview.query, grades, gettext("the active ranking")),
+        _column("active", titles[0], active, preview.query, grades),
+        _column("draft", titles[1], draft, preview.query, grades),
     )
 
 
@@ -151,7 +154,6 @@ def _column(
     side: PreviewedRanking,
     query: Query,
     grades: Mapping[str, Grades],
-    other: str,
 ) -> Column:
     ranking, settled = side.ranking, side.ranking.settled
     full = full_scale(side.profile, (place.result.hit.score for place in side.places))
@@ -160,7 +162,7 @@ def _column(
         name,
         title,
         side,
-        tuple(_hit(place, query, side.profile, full, grades, other) for place in side.places),
+        tuple(_hit(place, query, side.profile, full, grades, name) for place in side.places),
         CLASS_LABELS[settled.classification.query_class],
         rule_text(settled.classification),
         "" if sure is None else f"{sure:.0%}",
@@ -180,11 +182,14 @@ def _hit(
     profile: Profile,
     full: float,
     grades: Mapping[str, Grades],
-    other: str,
+    column: str,
 ) -> HitRow:
     result, hit = place.result, place.result.hit
+    is_draft = column == "draft"
+    other = gettext("the active ranking") if is_draft else gettext("the draft")
     return HitRow(
         place,
+        moved=place.moved if is_draft or place.moved is None else -place.moved,
         headings=trail(result),
         score=figure(hit.score, full),
         segments=_visible(bar_parts(hit), full),

@@ -220,9 +220,8 @@ def queries_view(request: HttpRequest) -> HttpResponse:
     """The queries of a tab."""
     check(request)
     tab = request.GET.get("tab", "")
-    return TemplateResponse(
-        request, "admin/tuning/workbench/questions.html", {"queries": queries(tab, request.user)}
-    )
+    context = {"queries": queries(tab, request.user), "tab": tab}
+    return TemplateResponse(request, "admin/tuning/workbench/questions.html", context)
 
 
 # --- the queries to choose -----------------------------------------------------------------
