@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -32,7 +31,7 @@ from search.pipeline import SearchResponse, search
 from search.tuning.install_defaults import install_presets as install
 from tests.faults.harness import ROOT, environment, wait_for
 from tests.support.factories import make_collection, make_document
-from tests.support.fake_openai import Behaviour, FakeOpenAI, Reply, Request, ok, vector_of
+from tests.support.fake_openai import FakeOpenAI, hang, vector_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -51,14 +50,7 @@ LONG = "\n\n".join(
 )
 State = EmbeddingSpace.State
 # Seconds that each reader takes between two searches: without them they wait for each other.
-PAUSE = 0.02
-
-
-def slowly(seconds: float) -> Behaviour:
-    def behave(request: Request) -> Reply:
-        return replace(ok()(request), delay=seconds)
-
-    return behave
+PAUSE = 0.1
 
 
 @pytest.fixture
@@ -201,7 +193,7 @@ def test_the_model_is_changed_under_search_load(
         assert (second.state, second.dimensions) == (State.BUILDING, 256)
 
         # A process that fills it is killed in the middle: the next goes on behind it.
-        new.then(*[slowly(0.1)] * 200)
+        new.then(*[hang(0.1)] * 200)
         process = start_process(second)
         wait_for(lambda: held(second) >= 8 or process.poll() is not None)
         assert process.poll() is None

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler
 from typing import Any, BinaryIO
 
@@ -58,6 +59,7 @@ class Reply:
 Behaviour = Callable[[Request], Reply]
 
 
+@cache
 def vector_of(text: str, dimensions: int) -> Vector:
     """The server's unit vector for a text: the sum of a fixed vector for each word."""
     total = np.zeros(dimensions)
@@ -69,17 +71,13 @@ def vector_of(text: str, dimensions: int) -> Vector:
 
 def embeddings(request: Request, vectors: list[Vector], order: list[int] | None = None) -> bytes:
     """The JSON body that lists `vectors`, numbered by `order` or by position."""
+    texts = [
+        base64.b64encode(each.astype("<f4").tobytes()).decode() if request.base64 else each.tolist()
+        for each in vectors
+    ]
     data = [
-        {
-            "object": "embedding",
-            "index": index,
-            "embedding": (
-                base64.b64encode(vector.astype("<f4").tobytes()).decode()
-                if request.base64
-                else [float(number) for number in vector]
-            ),
-        }
-        for index, vector in zip(order or range(len(vectors)), vectors, strict=True)
+        {"object": "embedding", "index": index, "embedding": text}
+        for index, text in zip(order or range(len(vectors)), texts, strict=True)
     ]
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     answer = {"object": "list", "data": data, "model": request.model, "usage": usage}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from search.parts.qdrant.client import ClientEngine
 from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse
 from tests.support.fake_openai import Behaviour, JSONServer, Reply, dropped, garbage, status
 
@@ -31,6 +30,13 @@ class FakeQdrant(JSONServer):
         return reply
 
 
+def engine_at(url: str) -> Any:
+    # Imported when it is needed: it takes a second of every process that collects.
+    from search.parts.qdrant.client import ClientEngine
+
+    return ClientEngine.at(url, seconds=1)
+
+
 def late(seconds: float) -> Behaviour:
     return lambda request: Reply(json.dumps(FOUND).encode(), delay=seconds)
 
@@ -38,7 +44,7 @@ def late(seconds: float) -> Behaviour:
 @pytest.mark.parametrize("behaviour", [status(503), status(404), dropped(), garbage(), late(5)])
 def test_every_failure_is_the_same_to_a_search(behaviour: Behaviour) -> None:
     with FakeQdrant(behaviour) as server:
-        engine = ClientEngine.at(server.base, seconds=1)
+        engine = engine_at(server.base)
         with pytest.raises(EngineError, match="Qdrant"):
             engine.ask("kb", [ASK])
         assert engine.ask("kb", [ASK]) == [[(5, 1.5)]]
@@ -46,12 +52,12 @@ def test_every_failure_is_the_same_to_a_search(behaviour: Behaviour) -> None:
 
 def test_nobody_listens() -> None:
     with pytest.raises(EngineError):
-        ClientEngine.at("http://127.0.0.1:9", seconds=1).count("kb")
+        engine_at("http://127.0.0.1:9").count("kb")
 
 
 def test_what_is_sent_is_what_qdrant_documents() -> None:
     with FakeQdrant() as server:
-        ClientEngine.at(server.base, seconds=1).ask("kb", [ASK])
+        engine_at(server.base).ask("kb", [ASK])
     ((path, body),) = server.asked
     assert path == "/collections/kb/points/query/batch"
     (sent,) = body["searches"]
