@@ -118,6 +118,7 @@ def _sample(
         Signal,
         row_type,
     )
+    from search.query.parse import count_words
     from search.ranking import Batch, prepare, rank
     from search.ranking.batch import MeaningEvidence
     from search.ranking.confidence import FIRST_PAGE, Evidence
@@ -143,7 +144,8 @@ def _sample(
     )  # fmt: skip
     prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
     weights = profile.weights[QueryClass.GENERAL]
-    moved = weights.keyword * MeaningEvidence.of(prepared).for_meaning * profile.short_lean
+    leaning = MeaningEvidence.of(prepared, count_words(question.text), background.scale)
+    moved = weights.keyword * leaning.for_meaning * profile.short_lean
     shifted = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     ranked = rank(Batch.of([prepared]), [shifted], [QueryClass.GENERAL], profile)
     columns = ranked.columns(0).tolist()

@@ -78,8 +78,8 @@ class Profile:
     candidates that it generated. `bypass` is a regular expression: queries that match it use
     keywords alone. `vector_candidates_only`: only the vector signal generates candidates, besides
     identifiers and pins; the others score them. `short_lean`, in [0, 1], is the share of the
-    keywords' weight that moves to meaning for a query of few known words whose cosines fall quickly
-    (`ranking.batch`). `wordnet_cap`, in [0, 1], is the most that WordNet may
+    keywords' weight that moves to meaning for a query of few words whose nearest passage is far
+    ahead (`ranking.batch`). `wordnet_cap`, in [0, 1], is the most that WordNet may
     weigh if its weight depends on the query; 0 if it does not (`parts.wordnet`). `feedback` is the
     weight of relevance feedback as a share of the best score; 0 for none. `rerank`, in [0, 1], is
     the reranker's share of the first results' scores; 0 for none (`ranking.reranking`).

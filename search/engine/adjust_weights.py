@@ -14,15 +14,13 @@ from typing import Protocol
 from django.utils.translation import gettext
 
 from ingestion.models.collection_access import language_name
-from search.domain import SIGNALS, QueryClass, Signal
+from search.domain import QueryClass
 from search.engine.configuration import Configuration
 from search.engine.settle_class_and_weights import Settled
 from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
+from search.query.parse import count_words
 from search.ranking import Batch, Prepared
 from search.ranking.batch import MeaningEvidence
-
-# The title score from which on a title has all words of the question: it is asked for by name.
-WHOLE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +73,11 @@ def lean_on_keywords(weighing: Weighing) -> Weighing:
 
 def lean_on_meaning(weighing: Weighing) -> Weighing:
     """Move keyword weight to meaning as far as the cosines' evidence says (ADR 113)."""
-    titles = weighing.prepared.raw[:, SIGNALS.index(Signal.TITLE)]
-    is_title = bool((titles >= WHOLE).any())
-    if not weighing.by_meaning or is_title or not weighing.settled.profile.short_lean:
+    background = weighing.configuration.background
+    if not weighing.by_meaning or background is None or not weighing.settled.profile.short_lean:
         return weighing
-    evidence = MeaningEvidence.of(weighing.prepared)
+    words = count_words(weighing.settled.query.text)
+    evidence = MeaningEvidence.of(weighing.prepared, words, background.scale)
     return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
 
 

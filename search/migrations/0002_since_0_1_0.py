@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='searchprofile',
             name='short_lean',
-            field=models.FloatField(default=0.0, help_text="Share of the keywords' weight that moves to meaning for questions of one or two known words whose nearest passages are much nearer than the rest; none from six words on. Lookups keep their weights.", validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1)], verbose_name='short questions lean to meaning'),
+            field=models.FloatField(default=0.0, help_text="Share of the keywords' weight that moves to meaning for questions of up to five words whose nearest passages are much nearer than the rest; none from ten words on. Lookups keep their weights.", validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1)], verbose_name='short questions lean to meaning'),
         ),
         migrations.AlterField(
             model_name='searchprofile',

@@ -107,8 +107,8 @@ class SearchProfile(VersionedProfile):
     short_lean = _share(
         _("short questions lean to meaning"),
         help_text=_(
-            "Share of the keywords' weight that moves to meaning for questions of one or two known "
-            "words whose nearest passages are much nearer than the rest; none from six words on. "
+            "Share of the keywords' weight that moves to meaning for questions of up to five words "
+            "whose nearest passages are much nearer than the rest; none from ten words on. "
             "Lookups keep their weights."
         ),
     )

@@ -237,39 +237,40 @@ class Batch:
             self.counts[name][place, :count] = rows["counts"][each.rows, i]
 
 
-# Known words of a short question, and of one that no longer is.
-SHORT, LONG = 2, 6
-# The fall of the cosines up to which they are close together, and from which they decide.
-CLOSE, DECISIVE = 0.3, 0.5
-# The fall is measured at this rank, the last of a first page.
+# The words of a short question, and of one that no longer is.
+SHORT, LONG = 5, 10
+# The lead of the nearest passage, in deviations of the background, up to which cosines do not tell
+# passages apart, and from which they decide.
+CLOSE, DECISIVE = 1.5, 2.5
+# The lead is over the passage at this rank, the last of a first page.
 LAST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningEvidence:
-    """The number of a question's known words, and the fall of its cosines, in [0, 1].
+    """The number of a question's words, and how far its nearest passage is ahead.
 
-    A known word is a term of the searched texts. The fall is 1 - tenth cosine / first: near 0 if
-    ten passages are about as near, and 0 if fewer have a vector.
+    The lead is (first - tenth cosine) / `scale`, the deviation of the space's background; 0 if
+    fewer than ten passages have a vector.
     """
 
-    known: int
-    fall: float
+    words: int
+    lead: float
 
     @classmethod
-    def of(cls, prepared: Prepared) -> Self:
+    def of(cls, prepared: Prepared, words: int, scale: float) -> Self:
         cosines = prepared.raw[:, VECTOR]
         cosines = cosines[~np.isnan(cosines)]
-        fall = 0.0
-        if len(cosines) >= LAST and (first := cosines.max()) > 0:
-            fall = min(float(1 - np.partition(cosines, -LAST)[-LAST] / first), 1.0)
-        return cls(len(prepared.candidates.terms), fall)
+        lead = 0.0
+        if len(cosines) >= LAST:
+            lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST]) / scale
+        return cls(words, lead)
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: less for more words, more for a fall."""
-        short = _rising(self.known, LONG, SHORT)
-        return short * _rising(self.fall, CLOSE, DECISIVE)
+        """How strongly this speaks for meaning, in [0, 1]: less for more words, more for a lead."""
+        short = _rising(self.words, LONG, SHORT)
+        return short * _rising(self.lead, CLOSE, DECISIVE)
 
 
 def _rising(value: float, start: float, end: float) -> float:

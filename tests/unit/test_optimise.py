@@ -16,7 +16,6 @@ from search.domain import (
     Query,
     QueryClass,
     Signal,
-    TermStatistic,
     Weights,
 )
 from search.tuning import weight_search
@@ -35,11 +34,11 @@ CANDIDATES = 20
 
 
 def case(
-    seed: int, telling: Signal | None, query_class: QueryClass = QueryClass.CONCEPT, words: int = 0
+    seed: int, telling: Signal | None, query_class: QueryClass = QueryClass.CONCEPT, words: int = 1
 ) -> Case:
     """A query with one right document, which `telling` knows; the other signals are chance.
 
-    `words` are its known words.
+    `words` are those of the query.
     """
     chance = random.Random(seed)
     right = chance.randint(1, CANDIDATES)
@@ -53,8 +52,8 @@ def case(
             raw[telling] = chance.uniform(0.6, 0.9) if document == right else raw[telling] / 1.5
         candidates.append(Candidate(document, document, raw))
         places.append({Signal.VECTOR.value: document})
-    terms = tuple(TermStatistic(f"word{i}", 1, 1.0) for i in range(words))
-    pool = columns(candidates, Query("pumps", original="pumps"), places=places, terms=terms)
+    text = " ".join(["pumps"] * words)
+    pool = columns(candidates, Query(text, original=text), places=places)
     return Case(str(seed), pool, {right: 1}, query_class)
 
 

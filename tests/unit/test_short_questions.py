@@ -1,4 +1,4 @@
-"""Weights that lean to meaning for short questions of common words (ADR 113)."""
+"""Weights that lean to meaning for short questions whose nearest passage is ahead (ADR 113)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
-from search.engine.adjust_weights import leaning_on_meaning
+from search.engine.adjust_weights import Weighing, lean_on_meaning, leaning_on_meaning
 from search.engine.settle_class_and_weights import Settled
 from search.presets import DEFAULT
 from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
+from search.ranking.confidence import Background
+from tests.support.random_pools import configuration
 from tests.support.ranking import columns, prepared
 
 WEIGHTS = Weights(0.6, 0.3, 0.1)
@@ -23,16 +25,16 @@ def asked(
     words: int,
     *,
     lean: float = 0.5,
-    fall: float = 1.0,
+    lead: float = DECISIVE,
     weights: Weights = WEIGHTS,
     query_class: QueryClass = QueryClass.GENERAL,
     **settled: object,
 ) -> Settled:
-    """A question of so many known words, after the lean."""
+    """A question of so many words, after the lean."""
     profile = replace(DEFAULT.profile, short_lean=lean)
     query = Query("words")
     before = Settled(query, profile, Classification(query_class, "", 1.0), weights, frozenset())
-    return leaning_on_meaning(replace(before, **settled), MeaningEvidence(words, fall))  # type: ignore[arg-type]
+    return leaning_on_meaning(replace(before, **settled), MeaningEvidence(words, lead))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("words", [0, 1, SHORT])
@@ -50,35 +52,34 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fall", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (0.4, 0.675), (DECISIVE, 0.75), (1.0, 0.75)]
+    ("lead", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (2.0, 0.675), (DECISIVE, 0.75), (9.0, 0.75)]
 )
-def test_cosines_that_lie_close_together_move_nothing(fall: float, meaning: float) -> None:
+def test_cosines_that_lie_close_together_move_nothing(lead: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""
-    assert asked(1, fall=fall).weights.vector == approx(meaning)
+    assert asked(1, lead=lead).weights.vector == approx(meaning)
 
 
 @pytest.mark.parametrize(
-    ("cosines", "fall"),
+    ("cosines", "lead"),
     [
-        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 0.75, id="the tenth against the first"),
+        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 6.0, id="the first over the tenth"),
         pytest.param([0.5] * 10, 0.0, id="ten alike"),
-        pytest.param([0.5, *[-0.1] * 9], 1.0, id="at most 1"),
         pytest.param([0.8] + [0.1] * 8, 0.0, id="fewer than ten have a vector"),
         pytest.param([-0.1] * 10, 0.0, id="nothing is near"),
         pytest.param([], 0.0, id="no vectors"),
     ],
 )
-def test_the_fall_of_the_cosines(cosines: list[float], fall: float) -> None:
+def test_the_lead_is_in_deviations_of_the_background(cosines: list[float], lead: float) -> None:
     found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
     found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
-    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))))
-    assert evidence.fall == approx(fall)
+    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))), 1, 0.1)
+    assert evidence.lead == approx(lead)
 
 
-@given(st.integers(0, 30), st.floats(0, 1), st.floats(0, 1))
-def test_a_greater_fall_never_leans_less(words: int, one: float, other: float) -> None:
+@given(st.integers(0, 30), st.floats(0, 5), st.floats(0, 5))
+def test_a_greater_lead_never_leans_less(words: int, one: float, other: float) -> None:
     less, more = sorted((one, other))
-    assert asked(words, fall=less).weights.vector <= asked(words, fall=more).weights.vector
+    assert asked(words, lead=less).weights.vector <= asked(words, lead=more).weights.vector
 
 
 @given(st.integers(0, 30), st.floats(0, 1))
@@ -98,3 +99,18 @@ def test_what_was_decided_otherwise_stays() -> None:
     for found in (forced, lookup, off):
         assert found.weights == WEIGHTS
     assert alone.weights == Weights(0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("background", "leans"),
+    [(None, False), (Background(0.1, 0.2), True), (Background(0.1, 1), False)],
+)
+def test_the_lead_needs_a_measured_background(
+    background: Background | None, *, leans: bool
+) -> None:
+    """.9 over .2 is 3.5 deviations of .2, and less than one of 1."""
+    found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.2}) for n in range(1, 12)]
+    before = asked(40, lead=0.0)
+    known = replace(configuration(), background=background)
+    weighing = Weighing(before, prepared(columns(found, before.query)), known, by_meaning=True)
+    assert (lean_on_meaning(weighing).settled != before) is leans

@@ -47,7 +47,7 @@ COSTS: dict[str, Promise] = {
         "missed a signal's list is scored as if it did not match at all."
     ),
     "short_lean": _(
-        "Short, vague questions rely more on meaning; this sets how much more. From six words on "
+        "Short, vague questions rely more on meaning; this sets how much more. From ten words on "
         "nothing changes. Raising it finds answers in other words, and demotes passages that "
         "contain the exact ones."
     ),

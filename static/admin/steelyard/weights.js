@@ -131,7 +131,7 @@
       this.note.textContent = total === UNITS ? "" : `These sum to ${figure(total)}, not 1.`;
     }
 
-    // The weights' other end: those of a short question whose keywords tell little (ADR 113).
+    // The weights' other end: those of a short question whose nearest passage is ahead (ADR 113).
     drawShort(values) {
       if (!this.short || !this.lean) return;
       const names = this.inputs.map((input) => input.closest(".sy-share").dataset.signal);
