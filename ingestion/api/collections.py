@@ -115,13 +115,13 @@ class ConceptFilter(FilterSet):  # type: ignore[misc]
 
     q = filters.CharFilter(
         field_name="label__icontains",
-        method="of_found_keys",
+        method="of_matching_keys",
         max_length=200,
         help_text="Part of a concept, without regard to case.",
     )
     document = filters.UUIDFilter(
         field_name="document__public_id",
-        method="of_found_keys",
+        method="of_matching_keys",
         help_text="The id of a document: its concepts alone, counted over all documents.",
     )
 
@@ -143,7 +143,7 @@ class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     def filter_queryset(self, queryset: Any) -> QuerySet[Any]:
         """The filtered concepts, one row for each key."""
         rows: Any = super().filter_queryset(queryset)
-        grouped: QuerySet[Any] = rows.grouped()
+        grouped: QuerySet[Any] = rows.counted()
         return grouped
 
 
