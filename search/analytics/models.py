@@ -47,13 +47,13 @@ class SearchEventQuerySet(models.QuerySet["SearchEvent"]):
 
 
 class SearchEvent(models.Model):
-    """A search as it was answered. Documents are stored by public id, without their text.
+    """A search with its results. Documents are stored by public id, without their text.
 
-    `visitor` is a keyed hash of the user, or of the day, address and browser of someone who is
-    not signed in. `results` are the public ids of the documents on the page, in order; the rank of
-    the first is `first_rank`. `sources` are the ids of the collections whose text was shown,
-    `collections` the names that were asked for: whoever may not read one of them may not read the
-    query. `follows` is the visitor's search that this one repeats or continues on another page.
+    `visitor` is a keyed hash of the user, or of the day, address and browser of someone who is not
+    signed in. `results` are the public ids of the documents on the page, in order; the rank of the
+    first is `first_rank`. `sources` are the ids of the collections whose text was displayed,
+    `collections` the requested names: whoever may not read one of them may not read the query.
+    `follows` is the visitor's search that this one repeats or continues on another page.
     `best_click` is the best rank that was opened.
     """
 

@@ -1,7 +1,9 @@
-"""Q4-Q6: candidates -> the ranking shown, with the reranker's share of its first results (ADR 41).
+"""Q4-Q6: candidates -> the displayed ranking, with the reranker's share of its first results (ADR
+41).
 
-A live search asks for its own first results. Candidate sets that several profiles rank hold the
-strengths of all passages that are likely to come first under any of them, asked for once.
+A live search requests the strengths of its own first results. Candidate sets that several profiles
+rank have the strengths of all passages that are likely to come first under any of them, requested
+once.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Sign
     return frozenset((set(NORMALISED) - {Signal.VECTOR}) | optional | meaning)
 
 
-# After a failure the model is not asked for so long, so that searches do not all wait; a guess.
+# Seconds of the pause after a failure of the model, so that searches do not all wait; a guess.
 MODEL_PAUSE = 30.0
 # The what-if classifies the golden queries at every move of a slider: answers are cached; a guess.
 CACHED_ANSWERS = 5_000

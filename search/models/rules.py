@@ -173,7 +173,7 @@ class ClassRule(models.Model):
         """Check the rule here, not in `clean`: forms without these fields would lose its errors."""
         super().clean_fields(exclude)
         if self.query_class not in set(domain.QueryClass):
-            return  # the form has said so of that field
+            return  # the form already has an error for that field
         if {"pattern", "predicate", "examples", "counter_examples"} & set(exclude or ()):
             return
         rows = IdentifierPattern.objects.filter(enabled=True)

@@ -34,7 +34,7 @@ _LABELS = {
     "added": _("Added"),
 }
 NEWEST = "-added"
-# Dates and sizes are asked for from the largest on, names from A on.
+# Dates and sizes are sorted from the largest on by default, names from A on.
 _LARGEST_FIRST = ("added", "size")
 SORTS = tuple(sign + name for name in _COLUMNS for sign in ("", "-"))
 BY_DATE = "date"  # the order of results by their documents' dates

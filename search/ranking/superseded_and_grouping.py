@@ -18,11 +18,12 @@ STEP = 1e-6  # between the scores of two documents that `put_behind` orders
 
 
 def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) -> Ranked:
-    """The rankings with each document after the best passages of the documents that it is behind.
+    """The rankings with each document after the best passages of the documents that must precede
+    it.
 
-    `behind` are those by document, for each query; all of them are candidates. A passage that comes
-    before is given the score below theirs, and their tier. Pinned ones stay, and so do those with
-    an identifier of the query that the other document does not hold: it is asked for by name.
+    `behind` has these documents by document, for each query; all of them are candidates. A passage
+    that comes before gets a score below theirs, and their tier. Pinned passages stay, and so do
+    those with an identifier of the query that the preceding document lacks: the question names it.
     """
     if not any(behind):
         return ranked

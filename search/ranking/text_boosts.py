@@ -33,7 +33,7 @@ from search.domain import (
 BOOST = "boost: "
 """The beginning of a boost's label in an explanation."""
 MAX_BOOSTS = 20
-# A question names few codes; in a pasted page not every number is meant.
+# A question names few codes; a pasted page may have many that are irrelevant.
 MAX_ANCHORS = 10
 MAX_AMOUNT = 100.0
 MAX_CHARS = 1_000_000

@@ -183,7 +183,7 @@ def _news_of(search: SavedSearch, since: datetime, until: datetime) -> list[int]
         return []
     filters = filters_of(search.params)
     if not search.question:
-        # Filters alone: whatever they let through is what the reader asked for.
+        # With filters alone, every matching document is a result that the reader requested.
         fitting = documents_of(search.user, filters).filter(public_id__in=fresh)
         return [fresh[public_id] for public_id in fitting.values_list("public_id", flat=True)]
     response = pipeline.search(

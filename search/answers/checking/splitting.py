@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 
-REACH = 4_000  # characters within which a block's marker is sought; a guess: a long page
+REACH = 4_000  # characters within which a block's marker is searched; a guess: a long page
 MARKER = re.compile(r"\[\s{0,3}(\d{1,4}(?:\s{0,3}[,;]\s{0,3}\d{1,4}){0,15})\s{0,3}\](?![(:])")
 _MARKERS = re.compile(rf"(?:[ \t]*{MARKER.pattern})+(?:[ \t]*(?:\.(?!\w)|。))?")
 _MARKERS_LINE = re.compile(rf"(?:\s*{MARKER.pattern})+[ \t]*[.。]?[ \t]*(?=\n|\Z)")

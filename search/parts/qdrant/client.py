@@ -55,7 +55,7 @@ class ClientEngine:
             self._client.create_collection(
                 name,
                 vectors_config={key: _dense(size) for key, size in spaces.items()},
-                # Mapped: the words that are asked for stay warm, and the rest costs no memory.
+                # Mapped: frequent words stay in memory, and the rest costs none.
                 sparse_vectors_config={
                     TERMS: models.SparseVectorParams(
                         index=models.SparseIndexParams(memory=models.Memory.CACHED)

@@ -38,8 +38,8 @@ logger = logging.getLogger(__name__)
 
 # More than the depth, so that points that are out of date do not thin the candidates out.
 MORE = 1.2
-# In a narrowed scope the engine is asked for four times as many until enough of them are in it, up
-# to as many as a scan of pgvector's index reads.
+# In a narrowed scope each further request is for four times as many candidates until enough of them
+# are in it, up to as many as a scan of pgvector's index reads.
 STEP = 4
 MOST = vector.MAX_SCAN_TUPLES
 

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 # Requests of one process at once; further ones wait for a thread, and time out there. A guess.
 WORKERS = 4
-# Failures in a row before the server is not asked for a while. A guess.
+# Consecutive failures before the server is paused. A guess.
 MAX_FAILURES = 3
 # Seconds that a search waits (the sentences of 20 new passages take two on two busy cores), that a
 # failing server is left alone, and that strengths are cached. Guesses.
