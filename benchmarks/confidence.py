@@ -107,7 +107,7 @@ def _sample(
     library: Library, question: Question, cosines: Any, kind: QuestionKind, background: Background
 ) -> Sample | None:
     """The sample of the ranking of a library's passages; None if it has no evidence."""
-    from search import presets
+    from search import presets_default_and_baselines as presets
     from search.domain import (
         ABSENT,
         SIGNALS,
@@ -249,7 +249,7 @@ def main() -> None:
     options = parser.parse_args()
     with site("confidence"):
         from search.management import relevance_folder
-        from search.tuning.evaluation.collections import find
+        from search.tuning.evaluation.judged_collections import find
 
         names = (*options.collection, *options.aside)
         judged = [find(name, relevance_folder()) for name in names]

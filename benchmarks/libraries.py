@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from search.tuning.evaluation.collections import JudgedCollection
+    from search.tuning.evaluation.judged_collections import JudgedCollection
 
 K1, B = 1.2, 0.75
 LETTERS = 1_000  # of a passage; its rest is neither embedded nor matched

@@ -56,7 +56,7 @@ def synthetic(queries: int, candidates: int) -> None:
     from search.engine import Choices
     from search.engine.batch_ranking import ranking_of
     from search.engine.settle_class_and_weights import settle
-    from search.presets import DEFAULT
+    from search.presets_default_and_baselines import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
     from tests.support.random_pools import configuration, random_case
 

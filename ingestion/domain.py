@@ -220,7 +220,7 @@ class ParsedDocument:
     Metadata that the file does not state is empty, never guessed: defaults for title and
     language are set later, in `services`. Dates are ISO 8601 strings, as precise as the file
     states. `warnings` are sentences for people ("Two pages contain only images."), `stated` what
-    it says of its currency (`ingestion.currency.values_of`).
+    it says of its currency (`ingestion.currency_dates.values_of`).
     """
 
     blocks: tuple[Block, ...]

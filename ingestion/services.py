@@ -117,7 +117,7 @@ def receive(
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    `stated`: see `ingestion.currency.KEYS`. Nothing is stored if it raises: RefusedUpload,
+    `stated`: see `ingestion.currency_dates.KEYS`. Nothing is stored if it raises: RefusedUpload,
     InvalidMetadata, QuotaUsedUp, StateConflict (a bin's collection, readers without the user).
     """
     checked = None if metadata is None else check_metadata(metadata)

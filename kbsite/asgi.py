@@ -22,7 +22,7 @@ def _application() -> Site:
     # After the setup: they import models.
     from django.conf import settings
 
-    from common.observing import metrics
+    from common import metrics
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
     from search.mcp import Gate, is_for_agents

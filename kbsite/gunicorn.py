@@ -40,7 +40,8 @@ workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
 preload_app = False
 
 # The most that gunicorn permits. A question of 4,000 characters takes up to 36,000 in a URL: the
-# page posts those that do not fit (LONGEST_ADDRESS in search.pages.forms), and the API accepts it.
+# page posts those that do not fit (LONGEST_ADDRESS in search.pages.search_form), and the API
+# accepts it.
 limit_request_line = 8190
 timeout = 60
 # Seconds in which a process loads before it takes requests; it is killed after the time above.

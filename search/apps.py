@@ -18,7 +18,7 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.events import currency_changed
-        from search import exporting
+        from search import exported_settings_and_judgements as exporting
         from search.engine import configuration
         from search.parts import register_parts
         from search.signals import keyword, recency, registry, synonym, title, vector

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from search.pages import documents, me, saved_searches, search_page, suggestions
-from search.pages.answers import threads
-from search.pages.answers import views as answers
+from search.pages import answer_views as answers
+from search.pages import documents, saved_searches, search_page, suggestions, threads
+from search.pages import history_favourites_and_tokens as me
 
 app_name = "search"
 OWN = [

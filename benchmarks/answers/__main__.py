@@ -127,7 +127,7 @@ def measured(
     from search.answers import answering
     from search.answers.domain import Mode
     from search.management import load, progress, relevance_folder
-    from search.tuning.evaluation.collections import find
+    from search.tuning.evaluation.judged_collections import find
     from search.tuning.evaluation.judged_sections import SectionCollection
 
     root = relevance_folder()

@@ -26,7 +26,7 @@ from search.answers.request import AnswerRequest
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
-from search.tuning.evaluation.collections import EvaluationError
+from search.tuning.evaluation.judged_collections import EvaluationError
 from search.tuning.evaluation.judged_sections import BETWEEN
 from search.tuning.evaluation.profile_runs import embedding_time, evaluator, problem_of, response_to
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from search.tuning.evaluation.collections import (
+from search.tuning.evaluation.judged_collections import (
     CORPUS,
     QUERIES,
     EvaluationError,

@@ -68,7 +68,7 @@ def _stop() -> None:
 def _write_judged(name: str, folder: Path) -> None:
     from ingestion.models import Visibility
     from search.management import load
-    from search.tuning.evaluation.collections import DocumentCorpus, read
+    from search.tuning.evaluation.judged_collections import DocumentCorpus, read
 
     judged = read(RELEVANCE / name)
     collection = load(judged, write=print, processes=2)

@@ -25,7 +25,7 @@ from unfold.widgets import (
 
 from common.admin.mixins import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import MetadataFormField
+from ingestion.admin.form_fields_and_filters import MetadataFormField
 from ingestion.documents.bulk_changes import MOST_MOVED
 from ingestion.documents.restricted_readers import Arranged, Readers, UnknownReader
 from ingestion.errors import IngestionError

@@ -27,7 +27,7 @@ from unfold.widgets import (
 from common.admin.mixins import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
-from ingestion.admin.fields import LanguageFormField, MetadataKeysField
+from ingestion.admin.form_fields_and_filters import LanguageFormField, MetadataKeysField
 from ingestion.admin.status import reprocessing
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing

@@ -35,7 +35,7 @@ from ingestion import services
 from ingestion.admin import status
 from ingestion.admin.bin import GoesToBin, deleted_documents
 from ingestion.admin.bulk_changes import ArrangingPages, ReadersFilter, ReadersForm
-from ingestion.admin.fields import (
+from ingestion.admin.form_fields_and_filters import (
     CollectionFilter,
     LanguageFilter,
     LanguageFormField,

@@ -21,7 +21,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.admin.mixins import AuditedByServices, VisibleOnly, actor, moment_column, own_page
 from common.admin.profile_versions_and_progress import StatusPages, live, state_label
 from common.api.requests_and_errors import states
-from ingestion.admin.fields import IntakeForm, LanguageFormField
+from ingestion.admin.form_fields_and_filters import IntakeForm, LanguageFormField
 from ingestion.documents import completeness
 from ingestion.errors import IngestionError
 from ingestion.intake import import_start_stop_retry as importing

@@ -28,7 +28,7 @@ from unfold.widgets import (
 from common.admin.mixins import actor
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.fields import IntakeForm, LanguageFormField
+from ingestion.admin.form_fields_and_filters import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.intake import import_start_stop_retry as imports

@@ -31,7 +31,7 @@ from ingestion.api.serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.currency import values_of
+from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged, Readers
 from ingestion.files.storage import download

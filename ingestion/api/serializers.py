@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from common.accounts.models import User
 from common.api.serializers import CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
-from ingestion.currency import CurrencyState
+from ingestion.currency_dates import CurrencyState
 from ingestion.documents import completeness, currency
 from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness

@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from common.database import hold_name
-from ingestion.currency import CURRENT, Currency, CurrencyState, state_on
+from ingestion.currency_dates import CURRENT, Currency, CurrencyState, state_on
 from ingestion.documents.versions import locked
 from ingestion.errors import InvalidCurrency
 from ingestion.events import log, tell_of_currency

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.currency import DATES, day_of
+from ingestion.currency_dates import DATES, day_of
 from ingestion.documents.currency import declare
 from ingestion.errors import InvalidCurrency
 from ingestion.lexical.near_duplicates import MAX_DISTANCE

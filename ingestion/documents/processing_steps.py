@@ -18,9 +18,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
-from common import circuit_breaker
+from common import circuit_breaker, metrics
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
-from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
 from ingestion.chunking.sizes_and_embedding_text import LAYOUT

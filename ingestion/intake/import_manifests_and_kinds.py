@@ -13,7 +13,7 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.currency import KEYS, values_of
+from ingestion.currency_dates import KEYS, values_of
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.import_archives import ArchiveSource, local_file
 from ingestion.intake.import_protocol_and_folders import (

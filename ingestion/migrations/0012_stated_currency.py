@@ -12,6 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='documentversion',
             name='stated',
-            field=models.JSONField(editable=False, help_text='What file and import state of its currency: ingestion.currency.KEYS.', null=True),
+            field=models.JSONField(editable=False, help_text='What file and import state of its currency: ingestion.currency_dates.KEYS.', null=True),
         ),
     ]

@@ -74,7 +74,7 @@ class DocumentVersion(Job):
     stated = models.JSONField(
         null=True,
         editable=False,
-        help_text=_("What file and import state of its currency: ingestion.currency.KEYS."),
+        help_text=_("What file and import state of its currency: ingestion.currency_dates.KEYS."),
     )
     chunk_count = models.PositiveIntegerField(default=0)
     chunk_layout = models.PositiveSmallIntegerField(

@@ -104,7 +104,7 @@ class Source:
 class StatedMetadata:
     """The file's own metadata; missing values are empty. Dates are in ISO 8601.
 
-    `stated` are its currency values: see `ingestion.currency.values_of`.
+    `stated` are its currency values: see `ingestion.currency_dates.values_of`.
     """
 
     title: str = ""

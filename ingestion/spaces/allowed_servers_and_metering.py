@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import gettext
 
-from common.observing import metrics
+from common import metrics
 from ingestion.embedding import Embedder
 from ingestion.embedding.config import OPENAI_BASE_URL
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors

@@ -14,8 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 
-from common import database
-from common.observing import metrics
+from common import database, metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError, EmbeddingRejected

@@ -28,7 +28,7 @@ from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.management import finish
 from search.tuning import golden_import_export as exchange
-from search.tuning.evaluation.collections import EvaluationError
+from search.tuning.evaluation.judged_collections import EvaluationError
 from search.tuning.evaluation.judged_sections import SectionCollection, read_sections, source_of
 from search.tuning.models import Judgement
 

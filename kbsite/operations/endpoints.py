@@ -32,8 +32,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from common import metrics_files as processes
 from common.database import released
-from common.observing import processes
 from common.probes import PROBES, Probe, can_run, gauge
 from ingestion.files.bucket import BucketStorage
 

@@ -24,8 +24,7 @@ from celery.signals import (
 from django.conf import settings
 from django.http import HttpRequest
 
-from common import observing
-from common.observing import metrics
+from common import log_ids, metrics
 
 HEADER = "X-Request-ID"
 # The parts of the site by the beginning of their paths; all others are pages.
@@ -50,7 +49,7 @@ def area_of(path: str) -> str:
 def request_id(header: str) -> str:
     """The request id sent by the site's own proxy, or a new one."""
     trusted = bool(settings.SECURE_PROXY_SSL_HEADER)
-    return (observing.valid_id(header) if trusted else "") or observing.new_id()
+    return (log_ids.valid_id(header) if trusted else "") or log_ids.new_id()
 
 
 @contextmanager
@@ -66,7 +65,7 @@ def identified(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
             message = {**message, "headers": [*headers, (name, identifier.encode())]}
         await send(message)
 
-    with observing.bound(request_id=identifier):
+    with log_ids.bound(request_id=identifier):
         yield sending
 
 
@@ -75,10 +74,10 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest
 
     def middleware(request: HttpRequest) -> Any:
         area, started = area_of(request.path_info), time.perf_counter()
-        identifier = observing.current().get(observing.REQUEST) or request_id(
+        identifier = log_ids.current().get(log_ids.REQUEST) or request_id(
             request.headers.get(HEADER, "")
         )
-        with observing.bound(request_id=identifier):
+        with log_ids.bound(request_id=identifier):
             response = get_response(request)
         response[HEADER] = identifier
         if request.path_info not in _UNCOUNTED:
@@ -129,7 +128,7 @@ def keep_logging(loglevel: Any = "INFO", **_signal: Any) -> None:
 def send_along(sender: str = "", headers: Any = None, **_signal: Any) -> None:
     """Add the ids to the message."""
     if isinstance(headers, dict):
-        sent = {name: each for name, each in observing.current().items() if name != observing.TASK}
+        sent = {name: each for name, each in log_ids.current().items() if name != log_ids.TASK}
         headers[TASK_HEADER] = {"ids": sent}
     metrics.count(metrics.TASKS_SENT, task=str(sender))
 
@@ -140,7 +139,7 @@ def begin_task(task_id: str = "", task: Any = None, **_signal: Any) -> None:
     header = getattr(task.request, TASK_HEADER, None) or {}
     sent = header.get("ids", {}) if isinstance(header, dict) else {}
     stack = ExitStack()
-    stack.enter_context(observing.bound(**{**sent, observing.TASK: task_id}))
+    stack.enter_context(log_ids.bound(**{**sent, log_ids.TASK: task_id}))
     _running[task_id] = (stack, time.perf_counter())
 
 

@@ -19,7 +19,7 @@ import psycopg
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from common import observing
+from common import log_ids
 
 # Errors whose messages quote their input.
 _QUOTING = (ValueError, LookupError, TypeError)
@@ -92,7 +92,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, rest = super().format(discreet(record)).partition("\n")
-        text = " ".join(f"{name}={each}" for name, each in observing.current().items())
+        text = " ".join(f"{name}={each}" for name, each in log_ids.current().items())
         return f"{line} [{text}]{newline}{rest}" if text else line + newline + rest
 
 

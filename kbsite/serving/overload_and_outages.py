@@ -85,7 +85,7 @@ def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | N
 
         return JsonResponse(body(code, message), status=status)
     if path.startswith("/v1/"):
-        from search.api.openai import shaped
+        from search.api.openai_protocol import shaped
 
         return JsonResponse(shaped(code, message, status), status=status)
     return None

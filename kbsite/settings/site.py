@@ -7,7 +7,7 @@ from typing import Any
 
 from csp.constants import NONCE, NONE, SELF
 
-from common.observing import processes
+from common import metrics_files as processes
 from kbsite.operations.logs import logging_of
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
 
@@ -63,7 +63,7 @@ MIDDLEWARE = [
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
     "kbsite.serving.overload_and_outages.refuse_during_outage",
-    "search.exporting.server.ReadOnly",
+    "search.read_only_server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "kbsite.serving.middleware.Language",
     "django.middleware.common.CommonMiddleware",

@@ -16,7 +16,7 @@ from django.db.models import F, Q, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
-from common import database, observing
+from common import database, log_ids
 from common.accounts.models import User
 from ingestion.models import Collection, Visibility
 from search.analytics.failed_search_detection import Failure, file_failures
@@ -51,7 +51,7 @@ def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID |
     if response.query.is_empty or response.forced or not is_recorded(request):
         return None
     search_id = uuid.uuid4()
-    observing.note(search_id=str(search_id))
+    log_ids.note(search_id=str(search_id))
     return search_id
 
 

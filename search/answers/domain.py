@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from ingestion.currency import Currency
+from ingestion.currency_dates import Currency
 
 
 class Mode(StrEnum):

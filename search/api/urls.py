@@ -12,9 +12,9 @@ from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
-from search.api.openai import UnknownAddressView
-from search.api.openai.chat import ChatCompletionsView, ResponsesView
-from search.api.openai.requests import EmbeddingsView, ModelsView, ModelView
+from search.api.openai_chat import ChatCompletionsView, ResponsesView
+from search.api.openai_protocol import UnknownAddressView
+from search.api.openai_requests_and_models import EmbeddingsView, ModelsView, ModelView
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
     DocumentationView,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingestion.currency import Currency, CurrencyState
+from ingestion.currency_dates import Currency, CurrencyState
 from ingestion.lexical import near_duplicates
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch

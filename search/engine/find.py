@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 
 from common.circuit_breaker import TimedOut, TimeLimited
 from ingestion import spaces
-from ingestion.currency import Currency
+from ingestion.currency_dates import Currency
 from ingestion.documents.currency import currencies
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages_and_word_parts import language_odds

@@ -32,7 +32,8 @@ from ingestion.management import PlainCommand
 from ingestion.models import Collection
 from search.engine import similarity_background
 from search.errors import SearchError
-from search.tuning.evaluation.collections import (
+from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
+from search.tuning.evaluation.judged_collections import (
     Corpus,
     DocumentCorpus,
     EvaluationError,
@@ -42,7 +43,6 @@ from search.tuning.evaluation.collections import (
     find_all,
     receive_missing,
 )
-from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
 from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped
 
 

@@ -33,7 +33,7 @@ from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import metadata_facets, type_label
-from search.pages.forms import LONGEST_ADDRESS
+from search.pages.search_form import LONGEST_ADDRESS
 from search.presentation.document_text import parts_of, passages_of, section_around
 from search.presentation.navigation import contents_of, hits_of, leaves_of
 from search.query.parse import clean_text, question_words

@@ -26,8 +26,8 @@ from common.accounts.models import User
 from common.api.requests_and_errors import actor
 from ingestion.models import Document
 from search.pages.facets import facets_for
-from search.pages.forms import FILTER_FIELDS, SearchForm
-from search.pages.me import refused
+from search.pages.history_favourites_and_tokens import refused
+from search.pages.search_form import FILTER_FIELDS, SearchForm
 from search.readers import history_and_saved, reviews, search_news
 from search.readers.history_and_saved import NotSaved
 from search.readers.models import Find, SavedSearch

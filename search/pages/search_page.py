@@ -32,7 +32,7 @@ from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
-from search.pages.answers.asking import answers_itself
+from search.pages.answer_asking import answers_itself
 from search.pages.facets import (
     Facets,
     chosen_concepts,
@@ -41,9 +41,9 @@ from search.pages.facets import (
     facets_for,
     with_others,
 )
-from search.pages.forms import SearchForm
 from search.pages.library import listing, page_links
 from search.pages.saved_searches import then_remember
+from search.pages.search_form import SearchForm
 from search.pipeline import Choices, SearchResponse
 from search.presentation.labels_and_notices import unavailable
 from search.readers.history_and_saved import starred_among

@@ -1,6 +1,6 @@
 """The optional parts of the search. Each registers with the core, which imports none of them.
 
-A part is a package with a function `register`, called once when the site starts.
+A part is a module or a package with a function `register`, called once when the site starts.
 """
 
 from __future__ import annotations

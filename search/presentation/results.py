@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.currency import Currency
+from ingestion.currency_dates import Currency
 from ingestion.documents import completeness, currency
 from ingestion.models import Document
 from ingestion.models.collection_access import Viewer

@@ -18,8 +18,8 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
-from search.presets import DEFAULT, Preset
-from search.presets.shipped import PRESETS
+from search.presets_default_and_baselines import DEFAULT, Preset
+from search.presets_of_seed_systems import PRESETS
 from search.query.shipped_classifier_rules import RULES
 from search.ranking.text_boosts import as_json
 from search.tuning import profile_activation_and_rollback as activation

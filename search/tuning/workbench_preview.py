@@ -24,7 +24,7 @@ from search.engine import Purpose, Request, configuration
 from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
-from search.engine.rank import fingerprint_for, with_strengths
+from search.engine.rank_with_reranker import fingerprint_for, with_strengths
 from search.engine.read import Question, read_query
 from search.engine.settle_class_and_weights import settle
 from search.errors import RerankerUnavailable

@@ -14,8 +14,8 @@ from ingestion.documents import processing_steps
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, DocumentVersion, Lane
 from kbsite.demo import documents, examples
-from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.golden_set import golden_set
+from search.tuning.evaluation.judged_collections import EvaluationError
 from search.tuning.evaluation.judged_sections import (
     SectionCollection,
     SectionCorpus,

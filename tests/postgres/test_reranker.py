@@ -24,7 +24,7 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
 from search.domain import Profile, QueryClass, RunningExperiment, Stage, Weights
 from search.engine import configuration
-from search.engine.rank import PASSAGE_CHARS, USUAL
+from search.engine.rank_with_reranker import PASSAGE_CHARS, USUAL
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
 from search.parts import reranker as part

@@ -20,7 +20,7 @@ from search.engine import similarity_background
 from search.management import load
 from search.pipeline import search
 from search.retrieval import Filters
-from search.tuning.evaluation.collections import (
+from search.tuning.evaluation.judged_collections import (
     UNTITLED,
     DocumentCorpus,
     JudgedCollection,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion.currency import Currency, CurrencyState, day_of, state_on, values_of
+from ingestion.currency_dates import Currency, CurrencyState, day_of, state_on, values_of
 from search.domain import (
     Candidate,
     Classification,

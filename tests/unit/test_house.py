@@ -262,7 +262,7 @@ def modules_by_signal() -> dict[str, set[str]]:
     """The modules that name each signal; a part is one place: its package."""
     found: dict[str, set[str]] = defaultdict(set)
     for module, whole in nodes().items():
-        if not module.startswith("search.presets."):
+        if not module.startswith("search.presets_"):
             for name in _names(whole):
                 found[name].add(re.sub(r"^(search\.parts\.\w+)\..*", r"\1", module))
     return found

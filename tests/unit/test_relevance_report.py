@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import manuals, relevance
-from search.presets import DEFAULT
-from search.tuning.evaluation.collections import JudgedCollection
+from search.presets_default_and_baselines import DEFAULT
+from search.tuning.evaluation.judged_collections import JudgedCollection
 from search.tuning.evaluation.measures import NAMES, Interval
 from search.tuning.evaluation.profile_runs import MeasuredCollection
 

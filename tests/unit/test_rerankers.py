@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from search.errors import RerankerUnavailable
-from search.parts.reranker.rerankers import HttpReranker, Kind, RerankerConfig, strengths_of
+from search.parts.reranker_http_and_local import HttpReranker, Kind, RerankerConfig, strengths_of
 from search.ranking.reranking import RerankerInput
 from tests.support.fake_reranker import (
     Behaviour,

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.currency import CurrencyState
+from ingestion.currency_dates import CurrencyState
 from ingestion.documents import currency
 from ingestion.documents.currency import declare, not_current
 from ingestion.errors import InvalidCurrency

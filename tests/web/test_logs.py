@@ -17,7 +17,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 from structlog import contextvars
 
-from common import observing
+from common import log_ids
 from common.accounts.models import User
 from ingestion.documents import processing_steps
 from ingestion.models import DocumentVersion
@@ -28,7 +28,7 @@ from search.analytics import recording
 from search.domain import Query
 from search.engine.settle_class_and_weights import PluggedIn
 from search.parts.reranker import GuardedReranker
-from search.parts.reranker.rerankers import Kind, RerankerConfig
+from search.parts.reranker_http_and_local import Kind, RerankerConfig
 from search.query import parse
 from search.ranking.reranking import RerankerInput
 from tests.faults.asgi import scope
@@ -64,7 +64,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 
 def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
-    with observing.bound(request_id="r" * 8, search_id=""):
+    with log_ids.bound(request_id="r" * 8, search_id=""):
         logging.getLogger("search.x").warning("Slow: %s ms", 3)
     logging.getLogger("search.x").error("Alone")
     first, second = lines(written)
@@ -79,7 +79,7 @@ def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
 def test_lines_for_people_have_them_too() -> None:
     formatter = logs.LineFormatter("{levelname} {message}", style="{")
     record = logging.makeLogRecord({"msg": "Slow", "levelname": "WARNING"})
-    with observing.bound(request_id="abc"):
+    with log_ids.bound(request_id="abc"):
         assert formatter.format(record) == "WARNING Slow [request_id=abc]"
     assert formatter.format(record) == "WARNING Slow"
 
@@ -118,7 +118,7 @@ class TestRequestId:
 
         async def streams(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "http.response.start", "status": 200, "headers": []})
-            seen.append(observing.current()["request_id"])
+            seen.append(log_ids.current()["request_id"])
             await send({"type": "http.response.body", "body": b""})
 
         async def send(message: Any) -> None:
@@ -127,7 +127,7 @@ class TestRequestId:
         site = Site(streams, streams, is_for_agents=lambda path: path == "/mcp", threads=1)
         asyncio.run(site(scope(path), None, send))  # type: ignore[arg-type]
         assert dict(sent[0]["headers"])[b"x-request-id"].decode() == seen[0]
-        assert observing.current() == {}
+        assert log_ids.current() == {}
 
     def test_a_failing_request_is_logged_with_it(
         self, client: Client, db: None, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
@@ -154,7 +154,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     with current_app.connection_for_write() as broker:
         queue = broker.SimpleQueue("interactive")
         queue.clear()
-        with observing.bound(request_id="request-0001", search_id="search-0001"):
+        with log_ids.bound(request_id="request-0001", search_id="search-0001"):
             current_app.send_task(
                 "ingestion.tasks.advance_version", args=[broken.pk], queue="interactive"
             )
@@ -165,7 +165,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     real = processing_steps.advance
 
     def advance(version_id: int) -> bool:
-        seen.append(dict(observing.current()))
+        seen.append(dict(log_ids.current()))
         return real(version_id)
 
     monkeypatch.setattr(processing_steps, "advance", advance)
@@ -181,7 +181,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
     assert seen == [
         {"request_id": "request-0001", "search_id": "search-0001", "task_id": message.headers["id"]}
     ]
-    assert observing.current() == {}
+    assert log_ids.current() == {}
     assert DocumentVersion.objects.get(pk=broken.pk).state == "failed"
 
 
@@ -298,7 +298,7 @@ def test_models_in_threads_of_their_own_log_the_request(
 ) -> None:
     guarded = GuardedReranker(RerankerConfig(Kind.COHERE, "http://127.0.0.1:1/rerank"), Telling())
     plugged = PluggedIn(f"{__name__}.Telling")
-    with observing.bound(request_id="request-of-a-model"):
+    with log_ids.bound(request_id="request-of-a-model"):
         assert guarded.strengths("pumps", [RerankerInput(1, "A pump.")]) == {1: 0.5}
         assert plugged.classify(parse("pumps", ())) is None
     told = [line for line in lines(written) if line["logger"] == "other.people"]

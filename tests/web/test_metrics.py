@@ -22,7 +22,8 @@ from django.test import Client
 from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from common.observing import metrics, processes
+from common import metrics
+from common import metrics_files as processes
 from common.probes import PROBES
 from ingestion.documents import processing_steps
 from kbsite.operations import endpoints
@@ -174,7 +175,7 @@ def counted_elsewhere(program: str, folder: str = "") -> str:
     """Run Python in another process that counts into the folder, then dies; what it complains."""
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from common.observing import metrics, processes\n"
+        "from common import metrics, metrics_files as processes\n"
         "assert processes.keep_in(Path(sys.argv[1]))\n" + program
     )
     done = subprocess.run(
@@ -225,7 +226,7 @@ def test_living_processes_are_counted_together() -> None:
     folder = os.environ[processes.VARIABLE]
     whole = (
         "import sys; from pathlib import Path\n"
-        "from common.observing import metrics, processes\n"
+        "from common import metrics, metrics_files as processes\n"
         "processes.keep_in(Path(sys.argv[1]))\n" + code
     )
     with subprocess.Popen(

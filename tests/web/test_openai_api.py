@@ -34,8 +34,8 @@ from search.answers.domain import (
 from search.answers.follow_ups_and_what_to_ask_next import MOST_EARLIER
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
-from search.api.openai import Links
-from search.api.openai.requests import MAX_TEXTS, read_chat
+from search.api.openai_protocol import Links
+from search.api.openai_requests_and_models import MAX_TEXTS, read_chat
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS

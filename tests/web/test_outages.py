@@ -23,8 +23,7 @@ from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
 
-from common import circuit_breaker
-from common.observing import metrics
+from common import circuit_breaker, metrics
 from common.probes import Finding, State, examine
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable

@@ -23,7 +23,7 @@ from ingestion import services
 from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
-from search.pages.forms import SearchForm
+from search.pages.search_form import SearchForm
 from search.readers import history_and_saved, search_news
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion import currency
+from ingestion import currency_dates as currency
 from ingestion.domain import Block
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (

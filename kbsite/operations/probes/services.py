@@ -18,9 +18,9 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
 
+from common import metrics_files as processes
 from common.jobs import INTERACTIVE, Job, waiting_in
 from common.jobs.leases import due, free
-from common.observing import processes
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError

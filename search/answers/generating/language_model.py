@@ -14,8 +14,8 @@ from contextlib import aclosing
 
 from django.db import Error
 
+from common import metrics
 from common.database import in_thread
-from common.observing import metrics
 from ingestion.embedding.protocol import EstimatedTokenizer
 from search.answers import budgets
 from search.answers.budgets import Payer, Spent

@@ -15,8 +15,9 @@ from ingestion.management import PlainCommand
 from search.engine import configuration
 from search.management import load, positive, progress, relevance_folder
 from search.presentation.labels_and_notices import measure_label
-from search.presets import BASELINES, DEFAULT
-from search.tuning.evaluation.collections import (
+from search.presets_default_and_baselines import BASELINES, DEFAULT
+from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
+from search.tuning.evaluation.judged_collections import (
     Corpus,
     DocumentCorpus,
     EvaluationError,
@@ -24,7 +25,6 @@ from search.tuning.evaluation.collections import (
     find,
     find_all,
 )
-from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
 from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped, source_of
 from search.tuning.evaluation.measures import LEADING, NAMES
 from search.tuning.evaluation.profile_runs import MeasuredCollection, code_version, evaluate, record

@@ -13,7 +13,7 @@ from common.audit.trail import record
 from ingestion.exporting.writing import export
 from ingestion.management import PlainCommand
 from ingestion.models import Collection
-from search.exporting.server import write_folder
+from search.read_only_server import write_folder
 
 
 class Command(PlainCommand):

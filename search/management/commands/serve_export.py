@@ -15,7 +15,7 @@ from django.db import connections
 
 from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Visibility
-from search.exporting.server import ARCHIVE, PROFILE, restore_profile
+from search.read_only_server import ARCHIVE, PROFILE, restore_profile
 
 
 class Command(BaseCommand):

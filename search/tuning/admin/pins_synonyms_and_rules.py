@@ -16,7 +16,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.admin.mixins import OwnPages, ViewersForm, own_page
-from ingestion.admin.fields import LinesField
+from ingestion.admin.form_fields_and_filters import LinesField
 from ingestion.models import Document
 from search import curation
 from search.curation import Conflicts

@@ -25,8 +25,8 @@ from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.models.scopes import TYPES, names_in_force
 from search.models.versions import ProfileEdit
-from search.presets import DEFAULT
-from search.presets.shipped import PRESETS
+from search.presets_default_and_baselines import DEFAULT
+from search.presets_of_seed_systems import PRESETS
 from search.signals import registry
 from search.tuning import profile_activation_and_rollback as activation
 from search.tuning import profile_drafts_and_differences as drafts

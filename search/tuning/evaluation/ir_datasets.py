@@ -15,7 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from search.tuning.evaluation.collections import CorpusPassage, EvaluationError, JudgedCollection
+from search.tuning.evaluation.judged_collections import (
+    CorpusPassage,
+    EvaluationError,
+    JudgedCollection,
+)
 
 PREFIX = "irds:"
 NOT_INSTALLED = (

@@ -25,7 +25,7 @@ from ingestion.chunking.sections import paths
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
 from search.engine.batch_ranking import Ranking
-from search.tuning.evaluation.collections import (
+from search.tuning.evaluation.judged_collections import (
     QRELS,
     QUERIES,
     EvaluationError,

@@ -23,7 +23,7 @@ from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse,
 from search.query.classifiers import classify_by
 from search.retrieval import Filters
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.collections import Corpus, EvaluationError, JudgedCollection
+from search.tuning.evaluation.judged_collections import Corpus, EvaluationError, JudgedCollection
 from search.tuning.evaluation.measures import Interval, Values
 from search.tuning.models import EvaluationRun
 

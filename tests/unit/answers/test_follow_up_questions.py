@@ -9,7 +9,7 @@ from search.answers.domain import AnswerParameters
 from search.answers.follow_ups_and_what_to_ask_next import content_words, follows_up, joined, rarest
 from search.answers.making.searching import distinct, limited
 from search.domain import QueryClass
-from search.pages.answers.asking import deserves_answer
+from search.pages.answer_asking import deserves_answer
 from search.query import parse
 
 

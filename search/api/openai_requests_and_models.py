@@ -22,7 +22,13 @@ from ingestion.models import Collection
 from ingestion.models.collection_access import Viewer
 from search.answers.domain import Mode
 from search.answers.follow_ups_and_what_to_ask_next import MOST_EARLIER
-from search.api.openai import AnsweringView, BadRequest, CompatibleView, NoSuchModel, fields_of
+from search.api.openai_protocol import (
+    AnsweringView,
+    BadRequest,
+    CompatibleView,
+    NoSuchModel,
+    fields_of,
+)
 from search.engine import configuration
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})

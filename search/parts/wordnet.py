@@ -16,7 +16,7 @@ from search.domain import Profile, Query, Signal
 from search.engine import adjust_weights
 from search.engine.adjust_weights import Weighing
 from search.parts.concepts import CONCEPTS
-from search.parts.wordnet.dictionary import opened
+from search.parts.wordnet_dictionary import opened
 from search.signals import registry
 from search.signals.query_terms import lexemes
 from search.signals.registry import Inputs

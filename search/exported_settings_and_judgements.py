@@ -1,8 +1,4 @@
-"""A collection's export: what search adds to the archive, and a read-only server of it.
-
-rows   -> pins, golden queries, judgements and the profile, as parts of the archive
-server -> the folder with everything that the server needs, its profile, the refusal of changes
-"""
+"""What search adds to an exported collection: pins, golden queries, judgements, its profile."""
 
 from __future__ import annotations
 

@@ -13,13 +13,12 @@ from functools import lru_cache
 from django.conf import settings
 from django.core.cache import cache
 
-from common import probes
+from common import metrics, probes
 from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
-from common.observing import metrics
 from common.probes import Finding, Occasion, ok, wrong
-from search.engine.rank import register_reranker
+from search.engine.rank_with_reranker import register_reranker
 from search.errors import RerankerUnavailable
-from search.parts.reranker.rerankers import (
+from search.parts.reranker_http_and_local import (
     FastembedReranker,
     HttpReranker,
     Kind,

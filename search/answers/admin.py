@@ -1,4 +1,4 @@
-"""The admin of answers: profiles with a box to try them, prices and budgets, answers given."""
+"""The admin of answers: prices and budgets, answers given; `profile_admin` has the profiles."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
 from common.admin.mixins import FixedRows, ReadOnly, actor, state_column
-from search.answers import feedback
-from search.answers.admin.profiles import AnswerProfileAdmin, AnswerProfileChangeAdmin
+from search.answers import feedback, profile_admin  # noqa: F401 -- registers the profiles
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.errors import SearchError

@@ -16,7 +16,7 @@ from search.domain import (
     TitleScorer,
     Weights,
 )
-from search.presets import BASELINES, DEFAULT, Preset, always, scales
+from search.presets_default_and_baselines import BASELINES, DEFAULT, Preset, always, scales
 
 # IndexFoundry: a fixed mix, and the alternatives of its decision record.
 #

@@ -1,9 +1,4 @@
-"""Metrics and log ids for operators (docs/monitoring.md), independent of Django.
-
-metrics    the counters and histograms of every process
-processes  where they are kept, so that one scrape shows all processes of a machine
-ids        they connect the log lines of one piece of work
-"""
+"""The ids that connect the log lines of one piece of work: a request's, a background task's."""
 
 from __future__ import annotations
 

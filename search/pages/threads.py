@@ -22,7 +22,7 @@ from ingestion.models.collection_access import Viewer
 from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
-from search.pages.answers import stored_card
+from search.pages.answer_cards import stored_card
 
 PER_PAGE = 50
 

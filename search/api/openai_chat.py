@@ -24,8 +24,8 @@ from search.answers.domain import Answered, Done, Event, Failed, Sources, Token
 from search.answers.rendering import plain_line
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.api.openai import AnsweringView, Links, fields_of, shaped
-from search.api.openai.requests import ChatRequest, read_chat
+from search.api.openai_protocol import AnsweringView, Links, fields_of, shaped
+from search.api.openai_requests_and_models import ChatRequest, read_chat
 from search.retrieval import Filters
 
 # A second search replaced the sources: sent text cannot be taken back, so it is set apart.

@@ -34,7 +34,14 @@ from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
 from search.errors import Busy, NoActiveProfile
-from search.pages.answers import (
+from search.pages.answer_asking import (
+    AskForm,
+    answer_request_of,
+    is_own_request,
+    may_start,
+    same_answer,
+)
+from search.pages.answer_cards import (
     AnswerCard,
     answer_card,
     answer_fragment,
@@ -42,13 +49,6 @@ from search.pages.answers import (
     follow_ups_fragment,
     step_label,
     stored_card,
-)
-from search.pages.answers.asking import (
-    AskForm,
-    answer_request_of,
-    is_own_request,
-    may_start,
-    same_answer,
 )
 
 
