@@ -39,7 +39,6 @@ _NOISE = (
 )
 _HEADERS = ("Content-Type", "Location", "Content-Disposition", "ETag", "Last-Modified", "Allow")
 
-
 # Stands for all parameters, as if each had been read: somebody iterated over them.
 EVERYTHING = "*"
 
@@ -109,7 +108,7 @@ class NotedQuery(QueryDict):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: set[str] = set()
         super().__init__(*arguments, **options)
-        self.read = set()  # discards the reads made while filling it
+        self.read.clear()  # of the reads made while filling it
 
     def __getitem__(self, key: str) -> Any:
         self.read.add(key)
@@ -123,25 +122,17 @@ class NotedQuery(QueryDict):
         self.read.add(key)
         return super()._getlist(key, *arguments, **options)
 
-    def __iter__(self) -> Iterator[str]:
-        self.read.add(EVERYTHING)
-        return super().__iter__()
 
-    def __len__(self) -> int:
+def _noted(name: str) -> Any:
+    def method(self: NotedQuery, *arguments: Any) -> Any:
         self.read.add(EVERYTHING)
-        return super().__len__()
+        return getattr(QueryDict, name)(self, *arguments)
 
-    def __eq__(self, other: object) -> bool:
-        self.read.add(EVERYTHING)
-        return super().__eq__(other)
+    return method
 
-    def keys(self) -> Any:
-        self.read.add(EVERYTHING)
-        return super().keys()
 
-    def lists(self) -> Any:
-        self.read.add(EVERYTHING)
-        return super().lists()
+for _name in ("__iter__", "__len__", "__eq__", "keys", "lists"):
+    setattr(NotedQuery, _name, _noted(_name))
 
 
 @contextmanager
