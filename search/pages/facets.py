@@ -182,9 +182,9 @@ def metadata_facets(metadata: Metadata) -> tuple[KeyFacet, ...]:
 
 
 def type_label(media_type: str) -> str:
-    """The common name of a media type."""
-    label = gettext(TYPE_LABELS.get(media_type, media_type))
-    return label[:1].upper() + label[1:]
+    """The common name of a media type, or the unknown type itself."""
+    label = gettext(TYPE_LABELS.get(media_type, ""))
+    return label[:1].upper() + label[1:] or media_type
 
 
 def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFacet, ...]:

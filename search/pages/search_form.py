@@ -14,10 +14,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from search.errors import InvalidFilter
-from search.pages.facets import Facets, Option
+from search.pages.facets import Facets, Option, type_label
 from search.pages.library import BY_DATE, NEWEST, SORTS, PageField, SortField
 from search.query.field_operators import metadata_filter
-from search.query.parse import clean_text
+from search.query.parse import clean_text, without_filters
 from search.retrieval import Filters
 
 if TYPE_CHECKING:
@@ -55,12 +55,22 @@ class QueryField(forms.CharField):
 class ValuesField(forms.MultipleChoiceField):
     """Values out of the readable ones. Hidden and missing values give the same message."""
 
-    def __init__(self, invalid: StrPromise, options: Callable[[], tuple[Option, ...]]) -> None:
+    def __init__(
+        self,
+        invalid: StrPromise,
+        options: Callable[[], tuple[Option, ...]],
+        label: Callable[[str], str] = str,
+    ) -> None:
         super().__init__(
             choices=lambda: [(option.value, option.label) for option in options()],
             required=False,
-            error_messages={"invalid_choice": invalid},
         )
+        self._invalid, self._label = invalid, label
+
+    def validate(self, value: Any) -> None:
+        for each in value:
+            if not self.valid_value(each):
+                raise forms.ValidationError(self._invalid % {"value": self._label(each)})
 
 
 class MetadataFilterField(forms.MultipleChoiceField):
@@ -133,6 +143,7 @@ class SearchForm(forms.Form):
             "type": ValuesField(
                 _("No document of type “%(value)s” is available. Choose one from the list."),
                 lambda: facets().types,
+                type_label,
             ),
             "language": ValuesField(
                 _("No document in language “%(value)s” is available. Choose one from the list."),
@@ -237,8 +248,8 @@ class SearchForm(forms.Form):
 
     @property
     def narrowed(self) -> int:
-        """The number of filters that are set."""
-        return len(self.filters_set)
+        """The number of filters that are set, also by operators in the query."""
+        return len(self.filters_set) + without_filters(self.query)[1]
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -269,7 +280,12 @@ class SearchForm(forms.Form):
     @cached_property
     def addresses(self) -> dict[str, str]:
         """The addresses of `_LINKS` by their names."""
-        return {name: self.address(**changes) for name, changes in _LINKS.items()}
+        addresses = {name: self.address(**changes) for name, changes in _LINKS.items()}
+        words, typed = without_filters(self.query)
+        if typed:
+            none = _LINKS["without_filters"]
+            addresses["without_filters"] = self.address(**none, q=words or None)
+        return addresses
 
     def address_without(self, name: str, value: Any) -> str:
         """The address with one filter removed."""

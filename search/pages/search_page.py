@@ -105,7 +105,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
             return _refused(request, form, whole, (str(error),))
         listed = SearchForm(_as_filters(form, error.filters, whole()), whole, is_library=True)
         if not listed.is_valid():
-            return _refused(request, listed, whole, listed.problems)
+            return _refused(request, form, whole, listed.problems)
         if request.method == "GET" and not swaps:
             return redirect(listed.address())
         return _listed(request, listed, whole, address_form=form)
@@ -186,6 +186,7 @@ def _about(
         "links": page_links(response, form.address),
         # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
         "answers_itself": answers_itself(request, response) and not response.fits_nothing,
+        "problems_of_filters": _problems(form, response, whole),
         "starred": starred_among(request.user, [one.document_id for one in response.results]),
         "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,
         "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
@@ -239,6 +240,16 @@ def _plain(name: str, value: Any) -> str:
     return f"{key}: {content}" if content else str(value)
 
 
+def _problems(
+    form: SearchForm, response: SearchResponse, whole: Callable[[], Facets]
+) -> tuple[str, ...]:
+    """What is wrong with the filters in the query, if that may be why it has no results."""
+    filters = response.query.filters
+    if response.total or filters == QueryFilters():
+        return ()
+    return SearchForm(_as_filters(form, filters, whole()), whole).problems
+
+
 def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> QueryDict:
     """The parameters of a form with the filters of its query in place of the query."""
     slugs = {
@@ -246,12 +257,14 @@ def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> Query
         for option in whole.collections
         for name in (option.label, option.value)
     }
+    available = {option.value for option in whole.types}
     parameters = QueryDict(mutable=True)
     for name, value in form.filters_set:
         parameters.appendlist(name, str(value))
     for name, values in (
         ("collection", [slugs.get(one.casefold(), one) for one in filters.collections]),
-        ("type", filters.media_types),
+        # Of the types of one name, such as Word's, those that there are.
+        ("type", sorted(available & {*filters.media_types}) or filters.media_types[:1]),
         ("language", filters.languages),
         ("meta", filters.metadata),
     ):

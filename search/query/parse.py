@@ -124,6 +124,19 @@ def question_words(text: str) -> str:
     return _split(clean_text(text))[1]
 
 
+def without_filters(text: str) -> tuple[str, int]:
+    """`text` without its field operators, such as `type:pdf`, and their number."""
+    clean = clean_text(text)
+    filters = [
+        match.span()
+        for match in _OPERATOR.finditer(clean)
+        if (operator := _operator(match)) and operator.name in (*FIELDS, METADATA)
+    ]
+    for start, end in reversed(filters):
+        clean = clean[:start] + clean[end:]
+    return " ".join(clean.split()), len(filters)
+
+
 def clean_text(text: str) -> str:
     """`text` in NFC without control characters, lone surrogates or runs of white space."""
     return clean(text.encode("utf-8", "replace").decode("utf-8"))

@@ -290,17 +290,25 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
     assert "Search without the filter" in text
     assert "Sign in" in text
 
+    typed = ask(client, "collection:nope connection lang:ja")
+    assert "No collection “nope” is available." in typed
+    assert "No document in language “ja” is available." in typed
+    assert 'href="/?q=connection">Search without the 2 filters' in typed
+    other = ask(client, "title:nope connection")
+    assert 'href="/?q=connection">Search without the filter<' in other
+
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
         ({"q": "long " * 801}, "the limit is 4000"),
         ({"q": "x", "type": "video/mp4"}, "No document of type “video/mp4” is available."),
+        ({"q": "type:pdf"}, "No document of type “PDF” is available."),
         ({"q": "x", "language": "xx"}, "No document in language “xx” is available."),
         ({"q": "x", "after": "soon"}, "“From” is not a date. Write it like 2026-01-31."),
         ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Swap the two dates."),
     ],
-    ids=["too long", "type", "language", "date", "dates reversed"],
+    ids=["too long", "type", "typed type", "language", "date", "dates reversed"],
 )
 def test_a_search_that_cannot_be_made_says_why(
     client: Client, parameters: dict[str, str], sentence: str
