@@ -245,9 +245,12 @@ def _around(passage: Passage, viewer: Viewer) -> list[NamedSection]:
 
 
 def _section_of(passage: Passage, path: Sequence[str], chunks: Sequence[int]) -> NamedSection:
-    """The name of a section with its document's title, as "Basics" alone says too little."""
+    """The name of a section with its document's title, as "Basics" alone says too little.
+
+    The section comes first: sections of one document differ in it, and buttons may be cut off.
+    """
     heading, title = [passage.title, *path][-1], passage.title
-    return heading if heading == title else f"{title}: {heading}", frozenset(chunks)
+    return heading if heading == title else f"{heading} ({title})", frozenset(chunks)
 
 
 def _is_findable(section: NamedSection, request: AnswerRequest) -> bool:

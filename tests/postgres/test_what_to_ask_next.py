@@ -62,12 +62,12 @@ def test_sections_beside_the_answer_that_a_search_finds(
     answered = answer(request)
     with django_assert_max_num_queries(1 + 3 * TRIED):
         found = follow_ups(answered, request)
-    assert found[0] == "Cave manual: Measuring the water"  # the section after it
-    assert "Cave manual: Opening the gate" in found  # that before it
+    assert found[0] == "Measuring the water (Cave manual)"  # the section after it
+    assert "Opening the gate (Cave manual)" in found  # that before it
     assert not any("carbide" in each for each in found)  # what was answered
     assert 1 < len(found) <= MOST
     for each in found:
-        title, _, heading = each.partition(": ")
+        heading, _, title = each.rstrip(")").partition(" (")
         first = search(each, viewer=None).results[:FIRST]
         assert any(result.title == title and heading in str(result) for result in first)
 
@@ -88,5 +88,5 @@ def test_after_a_model_and_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
     parameters = AnswerParameters(refusal="Nothing here.", refuse_below=0.0)
     request = asked(parameters=parameters, mode=Mode.INSTANT)
-    assert "Cave manual: Measuring the water" in follow_ups(answering.answer(request), request)
+    assert "Measuring the water (Cave manual)" in follow_ups(answering.answer(request), request)
     assert follow_ups(answering.answer(request), request) == ()

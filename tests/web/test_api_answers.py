@@ -52,7 +52,7 @@ def ask(client: APIClient, question: str = QUESTION, **fields: Any) -> dict[str,
 
 def test_what_to_ask_next_comes_when_asked_for(client: APIClient) -> None:
     assert "follow_ups" not in ask(client)
-    assert "Database connections: Connection pool" in ask(client, follow_ups=True)["follow_ups"]
+    assert "Connection pool (Database connections)" in ask(client, follow_ups=True)["follow_ups"]
 
 
 def events(response: Any) -> list[tuple[str, Any]]:
