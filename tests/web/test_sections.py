@@ -71,6 +71,7 @@ def test_the_page_offers_it_and_shows_it(
     assert "<html" not in fragment
     assert "<mark>Rope</mark>" in fragment
     assert 'class="passage asked"' in fragment
+    assert "<details open>" in fragment  # which its summary closes
     plain = client.get(address, {"q": "Rope 4"})
     assert plain["Location"] == f"{ship.get_absolute_url()}?chunk={asked}&q=Rope+4#chunk-{asked}"
 

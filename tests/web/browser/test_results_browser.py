@@ -65,12 +65,15 @@ def test_the_first_result_is_in_sight_and_ten_take_little_room(open_page: OpenPa
     assert top(page, ".result") <= 640
 
 
-def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(open_page: OpenPage) -> None:
-    page = open_page(LOOKUP, width=390, has_touch=True, is_mobile=True)
+def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(
+    open_page: OpenPage, reader: User
+) -> None:
+    page = open_page(LOOKUP, user=reader, width=390, has_touch=True, is_mobile=True)
     page.set_viewport_size({"width": 390, "height": 844})
     second = page.locator(".result").nth(1)
     assert second.locator(".snippet").first.evaluate(BOTTOM) <= 844
     # Nothing hovers on a phone: the gauge and the thumbs are with the reasons.
+    expect(page.locator(".star").first).to_be_visible()
     page.locator(".why summary").first.click()
     expect(page.locator(".result").first.locator(".thumbs")).to_be_visible()
     for address in (
