@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models.collection_access import language_name
 from search.domain import Classification, Hit, Query, QueryClass, Signal, Stage
 from search.query.language import OtherLanguage
+from search.query.parse import QUOTES
 from search.query.rule_classifier import FALLBACK_RULE
 from search.signals import registry
 
@@ -90,7 +91,9 @@ def unavailable(step: Signal | Stage) -> str:
 def correction(query: str, typed: str) -> str:
     """A sentence on the search for a misspelt query's correction; empty if none was typed."""
     text = gettext("Results for “%(query)s”, because nothing is spelt “%(typed)s”.")
-    return text % {"query": query, "typed": typed} if typed else ""
+    words = zip(typed.split(), query.split(), strict=False)
+    changed = "”, “".join(word.strip(QUOTES) for word, other in words if word != other)
+    return text % {"query": query, "typed": changed} if typed else ""
 
 
 def language_gap(other: OtherLanguage | None) -> str:

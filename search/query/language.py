@@ -177,6 +177,20 @@ def is_listed(word: str, code: str) -> bool:
     return f"\n{word.lower()}\n" in _words_of(code)
 
 
+# British endings and their American ones: colour, optimise and analyse, centre, fuelling, defence.
+_AMERICAN = (
+    ("our", "or"), ("(?<=[iy])s(?=[aei])", "z"), ("re(?=s?$)", "er"), ("ll", "l"), ("nce$", "nse"),
+)  # fmt: skip
+
+
+def american(word: str) -> str:
+    """The American spelling of a British word that the English list lacks, else ""."""
+    if is_listed(word, "en"):
+        return ""
+    spellings = (re.sub(british, other, word.lower()) for british, other in _AMERICAN)
+    return next((each for each in spellings if is_listed(each, "en")), "")
+
+
 @cache
 def _words_of(code: str) -> str:
     """The words, each between line breaks: 1.6 MB for English in place of 30 as a set."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ingestion.lexical.languages_and_word_parts import units
 from search.domain import Query
 from search.query.field_operators import ASKING
+from search.query.language import american
 from search.query.parse import MAX_QUERY_CHARS
 
 # Elasticsearch's fuzziness AUTO leaves words of up to 2 letters alone, allows one edit up to 5
@@ -168,14 +169,15 @@ def _nearest(word: str, neighbours: Sequence[Neighbour], one_edit_up_to: int) ->
     """The nearest neighbour; empty if all are too far, or if the word is one of them.
 
     Of equally near ones, the one most often together with the query's other words, then the most
-    frequent. An acronym is near to acronyms alone.
+    frequent. An acronym is near to acronyms alone, a British word to its American forms alone.
     """
+    beginning = american(word)[:-1]  # of "colors" as well
     allowed = 1 if len(word) <= one_edit_up_to else 2
     typed = word.lower()
     measured = sorted(
         (edit_distance(typed, one.text.lower()), -one.together, -one.chunks, one.text)
         for one in neighbours
-        if one.text.isupper() or not word.isupper()
+        if (one.text.isupper() or not word.isupper()) and one.text.lower().startswith(beginning)
     )
     if not measured or not 0 < measured[0][0] <= allowed:
         return ""

@@ -146,8 +146,7 @@ class TestCorrection:
             assert answer.corrected_from == "gripper kynematics Kafka"
             assert (answer.total, answer.unknown) == (1, ("Kafka",))
         assert answer.sentences[0] == (
-            "Results for “gripper kinematics Kafka”, because nothing is spelt "
-            "“gripper kynematics Kafka”."
+            "Results for “gripper kinematics Kafka”, because nothing is spelt “kynematics”."
         )
 
     def test_a_word_far_from_all_others_is_not(self) -> None:
