@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import resolve
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from drf_spectacular.views import SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework import serializers, status
+from rest_framework.exceptions import APIException
 from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import APIRootView
@@ -192,6 +197,25 @@ class DocumentationView(SpectacularSwaggerView):
     url_name = "api:schema"
 
 
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI schema, the same for every reader and every `version`; made once in a process."""
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        renderer = request.accepted_renderer
+        kind = renderer.media_type + (f"; charset={renderer.charset}" if renderer.charset else "")
+        headers = {"Content-Disposition": f'inline; filename="Steelyard.{renderer.format}"'}
+        return HttpResponse(_schema(type(renderer)), content_type=kind, headers=headers)
+
+
+@cache
+def _schema(renderer: type[BaseRenderer]) -> bytes:
+    # Without a request, so that it cannot depend on one.
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    rendered: bytes = renderer().render(schema, renderer.media_type, {})
+    return rendered
+
+
 class RootView(APIRootView):
     """Links to what there is."""
 
@@ -212,7 +236,15 @@ class NoSuchAddressView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        address = f"{request.path_info}/"
+        if resolve(address).url_name != "missing":
+            raise _SlashMissing(f"No such address; this one ends with a slash: {address}")
         raise Http404
+
+
+class _SlashMissing(APIException):
+    status_code = status.HTTP_404_NOT_FOUND
+    default_code = "not_found"
 
 
 class InteractionSerializer(Parameters):

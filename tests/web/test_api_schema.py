@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qsl, urlsplit
 from zipfile import ZipFile
 
@@ -110,6 +111,13 @@ def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
         for error in errors.values():
             content = error["content"]["application/json"]
             assert content["schema"] == {"$ref": "#/components/schemas/Error"}
+
+
+def test_it_is_made_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
+    first = api.get("/api/schema/?format=json")
+    assert first.content == edit.get("/api/schema/?format=json&version=2&lang=de").content
+    with mock.patch.object(SchemaGenerator, "get_schema", side_effect=AssertionError):
+        assert api.get("/api/schema/?format=json").content == first.content
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
