@@ -24,6 +24,8 @@ from django.views.decorators.http import require_http_methods
 from common.accounts import tokens
 from common.api.access import seconds_to_wait
 from common.api.requests_and_errors import states
+from ingestion.models import Document
+from ingestion.models.versions import UNFINISHED
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
@@ -174,6 +176,10 @@ def _about(
         documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
     )
     among = facets_among(searchable(request.user).filter(pk__in=documents))
+    unfinished = Document.objects.visible_to(request.user).filter(
+        current=None, latest__state__in=UNFINISHED
+    )
+    finds_something = response.total and not response.fits_nothing
     return {
         **_filters(request, form, among, whole),
         "left_out": left_out(response.ranking.candidates),
@@ -186,6 +192,7 @@ def _about(
         "links": page_links(response, form.address),
         # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
         "answers_itself": answers_itself(request, response) and not response.fits_nothing,
+        "unfinished": 0 if finds_something else unfinished.count(),
         "problems_of_filters": _problems(form, response, whole),
         "starred": starred_among(request.user, [one.document_id for one in response.results]),
         "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,

@@ -22,7 +22,7 @@ from ingestion.models import Document
 from search.models import SearchProfile
 from search.pipeline import search
 from tests.support.events import make_event, say
-from tests.support.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document, upload
 from tests.support.shown_results import documents as titles
 from tests.support.shown_results import headings, results, text_of
 
@@ -294,7 +294,10 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
     assert "No collection “nope” is available." in typed
     assert "No document in language “ja” is available." in typed
     assert 'href="/?q=connection">Search without the 2 filters' in typed
+    upload(make_collection("Inbox"), "# Soon\n\nNot read.\n", file_name="soon.md")
+    upload(make_collection("Hidden", visibility="groups"), "# No\n\nNot.\n", file_name="no.md")
     other = ask(client, "title:nope connection")
+    assert "One document is still being processed" in other
     assert 'href="/?q=connection">Search without the filter<' in other
 
 
@@ -506,6 +509,7 @@ def test_the_api_names_the_words_that_no_document_contains(api: APIClient) -> No
 
 def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -> None:
     threshold(0.2)
+    upload(make_collection("Inbox"), "# Soon\n\nNot read.\n", file_name="soon.md")
     html = ask(client, UNKNOWN)
     notice = re.search(r'<div class="panel nothing" role="note">.*?</div>', html, re.DOTALL)
     assert notice is not None
@@ -514,6 +518,7 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     assert "filter" not in notice[0]
     assert "Probably nothing here about “train”, “parrot”, “whistle”" in notice[0]
     assert "contains any of these words" in notice[0]
+    assert "One document is still being processed" in notice[0]
     # Before the nearest passages, which are folded, and without an answer that nobody asked for.
     folded = html.index('<details class="nearest-passages">')
     assert html.index(NOTICE) < folded < html.index('<li class="result">')
@@ -603,5 +608,5 @@ def test_refusals_are_in_it_and_programs_and_staff_are_answered_in_english(
     assert "“after:soon” is not a date." in refused.json()["message"]
     assert "Accept-Language" not in refused.get("Vary", "")
     assert '<html lang="en"' in desk.get("/admin/ingestion/document/").content.decode()
-    upload = text_of(desk.get("/admin/ingestion/document/add/").content.decode())
-    assert "Dateien wählen oder hier ablegen" in upload
+    uploading = text_of(desk.get("/admin/ingestion/document/add/").content.decode())
+    assert "Dateien wählen oder hier ablegen" in uploading
