@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path, re_path, register_converter
 from django.urls.converters import StringConverter
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
 from ingestion.api.collections import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
@@ -20,7 +21,7 @@ from search.api.views import (
     InteractionView,
     NoSuchAddressView,
     RootView,
-    SchemaView,
+    SchemaOnce,
     SearchView,
     SectionViewSet,
     SuggestionsView,
@@ -118,7 +119,7 @@ urlpatterns = [
     path("", RootView.as_view(api_root_dict={"api": "list", **DESCRIBED})),
     path("v1/", RootView.as_view(api_root_dict={**SEARCHES, **lists}), name="list"),
     path("v1/", include(v1)),
-    path("schema/", SchemaView.as_view(), name="schema"),
+    path("schema/", SpectacularAPIView.as_view(generator_class=SchemaOnce), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),
     re_path(r"(?P<rest>[\s\S]*)\Z", NoSuchAddressView.as_view(), name="missing"),
 ]

@@ -6,17 +6,17 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import resolve
+from django.utils import translation
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException
 from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import APIRootView
@@ -197,23 +197,17 @@ class DocumentationView(SpectacularSwaggerView):
     url_name = "api:schema"
 
 
-class SchemaView(SpectacularAPIView):
-    """The OpenAPI schema, the same for every reader and every `version`; made once in a process."""
+class SchemaOnce(SchemaGenerator):
+    """Makes the OpenAPI schema once in a process: it is the same for every reader and language."""
 
-    @extend_schema(exclude=True)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
-        renderer = request.accepted_renderer
-        kind = renderer.media_type + (f"; charset={renderer.charset}" if renderer.charset else "")
-        headers = {"Content-Disposition": f'inline; filename="Steelyard.{renderer.format}"'}
-        return HttpResponse(_schema(type(renderer)), content_type=kind, headers=headers)
+    def get_schema(self, *_: Any, **__: Any) -> Any:
+        return _schema()
 
 
 @cache
-def _schema(renderer: type[BaseRenderer]) -> bytes:
-    # Without a request, so that it cannot depend on one.
-    schema = SchemaGenerator().get_schema(request=None, public=True)
-    rendered: bytes = renderer().render(schema, renderer.media_type, {})
-    return rendered
+def _schema() -> Any:
+    with translation.override("en"):
+        return SchemaGenerator().get_schema(None, public=True)  # type: ignore[no-untyped-call]
 
 
 class RootView(APIRootView):
@@ -238,13 +232,10 @@ class NoSuchAddressView(APIView):
         super().initial(request, *args, **kwargs)
         address = f"{request.path_info}/"
         if resolve(address).url_name != "missing":
-            raise _SlashMissing(f"No such address; this one ends with a slash: {address}")
+            missing = APIException(f"The address ends with a slash: {address}", "not_found")
+            missing.status_code = status.HTTP_404_NOT_FOUND
+            raise missing
         raise Http404
-
-
-class _SlashMissing(APIException):
-    status_code = status.HTTP_404_NOT_FOUND
-    default_code = "not_found"
 
 
 class InteractionSerializer(Parameters):

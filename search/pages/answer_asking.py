@@ -29,7 +29,8 @@ from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
-from search.pages.search_form import FlagField, QueryField, SearchForm
+from search.pages.library import FlagField
+from search.pages.search_form import QueryField, SearchForm
 from search.pipeline import Choices, SearchResponse
 
 # The same question of an asker within this time gets the answer that a model has written: reloads

@@ -49,6 +49,17 @@ class PageField(forms.Field):
         return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
+class FlagField(forms.Field):
+    """`value` if the input is one of the `words`, in any case; else empty."""
+
+    def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
+        super().__init__(required=False)
+        self._value, self._words = value, words.split()
+
+    def to_python(self, value: Any) -> str:
+        return self._value if str(value or "").lower() in self._words else ""
+
+
 class SortField(forms.Field):
     """An order: `date` of results, one of SORTS of the library; empty for the usual one."""
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option, type_label
-from search.pages.library import BY_DATE, NEWEST, SORTS, PageField, SortField
+from search.pages.library import BY_DATE, NEWEST, SORTS, FlagField, PageField, SortField
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text, without_filters
 from search.retrieval import Filters
@@ -55,22 +55,17 @@ class QueryField(forms.CharField):
 class ValuesField(forms.MultipleChoiceField):
     """Values out of the readable ones. Hidden and missing values give the same message."""
 
-    def __init__(
-        self,
-        invalid: StrPromise,
-        options: Callable[[], tuple[Option, ...]],
-        label: Callable[[str], str] = str,
-    ) -> None:
+    def __init__(self, invalid: StrPromise, options: Callable[[], tuple[Option, ...]]) -> None:
         super().__init__(
             choices=lambda: [(option.value, option.label) for option in options()],
             required=False,
         )
-        self._invalid, self._label = invalid, label
+        self._invalid = invalid
 
     def validate(self, value: Any) -> None:
         for each in value:
             if not self.valid_value(each):
-                raise forms.ValidationError(self._invalid % {"value": self._label(each)})
+                raise forms.ValidationError(self._invalid % {"value": type_label(each)})
 
 
 class MetadataFilterField(forms.MultipleChoiceField):
@@ -109,17 +104,6 @@ class ConceptField(forms.MultipleChoiceField):
             )
 
 
-class FlagField(forms.Field):
-    """`value` if the input is one of the `words`, in any case; else empty."""
-
-    def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
-        super().__init__(required=False)
-        self._value, self._words = value, words.split()
-
-    def to_python(self, value: Any) -> str:
-        return self._value if str(value or "").lower() in self._words else ""
-
-
 class SearchForm(forms.Form):
     """The search that an address describes, or a list of documents if it has no query.
 
@@ -143,7 +127,6 @@ class SearchForm(forms.Form):
             "type": ValuesField(
                 _("No document of type “%(value)s” is available. Choose one from the list."),
                 lambda: facets().types,
-                type_label,
             ),
             "language": ValuesField(
                 _("No document in language “%(value)s” is available. Choose one from the list."),
@@ -283,8 +266,7 @@ class SearchForm(forms.Form):
         addresses = {name: self.address(**changes) for name, changes in _LINKS.items()}
         words, typed = without_filters(self.query)
         if typed:
-            none = _LINKS["without_filters"]
-            addresses["without_filters"] = self.address(**none, q=words or None)
+            addresses["without_filters"] = self.address(**_LINKS["without_filters"], q=words)
         return addresses
 
     def address_without(self, name: str, value: Any) -> str:

@@ -176,10 +176,8 @@ def _about(
         documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
     )
     among = facets_among(searchable(request.user).filter(pk__in=documents))
-    unfinished = Document.objects.visible_to(request.user).filter(
-        current=None, latest__state__in=UNFINISHED
-    )
-    finds_something = response.total and not response.fits_nothing
+    unread = Document.objects.filter(current=None, latest__state__in=UNFINISHED)
+    typed = None if response.total else _as_filters(form, response.query.filters, whole())
     return {
         **_filters(request, form, among, whole),
         "left_out": left_out(response.ranking.candidates),
@@ -192,8 +190,8 @@ def _about(
         "links": page_links(response, form.address),
         # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
         "answers_itself": answers_itself(request, response) and not response.fits_nothing,
-        "unfinished": 0 if finds_something else unfinished.count(),
-        "problems_of_filters": _problems(form, response, whole),
+        "unfinished": unread.visible_to(request.user),
+        "problems_of_filters": SearchForm(typed, whole).problems if typed else (),
         "starred": starred_among(request.user, [one.document_id for one in response.results]),
         "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,
         "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
@@ -245,16 +243,6 @@ def _plain(name: str, value: Any) -> str:
         return gettext("one document") if name == "document" else gettext("current documents")
     key, _, content = str(value).partition(":")
     return f"{key}: {content}" if content else str(value)
-
-
-def _problems(
-    form: SearchForm, response: SearchResponse, whole: Callable[[], Facets]
-) -> tuple[str, ...]:
-    """What is wrong with the filters in the query, if that may be why it has no results."""
-    filters = response.query.filters
-    if response.total or filters == QueryFilters():
-        return ()
-    return SearchForm(_as_filters(form, filters, whole()), whole).problems
 
 
 def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> QueryDict:

@@ -17,6 +17,8 @@ Attr = list[Any]
 _TAG = re.compile(
     r"<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE
 )
+# Literals and roles in the options of code, whose values pandoc leaves as they are written.
+_MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
 _SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
@@ -91,11 +93,8 @@ class TreeReader:
         (_, _, attributes), code = content
         for name, value in attributes:
             if name in ("caption", "filename"):
-                yield Block(BlockKind.PARAGRAPH, self._caption(value))
+                yield Block(BlockKind.PARAGRAPH, _MARKED.sub(r"\1", value))
         yield Block(BlockKind.CODE, code)
-
-    def _caption(self, source: str) -> str:
-        return source
 
     def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
         markup, raw = content

@@ -73,7 +73,6 @@ _LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
 _LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
 # What follows a name in its signature: arguments, a value, a type, the names of an option's values.
 _SIGNATURE = re.compile(r"[(\[{<=].*| ->.*|(?<=\w):? .*|:$", re.DOTALL)
-_INLINE = re.compile(r"(?::([\w:.+-]+):)?``?([^`]+)``?")  # a literal or a role
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 
 
@@ -246,13 +245,6 @@ class RstReader(TreeReader):
         if version is not None:
             yield Block(BlockKind.PARAGRAPH, f"{_VERSIONS[name]} {version.text}")
         yield from blocks
-
-    def _caption(self, source: str) -> str:
-        # pandoc leaves the values of options as they are written.
-        return _INLINE.sub(
-            lambda match: role_text(match[1], match[2], self._labels) if match[1] else match[2],
-            source,
-        )
 
     def _code(self, attr: Attr, code: str) -> str:
         _, classes, attributes = attr

@@ -148,9 +148,9 @@ class DocumentReader:
     def title(self) -> str:
         """The text of the only paragraph that is marked as the title, else ""."""
         texts = [self._text(block.content) for block in self._document.blocks]
-        titles = [" ".join(text[1:].split()) for text in texts if text.startswith(TITLE)]
-        self._due.clear()  # the notes of the blocks, which have not been read
-        return titles[0] if len(titles) == 1 else ""
+        self._due.clear()  # their notes are read with the blocks
+        titles = [text for text in texts if text.startswith(TITLE)]
+        return " ".join(titles[0][1:].split()) if len(titles) == 1 else ""
 
     def _all(self, blocks: Sequence[anydoc.Block], depth: int) -> Iterator[Block]:
         for block in blocks:
