@@ -68,40 +68,26 @@ class ValuesField(forms.MultipleChoiceField):
                 raise forms.ValidationError(self._invalid % {"value": type_label(each)})
 
 
-class MetadataFilterField(forms.MultipleChoiceField):
-    """Conditions on metadata. Unknown keys and values are valid and match nothing."""
+class TextsField(forms.MultipleChoiceField):
+    """Conditions on metadata, or keys of concepts. Unknown ones are valid and match nothing."""
 
     widget = forms.SelectMultiple
 
+    def __init__(self, too_many: StrPromise, check: Callable[[str], object] = str) -> None:
+        super().__init__(required=False)
+        self._too_many, self._check = too_many, check
+
     def to_python(self, value: Any) -> list[str]:
-        return [text for one in super().to_python(value) if (text := clean_text(one))]
+        return list(dict.fromkeys(filter(None, map(clean_text, super().to_python(value)))))
 
     def validate(self, value: list[str]) -> None:
         if len(value) > MOST_CONDITIONS:
-            raise forms.ValidationError(
-                gettext("Set at most %(most)d conditions on metadata.") % {"most": MOST_CONDITIONS}
-            )
+            raise forms.ValidationError(self._too_many % {"most": MOST_CONDITIONS})
         try:
-            for one in value:
-                metadata_filter(one)
+            for each in value:
+                self._check(each)
         except InvalidFilter as error:
             raise forms.ValidationError(str(error)) from error
-
-
-class ConceptField(forms.MultipleChoiceField):
-    """Keys of concepts. Unknown ones are valid and match nothing."""
-
-    widget = forms.SelectMultiple
-
-    def to_python(self, value: Any) -> list[str]:
-        keys = [clean_text(one)[:200] for one in super().to_python(value)]
-        return list(dict.fromkeys(filter(None, keys)))
-
-    def validate(self, value: list[str]) -> None:
-        if len(value) > MOST_CONDITIONS:
-            raise forms.ValidationError(
-                gettext("Choose at most %(most)d concepts.") % {"most": MOST_CONDITIONS}
-            )
 
 
 class SearchForm(forms.Form):
@@ -132,20 +118,18 @@ class SearchForm(forms.Form):
                 _("No document in language “%(value)s” is available. Choose one from the list."),
                 lambda: facets().languages,
             ),
-            "meta": MetadataFilterField(required=False),
-            "concept": ConceptField(required=False),
+            "meta": TextsField(_("Set at most %(most)d conditions on metadata."), metadata_filter),
+            "concept": TextsField(_("Choose at most %(most)d concepts.")),
             # A hidden or missing document gives no results.
             "document": forms.UUIDField(
                 required=False,
                 error_messages={"invalid": _("Not the id of a document. Search without it.")},
             ),
             "after": forms.DateField(
-                label=_("From"),
                 required=False,
                 error_messages={"invalid": _("“From” is not a date. Write it like 2026-01-31.")},
             ),
             "before": forms.DateField(
-                label=_("To"),
                 required=False,
                 error_messages={"invalid": _("“To” is not a date. Write it like 2026-01-31.")},
             ),

@@ -127,13 +127,9 @@ def question_words(text: str) -> str:
 def without_filters(text: str) -> tuple[str, int]:
     """`text` without its field operators, such as `type:pdf`, and their number."""
     clean = clean_text(text)
-    filters = [
-        match.span()
-        for match in _OPERATOR.finditer(clean)
-        if (operator := _operator(match)) and operator.name in (*FIELDS, METADATA)
-    ]
-    for start, end in reversed(filters):
-        clean = clean[:start] + clean[end:]
+    filters = [match for match in _OPERATOR.finditer(clean) if match["field"] or match["key"]]
+    for match in reversed(filters):
+        clean = clean[: match.start()] + clean[match.end() :]
     return " ".join(clean.split()), len(filters)
 
 
