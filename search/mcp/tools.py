@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from common import UserError
 from common.api.access import seconds_to_wait
@@ -52,9 +52,28 @@ Question = Annotated[
 ]
 
 
+class _Server(MCPServer[Any]):
+    """The SDK's server; an error is a sentence on what to do."""
+
+    async def call_tool(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super().call_tool(*args, **kwargs)
+        except ToolError as error:
+            match error.__cause__:
+                case UserError() as cause:
+                    raise ToolError(str(cause)) from cause
+                case DatabaseError() as cause:
+                    logger.warning("A tool call failed: %s", cause)
+                    raise ToolError(_unavailable()) from cause
+                case ValidationError() as cause:
+                    wrong = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}." for e in cause.errors()]
+                    raise ToolError(" ".join(wrong)) from cause
+            raise
+
+
 def build(identify: Identify) -> MCPServer[Any]:
     """The server. `identify` returns the caller of a request; it may ask the database."""
-    server: MCPServer[Any] = MCPServer(
+    server = _Server(
         "steelyard",
         title="Steelyard",
         version=settings.VERSION,
@@ -137,14 +156,8 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
 
 
 async def _run(work: Callable[[Caller], T], identify: Identify, ctx: Context[Any, Any]) -> T:
-    """The result of `work` for the request's caller, in a thread. Raises ToolError."""
-    try:
-        return await in_thread(lambda: work(identify(ctx)))
-    except UserError as error:
-        raise ToolError(str(error)) from error
-    except DatabaseError as error:
-        logger.warning("A tool call failed: %s", error)
-        raise ToolError(_unavailable()) from error
+    """The result of `work` for the request's caller, in a thread."""
+    return await in_thread(lambda: work(identify(ctx)))
 
 
 def _admitted(caller: Caller) -> Caller:
@@ -170,19 +183,13 @@ def _answer_request(question: str, mode: str, caller: Caller) -> AnswerRequest:
 async def _answered(request: AnswerRequest) -> Answered:
     """The complete answer. Raises ToolError. If the agent leaves, its generator is closed."""
     last: Done | Failed | None = None
-    try:
-        async with AsyncExitStack() as stack:
-            events: Any = answering.events(request)
-            if hasattr(events, "aclose"):
-                await stack.enter_async_context(aclosing(events))
-            async for event in events:
-                if isinstance(event, Done | Failed):
-                    last = event
-    except UserError as error:
-        raise ToolError(str(error)) from error
-    except DatabaseError as error:
-        logger.warning("An answer failed: %s", error)
-        raise ToolError(_unavailable()) from error
+    async with AsyncExitStack() as stack:
+        events: Any = answering.events(request)
+        if hasattr(events, "aclose"):
+            await stack.enter_async_context(aclosing(events))
+        async for event in events:
+            if isinstance(event, Done | Failed):
+                last = event
     if isinstance(last, Done):
         return last.answer
     raise ToolError(last.message if last is not None else _unavailable())

@@ -254,7 +254,7 @@ def test_variables_in_sentences_exist() -> None:
 
 # In italics, and not the words of a page of ours: what people type, other products, stress.
 STRESSED = {
-    "how do I avoid one query for each object", "set aside", "Token configuration",
+    "how do I avoid one query for each related object", "set aside", "Token configuration",
     "Settings, Connectors, Add custom connector", "Settings, Apps & Connectors, Create",
     "Advanced settings", "Workspace, Tools, New",
 }  # fmt: skip
