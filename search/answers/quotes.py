@@ -15,6 +15,7 @@ from ingestion import spaces
 from ingestion.embedding import Vectors
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
+from ingestion.lexical.sentences import Kind
 from ingestion.models import EmbeddingSpace
 from search.answers.domain import Context
 from search.answers.quote_pieces import Quote, piece_around
@@ -28,7 +29,7 @@ from search.answers.quote_scoring import (
     question_weights,
     scores,
 )
-from search.answers.stop_words_and_stems import STOP, words
+from search.answers.stop_words_and_stems import STOP, content, words
 from search.domain import Query, TermStatistic
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ GAP = 3.0
 # Among steps, a sentence is as good as another one whose score is at most this much higher. Chosen
 # on forty questions about Celery's manual.
 NEAR = 1.3
+# Code alone, without a word of the question outside its names, is not called an answer. A guess.
+BARE_CODE = 0.5
 # Pieces repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
 
@@ -83,12 +86,13 @@ def extract(
     ranked = _from_the_first(ranked) if question.expected.steps else ranked
     plain = [(offer, score - offer.fit) for offer, score in ranked]
     best, quotes = ranked[0][0], _best(ranked, most, steps=question.expected.steps)
+    sure = answerability(query.text, plain, context, confidence)
+    is_code = all(part.kind is Kind.CODE for part in quotes[0].parts)
+    spoken = content(" ".join(each for each in best.text.split() if each.strip(".,:").isalpha()))
+    if is_code and not set(spoken).intersection(content(query.text)):
+        sure = min(sure, BARE_CODE)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
-    return Extract(
-        tuple(quotes),
-        answerability(query.text, plain, context, confidence),
-        short_answer(query.text, best.text, piece),
-    )
+    return Extract(tuple(quotes), sure, short_answer(query.text, best.text, piece))
 
 
 def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:

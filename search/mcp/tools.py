@@ -30,7 +30,6 @@ from search.answers.request import AnswerRequest
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 Identify = Callable[[Context[Any, Any]], Caller]
 
@@ -110,7 +109,7 @@ def _add_reading(server: MCPServer[Any], identify: Identify) -> None:
     async def search(query: Question, ctx: Context) -> tool_results.Found:
         """Find the documents that answer a question. Returns id, title and url of the best passage
         of each, best first. Read a result with `fetch` before you rely on it."""
-        return await _run(lambda caller: tool_results.search(query, caller), identify, ctx)
+        return await in_thread(lambda: tool_results.search(query, identify(ctx)))
 
     @_tool(server, "Read a passage or a document")
     async def fetch(
@@ -125,13 +124,13 @@ def _add_reading(server: MCPServer[Any], identify: Identify) -> None:
     ) -> tool_results.Fetched:
         """Read the section around a search result, or a whole document. Returns its text with
         title, url and metadata such as the headings and the page number."""
-        return await _run(lambda caller: tool_results.fetch(id, caller), identify, ctx)
+        return await in_thread(lambda: tool_results.fetch(id, identify(ctx)))
 
     @_tool(server, "List the collections")
     async def list_collections(ctx: Context) -> tool_results.Collections:
         """List the collections that you may read, with their number of documents. Search in one
         with the filter collection:SLUG."""
-        return await _run(tool_results.list_collections, identify, ctx)
+        return await in_thread(lambda: tool_results.list_collections(identify(ctx)))
 
 
 def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
@@ -150,14 +149,9 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
         """Answer a question from the documents, with citations. Each sentence was checked against
         the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
         state is `refused`."""
-        caller = await _run(_admitted, identify, ctx)
+        caller = await in_thread(lambda: _admitted(identify(ctx)))
         answer = await _answered(_answer_request(question, mode, caller))
         return await in_thread(lambda: tool_results.answered(answer, caller, rectangles=rectangles))
-
-
-async def _run(work: Callable[[Caller], T], identify: Identify, ctx: Context[Any, Any]) -> T:
-    """The result of `work` for the request's caller, in a thread."""
-    return await in_thread(lambda: work(identify(ctx)))
 
 
 def _admitted(caller: Caller) -> Caller:

@@ -111,14 +111,13 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         if request.method == "GET" and not swaps:
             return redirect(listed.address())
         return _listed(request, listed, whole, address_form=form)
-    except NoActiveProfile as error:
-        return _refused(request, form, whole, (str(error),), status=503)
     except tokens.QuotaExceeded as error:
         refused = _refused(request, form, whole, (str(error),), status=429)
         refused["Retry-After"] = str(error.retry_after)
         return refused
     except SearchError as error:
-        return _refused(request, form, whole, (str(error),))
+        status = 503 if isinstance(error, NoActiveProfile) else 400
+        return _refused(request, form, whole, (str(error),), status=status)
     if response.page > response.pages:
         return redirect(form.address(page=response.pages))
     return _results(request, form, whole, response)
@@ -266,9 +265,8 @@ def _as_filters(form: SearchForm, filters: QueryFilters, whole: Facets) -> Query
         for value in values:
             if str(value) not in parameters.getlist(name):
                 parameters.appendlist(name, str(value))
-    for name, day in (("after", filters.after), ("before", filters.before)):
-        if day:
-            parameters[name] = day.isoformat()
+    days = {"after": filters.after, "before": filters.before}
+    parameters.update({name: day.isoformat() for name, day in days.items() if day})
     return parameters
 
 

@@ -177,10 +177,8 @@ def is_listed(word: str, code: str) -> bool:
     return f"\n{word.lower()}\n" in _words_of(code)
 
 
-# British endings and their American ones: colour, optimise and analyse, centre, fuelling, defence.
-_AMERICAN = (
-    ("our", "or"), ("(?<=[iy])s(?=[aei])", "z"), ("re(?=s?$)", "er"), ("ll", "l"), ("nce$", "nse"),
-)  # fmt: skip
+# British spellings and the American ones: colour, optimise and analyse, centre, fuelling.
+_AMERICAN = (("our", "or"), ("(?<=[iy])s(?=[aei])", "z"), ("re(?=s?$)", "er"), ("ll", "l"))
 
 
 def american(word: str) -> str:

@@ -5,6 +5,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
-from search.answers.domain import Answered, Context, Mode, Passage
+from search.answers.domain import SURE, Answered, Context, Mode, Passage
 from search.answers.making.drafting import quoted as quoted_answer
 from search.answers.quote_pieces import TextPart, hangs, piece_around, stands_alone
 from search.answers.quote_scoring import QuestionWords, question_weights
@@ -248,6 +249,14 @@ def cut(*blocks: str) -> tuple[Passage, list[TextPart]]:
 
 def test_no_code_is_added_without_the_sentence_that_introduces_it() -> None:
     assert piece_around(*cut(f"Begin {'so ' * 195}:", "> begin", "The end is near."), 2) == (2,)
+
+
+@pytest.mark.parametrize("code", ["Pen.objects.get()", "# One object:\nPen.objects.get()"])
+def test_code_without_a_word_of_the_question_is_not_called_an_answer(code: str) -> None:
+    held = Context((replace(passage(1, code), title="Avoid one query for each object"),))
+    query = Query("avoid one query for each object")
+    answer = extract(query, held, embedder=None, most=3, confidence=1)
+    assert (answer.answerability >= SURE) is ("#" in code)
 
 
 def test_who_wants_steps_is_shown_the_nearest_code_of_the_section() -> None:
