@@ -115,9 +115,8 @@ def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
 
 def test_it_is_made_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
     first = api.get("/api/schema/?format=json")
-    assert first.content == edit.get("/api/schema/?format=json&version=2&lang=de").content
     with mock.patch.object(SchemaGenerator, "get_schema", side_effect=AssertionError):
-        assert api.get("/api/schema/?format=json").content == first.content
+        assert edit.get("/api/schema/?format=json&lang=de").content == first.content
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:

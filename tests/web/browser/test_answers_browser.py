@@ -25,11 +25,9 @@ HOSTILE = (
     "![x](https://evil.example/b.png) [more](https://evil.example/) [9]."
 )
 FITS_WITH_LONG_CODE = """(text) => {
-  const code = Object.assign(document.createElement("pre"), {textContent: "long_".repeat(99)});
-  text.append(code);
-  const right = (box) => box.getBoundingClientRect().right;
-  const fits = right(code) < right(text.closest(".answer"));
-  code.remove();
+  text.insertAdjacentHTML("beforeend", `<pre>${"long_".repeat(99)}</pre>`);
+  const fits = text.offsetWidth < text.closest(".answer").offsetWidth;
+  text.lastElementChild.remove();
   return fits;
 }"""
 
