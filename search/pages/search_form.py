@@ -248,10 +248,8 @@ class SearchForm(forms.Form):
     def addresses(self) -> dict[str, str]:
         """The addresses of `_LINKS` by their names."""
         addresses = {name: self.address(**changes) for name, changes in _LINKS.items()}
-        words, typed = without_filters(self.query)
-        if typed:
-            addresses["without_filters"] = self.address(**_LINKS["without_filters"], q=words)
-        return addresses
+        words, _typed = without_filters(self.query)
+        return addresses | {"without_filters": self.address(**_LINKS["without_filters"], q=words)}
 
     def address_without(self, name: str, value: Any) -> str:
         """The address with one filter removed."""

@@ -183,10 +183,8 @@ _AMERICAN = (("our", "or"), ("(?<=[iy])s(?=[aei])", "z"), ("re(?=s?$)", "er"), (
 
 def american(word: str) -> str:
     """The American spelling of a British word that the English list lacks, else ""."""
-    if is_listed(word, "en"):
-        return ""
     spellings = (re.sub(british, other, word.lower()) for british, other in _AMERICAN)
-    return next((each for each in spellings if is_listed(each, "en")), "")
+    return "" if is_listed(word, "en") else next((s for s in spellings if is_listed(s, "en")), "")
 
 
 @cache
