@@ -10,7 +10,7 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import Min
+from django.db.models import BooleanField, ExpressionWrapper, Min, Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -236,11 +236,11 @@ def concepts(request: HttpRequest) -> HttpResponse:
             raise Http404
     else:
         rows, label = readable.counted(), ""
-        rows = (
-            rows.filter(key__in=readable.filter(label__icontains=words).values("key"))
-            if words
-            else rows
-        )
+        if words:
+            rows = rows.filter(key__in=readable.filter(label__icontains=words).values("key"))
+        else:  # the single words of most documents, such as "name" and "use", say little of them
+            is_phrase = ExpressionWrapper(Q(key__contains=" "), BooleanField())
+            rows = rows.order_by(is_phrase.desc(), *rows.query.order_by)
         rows = list(rows[: CONCEPT_PAGES * PER_PAGE])  # one query counts and shows them
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     context = {

@@ -48,6 +48,7 @@ class TestPage:
         html = html_of(client, "/concepts/")
         assert re.search(r'about=cool%20tower">cooling tower <small>2</small>', html)
         assert "zanzibar" not in html
+        assert html.index(">cats sleep <") < html.index(">greased <")  # phrases before words
         client.force_login(member)
         html = html_of(client, "/concepts/")
         assert re.search(r'about=cool%20tower">cooling tower <small>3</small>', html)

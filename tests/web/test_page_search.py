@@ -296,9 +296,7 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
     assert 'href="/?q=connection">Search without the 2 filters' in typed
     upload(make_collection("Inbox"), "# Soon\n\nNot read.\n", file_name="soon.md")
     upload(make_collection("Hidden", visibility="groups"), "# No\n\nNot.\n", file_name="no.md")
-    other = ask(client, "title:nope connection")
-    assert "One document is still being processed" in other
-    assert 'href="/?q=connection">Search without the filter<' in other
+    assert "One document is still being processed" in ask(client, "title:nope connection")
 
 
 @pytest.mark.parametrize(
