@@ -27,6 +27,7 @@ from unfold.admin import ModelAdmin
 from common import UserError
 from common.accounts.app_grants import is_on
 from common.accounts.models import ALL_SCOPES, Scope
+from common.admin.mixins import TextKeys
 from ingestion.intake import import_web as web
 from ingestion.intake.url_fetching import fetch
 from ingestion.intake.url_guard import read_target
@@ -82,17 +83,14 @@ def restrict(client: Client) -> None:
 
 
 def _check_redirects(addresses: Sequence[str]) -> None:
-    """Raise ValidationError for an address that no app may come back to, and for too many."""
-    if len(addresses) > MOST_ADDRESSES or any(len(each) > LONGEST_ADDRESS for each in addresses):
+    """Raise ValidationError for addresses that no app may come back to, for none and too many."""
+    refused = [one for one in addresses if len(one) > LONGEST_ADDRESS or not _is_accepted(one)]
+    if refused or not 0 < len(addresses) <= MOST_ADDRESSES:
         raise ValidationError(
-            f"Name at most {MOST_ADDRESSES} redirect_uris, of {LONGEST_ADDRESS} characters each."
+            f"Name 1 to {MOST_ADDRESSES} redirect URIs of up to {LONGEST_ADDRESS} characters: "
+            "https, an address of the own machine, or a scheme of the app. Not accepted: "
+            f"{', '.join(refused)[:LONGEST_ADDRESS]!r}"
         )
-    for each in addresses:
-        if not _is_accepted(each):
-            raise ValidationError(
-                f"The redirect URI {each!r} is not accepted: use https, an address of the own "
-                "machine or a scheme of the app."
-            )
 
 
 def _is_accepted(redirect_uri: str) -> bool:
@@ -142,8 +140,7 @@ def _fetched(client_id: str) -> Any:
         return json.load(answer.file)
 
 
-for model in (Client, Token):
-    admin.site.unregister(model)
+admin.site.unregister((Client, Token))
 
 
 class AppForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -161,8 +158,6 @@ class AppForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_redirect_uris(self) -> str:
         addresses = str(self.cleaned_data["redirect_uris"]).split()
         _check_redirects(addresses)
-        if not addresses:
-            raise ValidationError("Enter at least one address.")
         return "\n".join(addresses)
 
     def clean_scopes(self) -> str:
@@ -173,10 +168,11 @@ class AppForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Client)
-class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
+class AppAdmin(TextKeys, ClientAdmin, ModelAdmin):  # type: ignore[misc]
     """Apps. The secret of a confidential app is shown only once, when it becomes one."""
 
     empty_text = "No app was entered, and none has introduced itself, as far as OAUTH lets them."
+    counted_as = ("app", "apps")
     form = AppForm
     list_display = ("name", "id", "type", "created_at")
 
@@ -184,14 +180,6 @@ class AppAdmin(ClientAdmin, ModelAdmin):  # type: ignore[misc]
         off = "The setting OAUTH is off: no app can ask people to let it in."
         shown = {"fields": self.form.Meta.fields, "description": "" if is_on() else off}
         return [(None, shown)]
-
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Client | None:
-        if "\0" in object_id:  # the keys of apps are texts, and Postgres refuses NUL in one
-            return None
-        client: Client | None = super().get_object(request, object_id, from_field)
-        return client
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"scopes": Scope.READ.value, "type": Client.Type.PUBLIC}

@@ -259,6 +259,13 @@ class ReadOnly(FixedRows):
         return False
 
 
+class TextKeys:
+    """A ModelAdmin mixin for keys that are texts: Postgres refuses to compare them with NUL."""
+
+    def get_object(self, request: HttpRequest, object_id: str, *field: Any) -> Any:
+        return None if "\0" in object_id else super().get_object(request, object_id, *field)  # type: ignore[misc]
+
+
 def become(row: Model, saved: Model) -> None:
     """Turn `row`, which the admin continues to use, into the row `saved` by a service."""
     row.pk = saved.pk

@@ -29,12 +29,13 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts.models import User
 from common.accounts.rights_and_factors import groups_to_give, may_act_for, permissions_to_give
-from common.admin.mixins import OwnPages, ReadOnly, ViewersForm, actor, own_page
+from common.admin.mixins import OwnPages, ReadOnly, TextKeys, ViewersForm, actor, own_page
 from common.audit.models import Event, Kind
 from common.audit.trail import lines, record
 
-for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator):
-    admin.site.unregister(model)
+admin.site.unregister(
+    (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator)
+)
 
 # With these fields a member of staff could grant themselves any permission.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
@@ -259,7 +260,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
 
 
 @admin.register(AuthToken)
-class AuthTokenAdmin(OfUsers, ReadOnly, ModelAdmin):  # type: ignore[misc]
+class AuthTokenAdmin(OfUsers, TextKeys, ReadOnly, ModelAdmin):  # type: ignore[misc]
     """API tokens, to be revoked. The key itself is shown once, when it is created."""
 
     empty_text = "Nobody has an API token. People make them on the page /me/tokens/."
@@ -281,13 +282,6 @@ class AuthTokenAdmin(OfUsers, ReadOnly, ModelAdmin):  # type: ignore[misc]
             function, name, _ = actions["delete_selected"]
             actions["delete_selected"] = (function, name, "Revoke")
         return actions
-
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Any:
-        # The key is a text, which Postgres refuses to compare with one that contains NUL.
-        known = "\0" not in object_id
-        return super().get_object(request, object_id, from_field) if known else None
 
     def get_deleted_objects(self, objs: Iterable[AuthToken], request: HttpRequest) -> Any:
         tokens = list(objs)

@@ -106,13 +106,12 @@ def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> li
         started = time.monotonic()
         try:
             answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
+            if not answer["results"]:
+                raise SiteUnavailable(f"The search for “{example.question}” returned no results.")
         except SiteUnavailable as error:
             problems.append(str(error))
             continue
         seconds = time.monotonic() - started
-        if not answer["results"]:
-            problems.append(f"The search for “{example.question}” returned no results.")
-            continue
         for line in _lines(example, answer, seconds):
             say(line)
     return problems

@@ -33,14 +33,9 @@ def _of_part(part: str, line: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _item(title: object, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
-    """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
-    return {
-        "title": title,
-        "icon": icon,
-        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
-        "permission": _may_see(app, right or model),
-    }
+def _is_at(path: str, *, but: str) -> Callable[[HttpRequest], bool]:
+    """Whether a page is below `path`, and not below the path of a line of its own."""
+    return lambda request: path in request.path and but not in request.path
 
 
 def _page(title: object, icon: str, name: str, app: str, model: str) -> dict[str, Any]:
@@ -49,14 +44,15 @@ def _page(title: object, icon: str, name: str, app: str, model: str) -> dict[str
     return {"title": title, "icon": icon, "link": address, "permission": _may_see(app, model)}
 
 
+def _item(title: object, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
+    """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
+    return _page(title, icon, f"{app}_{model}_changelist", app, right or model)
+
+
 def _for_superusers(title: object, icon: str, name: str) -> dict[str, Any]:
     """A line that only superusers see."""
-    address = reverse_lazy(f"admin:{name}")
-
-    def permitted(request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)
-
-    return {"title": title, "icon": icon, "link": address, "permission": permitted}
+    line = _page(title, icon, name, "", "")
+    return {**line, "permission": lambda request: bool(request.user.is_superuser)}
 
 
 def _folded(title: object, *items: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +106,8 @@ UNFOLD: dict[str, Any] = {
         "navigation": [
             {
                 "items": [
-                    _item(_("Documents"), "description", "ingestion", "document"),
+                    _item(_("Documents"), "description", "ingestion", "document")
+                    | {"active": _is_at("/ingestion/document/", but="/ingestion/document/review/")},
                     _page(
                         _("Review"), "rule", "ingestion_document_review", "ingestion", "document"
                     ),

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 from django import template
+from django.conf import settings
 from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -48,6 +49,14 @@ STEP_LABELS = {
 GRADUATIONS = 20
 _PARTIAL = re.compile(r"%[0-9A-F]?$")
 MOST_ENCODED = 6000
+
+
+@register.filter
+def sidebar_title(part: Mapping[str, Any]) -> Any:
+    """The title of a part of the admin's heading as in the sidebar, or else its own."""
+    groups = settings.UNFOLD["SIDEBAR"]["navigation"]
+    titles = {str(item["link"]): item["title"] for group in groups for item in group["items"]}
+    return titles.get(str(part.get("link")), part["title"])
 
 
 @register.simple_tag

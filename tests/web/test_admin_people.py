@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 
 import pytest
@@ -10,6 +11,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 from knox.models import AuthToken
 
 from common.accounts.models import User
@@ -253,7 +255,7 @@ class TestRules:
 # --- What the admin's pages share: sidebar, overviews, empty lists, how dates are written --------
 
 
-def test_the_sidebar_names_every_list_there_is() -> None:
+def test_the_sidebar_names_every_list_there_is(desk: Client) -> None:
     groups = UNFOLD["SIDEBAR"]["navigation"]
     listed = [str(item["link"]) for group in groups for item in group["items"]]
     registered = {
@@ -261,6 +263,15 @@ def test_the_sidebar_names_every_list_there_is() -> None:
         for model in admin.site._registry
     }
     assert registered - set(listed) == set()
+    # The headings of pages have the same names, whatever their applications call them.
+    for name, item in (("socialaccount/socialaccount", "Sign-ons"), ("audit/event", "Audit trail")):
+        heading = re.search(r"(?s)<h1.*?</h1>", desk.get(f"/admin/{name}/").content.decode())
+        assert heading
+        assert strip_tags(heading[0]).split()[: len(item.split())] == item.split()
+    review = desk.get("/admin/ingestion/document/review/").context["sidebar_navigation"]
+    assert [each["link"].split("/")[4] for each in review[0]["items"] if each["active"]] == [
+        "review"
+    ]
     assert len(listed) == len(set(listed))
 
 
