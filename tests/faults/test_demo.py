@@ -277,19 +277,12 @@ def refusal(code: int) -> urllib.error.HTTPError:
     return urllib.error.HTTPError("http://here", code, "", Message(), io.BytesIO(b"No such"))
 
 
-def test_documents_that_somebody_restricted_or_deleted_do_not_end_the_demo(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_closed_documents_and_a_busy_machine_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "_opener", Site({"results": []}, refusal(400), refusal(503)))
     first, second, third = examples.run("http://here", examples.SAMPLES, heard)
     assert first == "The search for “Tell me about Region D40” returned no results."
     assert second.endswith("answered 400: No such")
     assert "answered 503" in third
-
-
-def test_busy_machine_is_waited_for_and_a_broken_site_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setattr(examples, "START_TIMEOUT", -1)
     lines: list[str] = []
     site = Site(TimeoutError("timed out"), OSError("refused"), {}, refusal(500))

@@ -265,13 +265,10 @@ def test_the_sidebar_names_every_list_there_is(desk: Client) -> None:
     assert registered - set(listed) == set()
     # The headings of pages have the same names, whatever their applications call them.
     for name, item in (("socialaccount/socialaccount", "Sign-ons"), ("audit/event", "Audit trail")):
-        heading = re.search(r"(?s)<h1.*?</h1>", desk.get(f"/admin/{name}/").content.decode())
-        assert heading
-        assert strip_tags(heading[0]).split()[: len(item.split())] == item.split()
+        (heading,) = re.findall(r"(?s)<h1.*?</h1>", desk.get(f"/admin/{name}/").content.decode())
+        assert " ".join(strip_tags(heading).split()).startswith(item)
     review = desk.get("/admin/ingestion/document/review/").context["sidebar_navigation"]
-    assert [each["link"].split("/")[4] for each in review[0]["items"] if each["active"]] == [
-        "review"
-    ]
+    assert [str(each["title"]) for each in review[0]["items"] if each["active"]] == ["Review"]
     assert len(listed) == len(set(listed))
 
 
@@ -324,8 +321,7 @@ class TestFirstSteps:
         assert {len(chart.rows) for chart in charts} == {90}
         assert all(chart.y_axis["beginAtZero"] for chart in charts)
         # On the first day there is a single figure, through which no line can be drawn.
-        days = [(date(2026, 1, 1 + day), None if day % 3 else 0.5) for day in range(3)]
-        days += [(date(2026, 1, 4), 0.4), (date(2026, 1, 5), 0.2)]
+        days = [(date(2026, 1, at), x) for at, x in enumerate((0.5, None, None, 0.4, 0.2), 1)]
         drawn = json.loads(line("Share", days).data)["datasets"][0]["pointRadius"]
         assert drawn == [3, 0, 0, 0, 0]
         assert "in the 30 days since" in (desk.get("/admin/?days=1e9").content.decode())

@@ -398,9 +398,7 @@ def test_an_app_that_comes_back_elsewhere_is_not_registered(address: str) -> Non
     assert (refused.status_code, App.objects.count()) == (400, 0)
 
 
-def test_an_entered_app_has_addresses_and_scopes_that_there_are(
-    desk: Client, settings: Any
-) -> None:
+def test_an_entered_app_has_known_addresses_and_scopes(desk: Client, settings: Any) -> None:
     add = "/admin/allauth_idp_oidc/client/add/"
     app = {"name": "Desk", "type": "public", "redirect_uris": BACK, "scopes": "read\r\nopenid"}
     assert "OAUTH is off" not in desk.get(add).content.decode()
@@ -411,9 +409,8 @@ def test_an_entered_app_has_addresses_and_scopes_that_there_are(
     page = desk.post(add, app, follow=True).content.decode()
     assert ("client secret" in page, App.objects.get().get_scopes()) == (False, ["read", "openid"])
     desk.post(f"{add[:-4]}{App.objects.get().pk}/change/", app | {"type": "confidential"})
-    shown = re.search(r'type="text" value="([^"]+)"', desk.get(add[:-4]).content.decode())
-    assert shown
-    assert App.objects.get().check_secret(shown[1])
+    (shown,) = re.findall(r'size.*? value="([^"]+)"', desk.get(add[:-4]).content.decode())
+    assert App.objects.get().check_secret(shown)
     settings.OAUTH = "off"
     assert "OAUTH is off" in desk.get(add).content.decode()
 
