@@ -417,7 +417,7 @@ def test_what_to_ask_next_is_below_the_answer(client: Client, reader: User) -> N
     done = stream(client, collection="handbook")
     pattern = r'<button name="q" value="([^"]+)" class="quiet"'
     suggested = re.findall(pattern, done["next"])
-    assert "Database connections: Connection pool" in suggested
+    assert "Connection pool (Database connections)" in suggested
     assert f'name="follows" value="{done["id"]}"' in done["next"]
     assert 'name="collection" value="handbook"' in done["next"]
     assert not re.findall(pattern, client.get(f"/answers/{done['id']}/").content.decode())
