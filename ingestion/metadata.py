@@ -60,7 +60,7 @@ def check_metadata(data: Any) -> Metadata:
     checked = {check_key(key): _value(key, value) for key, value in data.items()}
     if len(json.dumps(checked, ensure_ascii=False)) > MAX_CHARS:
         raise InvalidMetadata(
-            f"Metadata takes at most {MAX_CHARS:,} characters in all. Long texts belong into the "
+            f"Metadata takes at most {MAX_CHARS:,} characters in all. Put long texts into the "
             "document itself."
         )
     return checked
@@ -201,7 +201,7 @@ def _list(key: str, values: list[Any]) -> list[str]:
         raise _empty(key)
     if not all(isinstance(value, str) for value in values):
         raise InvalidMetadata(
-            f"“{key}” is a list of other things than text. Put quotes around them."
+            f"“{key}” is a list with items that are not text. Put each item in quotes."
         )
     if len(values) > MAX_LIST_ITEMS:
         raise InvalidMetadata(f"“{key}” lists {len(values)} texts; the limit is {MAX_LIST_ITEMS}.")
@@ -222,7 +222,7 @@ def _text(key: str, value: str) -> str:
 def _number(key: str, value: float) -> float:
     if not math.isfinite(value) or abs(value) > MAX_NUMBER:
         raise InvalidMetadata(
-            f"“{key}” is a number beyond {MAX_NUMBER:,}, or none. Write it as text, in quotes."
+            f"“{key}” is beyond ±{MAX_NUMBER:,}, or not a number. Write it as text, in quotes."
         )
     return int(value) if value == int(value) else value
 

@@ -92,7 +92,7 @@ class _Origin:
     def __post_init__(self) -> None:
         # Like the name of an archive's member, which is its source.
         if self.source.startswith("sync:") and self.source_kind is not SourceKind.SYNC:
-            text = gettext("Only programs that sync have names with “sync:”. Rename it.")
+            text = gettext("Only names of synced sources may begin with “sync:”. Rename it.")
             raise StateConflict(text)
 
 

@@ -36,18 +36,18 @@ _OF_SCANS = {
 _REASONS: dict[Why, StrOrPromise] = {
     Why.OCR_LIMIT: _("beyond OCR_PAGES"),
     Why.OCR_FAILED: _("OCR failed"),
-    Why.PICTURE: _("pictures alone, which are not read"),
+    Why.PICTURE: _("only pictures, which are not read"),
     Why.DAMAGED: _("damaged or missing"),
     Why.ENCRYPTED: _("protected by a password"),
     Why.UNSUPPORTED: _("of an unsupported type"),
-    Why.MISMATCH: _("not of the type that the name says"),
+    Why.MISMATCH: _("of another type than its name says"),
     Why.LINK: _("a link to another file"),
     Why.NESTED: _("an archive nested too deeply"),
     Why.LIMIT: _("over a limit"),
     Why.EMBEDDED: _("embedded, and not read"),
     Why.NO_VALUE: _("a formula without a stored result"),
     Why.SHORTENED: _("shortened"),
-    Why.DROPPED: _("lost in reading"),
+    Why.DROPPED: _("lost while the file was read"),
     Why.UNDECODED: _("not decodable"),
     Why.BLANK: _("empty"),
     Why.WORDLESS: _("without text that OCR finds"),
@@ -59,7 +59,7 @@ _REASONS: dict[Why, StrOrPromise] = {
 def summary(stored: Stored, *, with_places: bool = False) -> str:
     """A sentence on how much is searchable, with all gaps: "43 of 47 pages are searchable; ..."."""
     if stored is None:
-        return gettext("Whether all of it is searchable is not known: an earlier release read it.")
+        return gettext("It is not known if all is searchable: an earlier release read this file.")
     counts = Completeness.from_json(stored)
     gaps = (_gap(gap, with_places=with_places) for gap in counts.gaps)
     return "; ".join((_share(counts), *gaps)) + "."

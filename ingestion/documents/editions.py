@@ -79,7 +79,7 @@ def _apply(document: Document, values: Mapping[str, Any]) -> Iterator[tuple[str,
     fields: dict[str, Any] = {}
     for key in DATES & values.keys():
         if (day := day_of(values[key])) is None:
-            text = gettext("“%(key)s: %(text)s” is no date: write 2026-01-31, or set it here.")
+            text = gettext("“%(key)s: %(text)s” is not a date. Write 2026-01-31, or set it here.")
             yield key, text % {"key": key, "text": values[key]}
         else:
             fields[key] = day
@@ -116,7 +116,7 @@ def _document_named(document: Document, name: str) -> Document:
     # A part, such as an attachment of a message, does not belong to the person who added the whole.
     if document.parent_id or (adder is not None and not adder.has_perm(CHANGE)):
         Document.objects.filter(pk=document.pk).update(edition_of=matches[0])
-        raise InvalidCurrency(gettext("somebody who may change documents decides."))
+        raise InvalidCurrency(gettext("only a person who may change documents can decide this."))
     return matches[0]
 
 

@@ -198,8 +198,8 @@ def _embedded(chunk: Chunk, text: str) -> Embedded:
     if tokens > most:
         raise RefusedEdit(
             gettext(
-                "The text has %(tokens)s tokens; the embedding model reads %(most)s of a "
-                "passage with these headings. Shorten it."
+                "The text has %(tokens)s tokens; beside its headings the embedding "
+                "model reads at most %(most)s. Shorten the text."
             )
             % {"tokens": tokens, "most": most}
         )

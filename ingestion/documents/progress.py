@@ -173,7 +173,7 @@ def note_under_way() -> None:
         first = min(first, cached.get("first", first))
         cache.set(KEY, {"first": first} | _counted(first), CACHE_SECONDS)
     except Exception:  # each cache raises its own errors; none may fail the sweep
-        logger.warning("Cannot store how far the files being read are", exc_info=True)
+        logger.warning("Cannot store the progress of the files that are being read", exc_info=True)
 
 
 def under_way(viewer: Any) -> UnderWay | None:

@@ -173,7 +173,7 @@ def open_archive(path: Path) -> zipfile.ZipFile:
         refusal = ImportRefused(
             gettext(
                 "The unpacked archive is larger than %(limit)s MB, ten times IMPORT_MAX_MB. Split "
-                "it, or raise that."
+                "the archive, or raise IMPORT_MAX_MB."
             )
             % {"limit": f"{limit:,}"}
         )

@@ -59,7 +59,7 @@ class ManifestSource(ImportSource):
                 item = _item_of_line(number, row)
                 first = lines.setdefault(item.reference, number)
                 if first != number:
-                    error = gettext("Line %(number)s names the same as line %(first)s.") % {
+                    error = gettext("Line %(number)s names the document of line %(first)s.") % {
                         "number": number,
                         "first": first,
                     }

@@ -164,8 +164,8 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
         raise RetryLater(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
     if status in (401, 402, 403, 407, 451):
         raise FetchError(
-            f"{target.host} does not show this page to everyone ({status}). Download it and "
-            "upload it as a file."
+            f"{target.host} refuses to show this page without a sign-in ({status}). "
+            "Download it and upload it as a file."
         )
     if status in (404, 410):
         raise FetchError(f"There is nothing at this address ({status}). Check its spelling.")

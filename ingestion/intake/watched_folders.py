@@ -157,7 +157,7 @@ def checked_path(path: str, *, acting_user: User | None) -> str:
     if any(Path(folder).resolve().is_relative_to(resolved) for folder in own) or (
         resolved.is_relative_to(Path(settings.VAR_DIR).resolve())
     ):
-        raise WatchRefused(gettext("Steelyard stores its own files there. Choose another folder."))
+        raise WatchRefused(gettext("Steelyard's own files are there. Watch another folder."))
     return str(resolved)
 
 

@@ -53,9 +53,9 @@ def require_address(address: str | None) -> None:
         return
     raise EmbeddingRejected(
         gettext(
-            "No texts are sent to %(address)s: this server is not in the settings. Somebody with "
-            "access to them can add its address to EMBEDDING_ADDRESSES, for the web server and "
-            "the workers, and start them again."
+            "No texts are sent to %(address)s: this server is not in the settings. Ask an "
+            "administrator of the machine to add its address to EMBEDDING_ADDRESSES, for the web "
+            "server and the workers, and to restart them."
         )
         % {"address": "".join(c if c.isprintable() else "?" for c in address[:200])}
     )
@@ -68,8 +68,8 @@ def require_key(name: str) -> None:
     raise EmbeddingRejected(
         gettext(
             "The variable %(name)s is not sent to a model's server: it is not in the settings. "
-            "Somebody with access to them can add its name to EMBEDDING_KEY_VARIABLES, for the "
-            "web server and the workers, and start them again."
+            "Ask an administrator of the machine to add its name to EMBEDDING_KEY_VARIABLES, for "
+            "the web server and the workers, and to restart them."
         )
         % {"name": "".join(c if c.isprintable() else "?" for c in name[:100])}
     )

@@ -120,7 +120,7 @@ def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
         row = _locked(space)
         if row.state == State.ACTIVE:
             raise SpaceError(
-                gettext("%(row)s is the active space: every new document goes into it.")
+                gettext("%(row)s is the active space, which searches use: it cannot be paused.")
                 % {"row": row}
             )
         row.paused = True

@@ -354,7 +354,7 @@ def test_mail_that_cannot_be_sent_and_alerts_that_nobody_gets(settings: Any) -> 
 def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
     crew["celery@here"] = [{"name": "interactive"}, {"name": "maintenance"}]
     (finding,) = services.workers()
-    assert summary(finding) == (State.WRONG, "nobody takes from celery, imports, bulk")
+    assert summary(finding) == (State.WRONG, "no worker serves celery, imports, bulk")
     crew.clear()
     assert summary(next(iter(services.workers()))) == (State.WRONG, "none answers")
 

@@ -148,7 +148,7 @@ def test_front_matter_states_it_and_wrong_values_are_warnings(
     assert list(new.supersedes.all()) == [old]
     assert (str(new.valid_from), new.review_by, new.owner) == ("2026-01-31", None, None)
     said_of = " ".join(new.current.warnings)
-    assert "“review_by: soon” is no date: write 2026-01-31" in said_of
+    assert "“review_by: soon” is not a date. Write 2026-01-31" in said_of
     assert "There is no user “bob”" in said_of
     # What a person sets stays when the file is read again, and when another one states the same.
     declare(new, acting_user=None, valid_from=None, supersedes=[])
@@ -169,7 +169,7 @@ def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: D
     assert new.supersedes.count() == 0
     assert new.edition_of == old
     assert new.current is not None
-    assert "somebody who may change documents" in new.current.warnings[0]
+    assert "only a person who may change documents" in new.current.warnings[0]
     # Nor does what comes in an archive or with a message, whoever files that.
     packed = upload(handbook, make_zip({"rules.md": f"{front}Packed.\n"}), file_name="all.zip")
     processing_steps.advance(packed.version.pk)
@@ -192,7 +192,7 @@ def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
     assert list(new.supersedes.all()) == [old]
     assert new.metadata == {"room": 7, "owner": "ann@example.org"}
     assert new.current is not None
-    assert "“valid_until: 31.1.2027” is no date" in new.current.warnings[0]
+    assert "“valid_until: 31.1.2027” is not a date" in new.current.warnings[0]
     manifest.write_text(json.dumps(row | {"valid_from": "2026-03-01"}))
     call_command("import_documents", str(manifest), collection="Handbook", stdout=StringIO())
     new.refresh_from_db()

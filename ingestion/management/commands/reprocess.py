@@ -22,7 +22,7 @@ class Command(WaitingCommand):
         parser.add_argument(
             "--outdated",
             action="store_true",
-            help="Only those whose passages an earlier release made in another way.",
+            help="Only documents whose passages were made by an earlier release, in another way.",
         )
         self.add_no_wait(parser)
 

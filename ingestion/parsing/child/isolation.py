@@ -216,14 +216,14 @@ def _network(layers: set[str]) -> tuple[bool, str]:
     if "filter" in layers:
         return True, "Parsers have no network: the filter of system calls refuses it."
     return False, (
-        "Only Python keeps parsers from the network, not the system: it allows neither network "
-        "namespaces nor a filter of system calls. Run workers without a way to the network."
+        "Only Python keeps parsers from the network: this system allows neither network "
+        "namespaces nor a filter of system calls. Run workers without access to the network."
     )
 
 
 def _account(is_enforced: bool) -> tuple[bool, str]:
     if is_enforced and privileges.is_root():
-        return True, "This process is root; parsers run as a user without a name and rights."
+        return True, "This process is root; parsers run as a user without a name or rights."
     if is_enforced:
         return True, "Parsers do not run as root."
     return False, (

@@ -39,7 +39,7 @@ class Refusal(Enum):
         "Convert what matters to PDF or plain text and add it again.",
     )
     MISMATCH = (
-        "not of the type that the name says",
+        "of another type than its name says",
         "Open them in their own program, save them with the right extension and add them again.",
     )
     ENCRYPTED = ("protected by a password", "Pack them again without one.")

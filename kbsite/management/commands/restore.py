@@ -41,7 +41,7 @@ class Command(PlainCommand):
             if not options["overwrite"]:
                 dumps.require_empty(database)
             backups.verify(folder, snapshot)
-            self.stdout.write("The snapshot is whole. Restoring.")
+            self.stdout.write("The snapshot is complete. Restoring it.")
             count = backups.restore(folder, snapshot, database=database, storage=default_storage)
         self.stdout.write(
             f"{count} of {len(snapshot.originals)} originals written, database restored."
@@ -52,7 +52,7 @@ class Command(PlainCommand):
             self.stderr.write(f"The site had lost the original {name} before this backup.")
         self.stdout.write(
             f"Restored as of {snapshot.moment:%Y-%m-%d %H:%M} UTC and migrated. Put SECRET_KEY "
-            "back as well, unless everybody may sign in anew; then start the site."
+            "back as well, or everybody has to sign in again; then start the site."
         )
 
 

@@ -57,7 +57,7 @@ def documents() -> Iterator[Finding]:
     hollow = Document.objects.undeleted().filter(current__isnull=False).exclude(Exists(vectors))
     if count := hollow.count():
         first = ", ".join(map(str, hollow.order_by("pk").values_list("pk", flat=True)[:5]))
-        text = f"{count:,} are called ready with nothing embedded, by their numbers: {first}"
+        text = f"{count:,} are ready but have no embedding in the active space; their ids: {first}"
         yield wrong(text, "Select them in the admin under Documents, and reprocess them.")
     else:
         incomplete = Document.objects.undeleted().incomplete().count()
@@ -98,7 +98,7 @@ def redis_server() -> Iterator[Finding]:
     name = "Valkey" if "valkey_version" in about else "Redis"
     release = about.get("valkey_version") or about.get("redis_version")
     if policy != "noeviction" and about.get("maxmemory"):
-        text = f"{name} {release} drops messages when its memory is full ({policy})"
+        text = f"{name} {release} deletes queued messages when its memory is full ({policy})"
         yield look(text, "Set maxmemory-policy noeviction.")
     yield ok(f"{name} {release}")
 
@@ -126,7 +126,7 @@ def workers() -> Iterator[Finding]:
         advice = "Start them: docs/install.md. Until then, uploads wait."
         yield wrong("none answers", advice)
     elif missing:
-        yield wrong(f"nobody takes from {', '.join(missing)}", "Start a worker without --queues.")
+        yield wrong(f"no worker serves {', '.join(missing)}", "Start a worker without --queues.")
     else:
         yield ok(f"{len(answers)} answer: {', '.join(sorted(answers))}")
 

@@ -196,7 +196,7 @@ def people() -> Iterator[Finding]:
 
 def _without_meaning() -> Iterator[str]:
     if not _is_mapping(settings.SSO_GROUPS):
-        yield 'SSO_GROUPS is no JSON like {"groups": {"a value": "a group"}}.'
+        yield 'SSO_GROUPS is not JSON of the form {"groups": {"a value": "a group"}}.'
     if settings.OIDC_SERVER and not settings.OIDC_CLIENT_ID:
         yield "OIDC_SERVER is set, and OIDC_CLIENT_ID is not."
     if any(
@@ -258,7 +258,7 @@ def proxies() -> Iterator[Finding]:
     if number and not behind:
         text = f"NUM_PROXIES={number} without BEHIND_PROXY=1: if there is no proxy, each reader "
         advice = "Set BEHIND_PROXY=1, or NUM_PROXIES=0."
-        yield look(f"{text}chooses the address that limits count by.", advice, "W044")
+        yield look(f"{text}can choose the address by which limits count.", advice, "W044")
 
 
 @register("debugging", Occasion.DEPLOYMENT)

@@ -60,7 +60,7 @@ def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Pat
         ("b.gif", "not read: of an unsupported type"),
         ("c.gif", "not read: of an unsupported type"),
         ("d.txt", "not read: empty"),
-        ("e.pdf", "not read: not of the type that the name says"),
+        ("e.pdf", "not read: of another type than its name says"),
     ]
     unsupported, empty, mismatch = document.warnings
     assert unsupported.startswith("Not read (of an unsupported type): b.gif, c.gif. Convert")
