@@ -1,4 +1,4 @@
-"""Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. ADR 10 says why.
+"""Blocks -> ChunkDrafts. Pure: no Django, no I/O. ADR 10 says why.
 
 Read in this order: `sizes_and_embedding_text`, `units_and_tables` (blocks -> units that are never
 split), `packing` (units -> passages -> drafts), then their helper `text_splitting`. `sections`

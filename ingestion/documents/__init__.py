@@ -1,1 +1,1 @@
-"""U5: a document's versions, from stored file to searchable, the bin, and its parts."""
+"""A document's versions, from stored file to searchable, the bin, and its parts."""

@@ -1,4 +1,4 @@
-"""U5: activate a version for search, with its vectors; trim the files of older versions."""
+"""Activate a version for search, with its vectors; trim the files of older versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U2: the members of an archive and the attachments of a message become documents of their own.
+"""The members of an archive and the attachments of a message become documents of their own.
 
 A part is identified by its path in the whole. Each is ingested in its own transaction, under the
 lease of the whole's version: an attempt that crashes leaves its finished parts, and the next one

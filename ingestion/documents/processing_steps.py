@@ -1,4 +1,4 @@
-"""U2-U5: process one version, from its stored file to searchable chunks.
+"""Process one version, from its stored file to searchable chunks.
 
 Each step stores its result in the database, and the next attempt continues after it: a crash
 loses only the current step. Every write checks the version's lease, so that two workers with

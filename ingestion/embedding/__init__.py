@@ -1,4 +1,4 @@
-"""Step U4, embeddings: text -> unit vectors, by a local model or a server, behind one protocol."""
+"""Embeddings: text -> unit vectors, by a local model or a server, behind one protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U2: bytes -> Blocks. `child.sandbox.parse_file` reads one stored file in a limited child process.
+"""Bytes -> Blocks. `child.sandbox.parse_file` reads one stored file in a limited child process.
 
 A new format takes a module of `formats` with a parser, `PARSER`, a line in `parsers_and_limits`,
 which has the protocol, too, and a type in `ingestion.files.filetypes`.

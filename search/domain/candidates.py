@@ -1,4 +1,4 @@
-"""Q3: the candidate set of a question as columns: the input of a ranking, independent of weights.
+"""The candidate set of a question as columns: the input of a ranking, independent of weights.
 
 A search retrieves the candidates that its profile asks for. A *wide* candidate set goes deeper and
 records the candidate generators of each candidate, so that a ranking can reduce it to the

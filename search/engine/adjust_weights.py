@@ -1,4 +1,4 @@
-"""Q4: the adjustments of a question's weights to its candidates, in their order.
+"""The adjustments of a question's weights to its candidates, in their order.
 
 What is settled before retrieval cannot know what a question finds. Each adjustment changes the
 weights of one question, the passages that its words count for, or which document comes before

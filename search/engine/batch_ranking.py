@@ -1,4 +1,4 @@
-"""Q4-Q6: candidates -> rankings, and the confidence that they answer (ADR 17). No I/O.
+"""Candidates -> rankings, and the confidence that they answer (ADR 17). No I/O.
 
 `rankings` ranks a batch of questions, without the database: the workbench's what-if, the gate's
 figures and the optimiser rank the golden queries with it, and `ranking_of` a live search as a batch

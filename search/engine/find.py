@@ -1,4 +1,4 @@
-"""Q3: the query's vector, the scope of a question, and the candidate set that the database returns.
+"""The query's vector, the scope of a question, and the candidate set that the database returns.
 
 The vector has a time limit: a slow or failing model never fails a search.
 """

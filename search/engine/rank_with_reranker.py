@@ -1,4 +1,4 @@
-"""Q4-Q6: candidates -> the displayed ranking, with the reranker's share of its first results (ADR
+"""Candidates -> the displayed ranking, with the reranker's share of its first results (ADR
 41).
 
 A live search requests the strengths of its own first results. Candidate sets that several profiles

@@ -1,4 +1,4 @@
-"""Q1-Q2: text -> Question: the query, the plan of its ranking, and what is settled about it.
+"""Text -> Question: the query, the plan of its ranking, and what is settled about it.
 
 A plan is chosen before the search starts: the caller's profile, else that of the searched
 collection or type, else the plan of a part, else the site's profile. Parts register planners.

@@ -1,4 +1,4 @@
-"""Q7: ranking -> SearchResponse: one page of it, with everything that shaped it."""
+"""Ranking -> SearchResponse: one page of it, with everything that shaped it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q2: settle a question's class, weights, signals and hidden documents, before retrieval.
+"""Settle a question's class, weights, signals and hidden documents, before retrieval.
 
 The caller's choice comes first, then the profile's bypass, then its classifier. The class that
 QUERY_CLASSIFIER names classifies questions that no rule matches (ADR 5, S5-32). What is found may

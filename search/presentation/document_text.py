@@ -1,4 +1,4 @@
-"""Q7: the passages of a document in order: its reading view, and the section around a passage."""
+"""The passages of a document in order: its reading view, and the section around a passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q7: marks in a page of results: the quoted words as they stand, and the nearest sentence.
+"""Marks in a page of results: the quoted words as they stand, and the nearest sentence.
 
 Postgres marks lexemes: of "in the view" any form of *view*, and no stop word. A reader who quotes
 wants to see the place.

@@ -1,4 +1,4 @@
-"""Q7: the columns of passages that a page of results shows: one query.
+"""The columns of passages that a page of results shows: one query.
 
 Its statement is kept by shape and prepared, like that of the retrieval
 (`search.retrieval.prepared`).

@@ -1,4 +1,4 @@
-"""Q7: results as readers see them."""
+"""Results as readers see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q7: snippets, and texts with the matched words marked."""
+"""Snippets, and texts with the matched words marked."""
 
 from __future__ import annotations
 

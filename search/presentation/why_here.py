@@ -1,4 +1,4 @@
-"""Q7: why a result is here: a sentence, and the score as HTML: its bar and the table behind it.
+"""Why a result is here: a sentence, and the score as HTML: its bar and the table behind it.
 
 The HTML is written here and not as templates: ten results have some 700 numbers, and a template
 takes ten times as long for each as an f-string (ADR 91).

@@ -1,4 +1,4 @@
-"""Q1-Q2: string -> Query -> Classification."""
+"""String -> Query -> Classification."""
 
 from search.query.parse import MAX_QUERY_CHARS, parse
 from search.query.rule_classifier import classify

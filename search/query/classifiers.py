@@ -1,4 +1,4 @@
-"""Q2: the named classifiers: Query -> Classification. A profile chooses one.
+"""The named classifiers: Query -> Classification. A profile chooses one.
 
 Those of the seed systems reproduce their documents, misfires included, for comparison. The shipped
 rules (`query.shipped_classifier_rules`) are the recommended ones.

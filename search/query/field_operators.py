@@ -1,4 +1,4 @@
-"""Q1: the field:value operators of a query -> its filters; and the identifiers that it asks for."""
+"""The field:value operators of a query -> its filters; and the identifiers that it asks for."""
 
 from __future__ import annotations
 

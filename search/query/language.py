@@ -1,4 +1,4 @@
-"""Q2: the language of a search: the weights for one that the model does not know, its words."""
+"""The language of a search: the weights for one that the model does not know, its words."""
 
 from __future__ import annotations
 

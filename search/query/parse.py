@@ -1,4 +1,4 @@
-"""Q1: string -> Query: operators, text, identifiers.
+"""String -> Query: operators, text, identifiers.
 
 The operators: "exact words", -word, -"exact words", field:value with a field of FIELDS; for
 metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). Everything else, stray quotes and

@@ -1,4 +1,4 @@
-"""Q2: Query -> class, by ordered rules: the first that matches decides. Rules use predicates."""
+"""Query -> class, by ordered rules: the first that matches decides. Rules use predicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q2: the shipped rules as data, in evaluation order.
+"""The shipped rules as data, in evaluation order.
 
 Every pattern matches at word boundaries: "nan" does not match tenant, nor "fix" prefix, nor "vs"
 canvas. Identifiers come before question words: "What is VectorStore" asks

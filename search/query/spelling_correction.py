@@ -1,4 +1,4 @@
-"""Q1: corrected spelling: which words of a query may be corrected, and to which near word."""
+"""Corrected spelling: which words of a query may be corrected, and to which near word."""
 
 from __future__ import annotations
 

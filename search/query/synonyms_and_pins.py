@@ -1,4 +1,4 @@
-"""Q1: additions to a query: synonyms, pins and hides."""
+"""Additions to a query: synonyms, pins and hides."""
 
 from __future__ import annotations
 

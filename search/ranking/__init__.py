@@ -1,4 +1,4 @@
-"""Q4-Q6: candidates as columns -> strengths -> a ranking with its explanations. Pure."""
+"""Candidates as columns -> strengths -> a ranking with its explanations. Pure."""
 
 from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.pins_and_tiers import identifiers_lead

@@ -1,4 +1,4 @@
-"""Q4: candidates of many queries -> their weight-independent values, batched in arrays.
+"""Candidates of many queries -> their weight-independent values, batched in arrays.
 
 A live search is a batch of one; the workbench and the optimiser rank hundreds of queries
 at once. The columns of a query are in tie-breaking order: a stable sort by score is the
@@ -181,7 +181,7 @@ class Batch:
 
     `valid` is false beyond a query's candidates. `strengths` and `finds` have an array for each
     signal. `documents` index a query's own documents, `counts` has the matches of each boost by its
-    `sought` key. `holders` contain an identifier of the query that does not lead. `foreign` are in
+    `boost_key`. `holders` contain an identifier of the query that does not lead. `foreign` are in
     another language than the query, which the ranking's caller decides: see `with_foreign`.
     """
 

@@ -1,4 +1,4 @@
-"""Q6: the probability that the first page answers the query (ADR 17).
+"""The probability that the first page answers the query (ADR 17).
 
 A logistic model (Platt 1999; fitted by `benchmarks.confidence`) reads the raw scores of the first
 ten hits. It never reads the fused score, whose scale differs between profiles, so that a

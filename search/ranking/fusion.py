@@ -1,4 +1,4 @@
-"""Q4-Q5: raw scores -> strengths in [0, 1] -> one score."""
+"""Raw scores -> strengths in [0, 1] -> one score."""
 
 from __future__ import annotations
 

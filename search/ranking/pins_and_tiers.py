@@ -1,4 +1,4 @@
-"""Q6: tiers, which precede every score: pins first, then identifiers (ADR 2), then the rest."""
+"""Tiers, which precede every score: pins first, then identifiers (ADR 2), then the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q5-Q6: the one ranking: a batch of queries and their weights -> orders, scores, groups.
+"""The one ranking: a batch of queries and their weights -> orders, scores, groups.
 
 The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
 candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,

@@ -1,4 +1,4 @@
-"""Q5-Q6: the second pass over a ranking, by its first results: relevance feedback, the reranker.
+"""The second pass over a ranking, by its first results: relevance feedback, the reranker.
 
 Candidates similar to the top of a first ranking score higher: relevant passages resemble one
 another (van Rijsbergen's cluster hypothesis, 1979), so the top of a first ranking describes the

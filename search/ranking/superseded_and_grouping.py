@@ -1,4 +1,4 @@
-"""Q6: what follows the order: superseded documents are put behind those that replace them; groups
+"""What follows the order: superseded documents are put behind those that replace them; groups
 hold the passages of a document together, near-duplicates under the best.
 """
 

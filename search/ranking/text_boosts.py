@@ -1,4 +1,4 @@
-"""Q6: boosts: factors and terms applied to the score for a chunk's text or kind.
+"""Boosts: factors and terms applied to the score for a chunk's text or kind.
 
 The database counts the matches in chunks (`retrieval.pin_and_boost_sql`); this module finds the
 anchors in a query, and does the arithmetic.

@@ -1,4 +1,4 @@
-"""Q3: Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement.
+"""Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement.
 
 By a retrieval backend: Postgres alone, or an engine that a part adds beside it.
 """

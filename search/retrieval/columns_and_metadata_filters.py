@@ -1,4 +1,4 @@
-"""Q3: the statement's one row: all candidates as the bytes of one array, and their columns.
+"""The statement's one row: all candidates as the bytes of one array, and their columns.
 
 A row for each candidate would become a tuple of Python objects, one by one; the binary form of
 equal records lies side by side, as numpy reads it. `sent` writes the SQL, `read` the columns.

@@ -1,4 +1,4 @@
-"""Q3: the quoted phrases and excluded words of a query, as conditions on chunks.
+"""The quoted phrases and excluded words of a query, as conditions on chunks.
 
 They are part of the scope of every signal, so that none can bypass them. A phrase is its words in
 order, stop words too, not inflected, in the text, the headings or the title (ADR 54). The index of

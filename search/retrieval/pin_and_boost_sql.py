@@ -1,4 +1,4 @@
-"""Q3: the SQL that fetches pins, identifiers (ADR 2) and boosts; `search.ranking` ranks by them."""
+"""The SQL that fetches pins, identifiers (ADR 2) and boosts; `search.ranking` ranks by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q3: statements kept by their shape, and prepared in the database.
+"""Statements kept by their shape, and prepared in the database.
 
 Questions of one shape differ in a few values only. Django compiles and Postgres plans their
 statement once; then a search sends its values alone. What a viewer may read is no part of a shape:

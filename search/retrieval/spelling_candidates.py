@@ -1,4 +1,4 @@
-"""Q3: words of the searched collections: those spelt like an unknown one, and how many hold one.
+"""Words of the searched collections: those spelt like an unknown one, and how many hold one.
 
 One query each. The vocabulary is that of the document frequencies: stems. A suggestion must be a
 word, so it is read from a chunk with the stem. Collections outside the scope are never read.

@@ -1,4 +1,4 @@
-"""Q3: the one statement of a question: unites all candidates, scores each on every signal."""
+"""The one statement of a question: unites all candidates, scores each on every signal."""
 
 from __future__ import annotations
 

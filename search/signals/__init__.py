@@ -1,1 +1,1 @@
-"""Q2: one module a signal, with all that is its own: its SQL, its words, and when it runs."""
+"""One module a signal, with all that is its own: its SQL, its words, and when it runs."""

@@ -1,4 +1,4 @@
-"""Q2: the keyword signal: BM25 (Robertson & Zaragoza 2009) or another score of the query's words.
+"""The keyword signal: BM25 (Robertson & Zaragoza 2009) or another score of the query's words.
 
 BM25 is the inner product of a chunk's term weights with those of the query (`query_terms`).
 

@@ -1,4 +1,4 @@
-"""Q3: the words of a question: its lexemes with their frequencies and weights, as common tables.
+"""The words of a question: its lexemes with their frequencies and weights, as common tables.
 
 The weight of a lexeme is idf * times * (k3 + 1) / (times + k3), where it occurs `times` in the
 query, and the idf is ln(1 + (N - df + .5) / (df + .5)) (Robertson & Zaragoza 2009, ADR 1). N and df

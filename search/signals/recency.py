@@ -1,4 +1,4 @@
-"""Q2: the recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
+"""The recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
 
 Exponential decay as in Li & Croft, Time-based language models, CIKM 2003.
 """

@@ -1,4 +1,4 @@
-"""Q2: the synonym signal: BM25 of the administrators' synonyms of the question's words.
+"""The synonym signal: BM25 of the administrators' synonyms of the question's words.
 
 And `AddedWords`, the same for any words beside the question's own.
 """

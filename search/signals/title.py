@@ -1,4 +1,4 @@
-"""Q2: the title signal: the share of the query's idf mass that is in the names above a text.
+"""The title signal: the share of the query's idf mass that is in the names above a text.
 
 The names are the document's title and the headings of a section: of the sections that a chunk
 holds, the one with the largest share counts (`coverage`). Without sections the title counts alone.

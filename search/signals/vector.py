@@ -1,4 +1,4 @@
-"""Q2: the vector signal: the nearest chunks of the scope, by HNSW or, in a small scope, exactly.
+"""The vector signal: the nearest chunks of the scope, by HNSW or, in a small scope, exactly.
 
 An HNSW scan goes from near to far and drops chunks outside the scope: the smaller the scope, the
 longer the scan. A small scope is searched exactly instead, and so is one with too few results.

@@ -1,4 +1,4 @@
-"""U4: BM25's two sides and the document frequencies, against sums done here."""
+"""BM25's two sides and the document frequencies, against sums done here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q3: filters never starve the vector signal, and each scope is read in the way that suits it."""
+"""Filters never starve the vector signal, and each scope is read in the way that suits it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U4, Q3: a compound is found by both of its readings, half-life and halflife (ADR 44)."""
+"""A compound is found by both of its readings, half-life and halflife (ADR 44)."""
 
 from __future__ import annotations
 

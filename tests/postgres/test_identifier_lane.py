@@ -1,4 +1,4 @@
-"""D2: chunks that hold a named identifier come first, whatever the scores say."""
+"""Chunks that hold a named identifier come first, whatever the scores say."""
 
 from __future__ import annotations
 

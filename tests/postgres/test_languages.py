@@ -1,4 +1,4 @@
-"""U4, Q3: text without word breaks is found, ranked and marked; a model's languages weigh."""
+"""Text without word breaks is found, ranked and marked; a model's languages weigh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q3: keywords on collections of several text configurations, and of long questions (ADR 1)."""
+"""Keywords on collections of several text configurations, and of long questions (ADR 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U4, Q3: a name of code is found by its parts, and by itself before them (ADR 44)."""
+"""A name of code is found by its parts, and by itself before them (ADR 44)."""
 
 from __future__ import annotations
 

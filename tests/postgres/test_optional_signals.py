@@ -1,4 +1,4 @@
-"""Q3: recency, synonyms, boosts and pins on the real database."""
+"""Recency, synonyms, boosts and pins on the real database."""
 
 from __future__ import annotations
 

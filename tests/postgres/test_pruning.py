@@ -1,4 +1,4 @@
-"""Q3: the keyword signal scores few chunks, and the best of all chunks are among them."""
+"""The keyword signal scores few chunks, and the best of all chunks are among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q1, Q3: the operators of a query bind every result, whatever signal found it."""
+"""The operators of a query bind every result, whatever signal found it."""
 
 from __future__ import annotations
 

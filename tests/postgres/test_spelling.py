@@ -1,4 +1,4 @@
-"""Q3: corrections come from the words of what is searched, and say so."""
+"""Corrections come from the words of what is searched, and say so."""
 
 from __future__ import annotations
 

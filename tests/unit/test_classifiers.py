@@ -1,4 +1,4 @@
-"""Q2: the seeds' classifiers decide as their documents say, misfires included; no database."""
+"""The seeds' classifiers decide as their documents say, misfires included; no database."""
 
 from __future__ import annotations
 

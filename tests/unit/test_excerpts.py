@@ -1,4 +1,4 @@
-"""Q7: the excerpt of a result, the marks on names of code, and the sentence on why it is there."""
+"""The excerpt of a result, the marks on names of code, and the sentence on why it is there."""
 
 from __future__ import annotations
 

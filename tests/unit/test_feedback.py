@@ -1,4 +1,4 @@
-"""Q5: pseudo-relevance feedback by hand, and when identifiers lead."""
+"""Pseudo-relevance feedback by hand, and when identifiers lead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q5-Q6: CombMNZ, max, both_factor, both_first, own candidates, boosts and pins, by hand."""
+"""CombMNZ, max, both_factor, both_first, own candidates, boosts and pins, by hand."""
 
 from __future__ import annotations
 

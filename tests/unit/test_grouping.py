@@ -1,4 +1,4 @@
-"""Q6: which hits share a place: of one document, and near-duplicates of several."""
+"""Which hits share a place: of one document, and near-duplicates of several."""
 
 from __future__ import annotations
 

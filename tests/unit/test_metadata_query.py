@@ -1,4 +1,4 @@
-"""Q1: operators on metadata; queries that ask for their identifiers or mention them (ADR 2)."""
+"""Operators on metadata; queries that ask for their identifiers or mention them (ADR 2)."""
 
 from __future__ import annotations
 

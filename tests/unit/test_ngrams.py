@@ -1,4 +1,4 @@
-"""U4: the reading of runs of letters without spaces, in Python, and their marks in a text."""
+"""The reading of runs of letters without spaces, in Python, and their marks in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q1-Q2: reading and classifying a query, without a database; what is said of parts left out."""
+"""Reading and classifying a query, without a database; what is said of parts left out."""
 
 from __future__ import annotations
 

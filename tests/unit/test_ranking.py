@@ -1,4 +1,4 @@
-"""Q4-Q6: adjustments, normalisers, fusion, tiers and explanations, without a database."""
+"""Adjustments, normalisers, fusion, tiers and explanations, without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q7: the passage that is shown."""
+"""The passage that is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q1: which words of a query may be corrected, and into what."""
+"""Which words of a query may be corrected, and into what."""
 
 from __future__ import annotations
 

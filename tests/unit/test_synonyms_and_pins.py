@@ -1,4 +1,4 @@
-"""Q1: synonyms of a query's words, and what makes two queries the same, or mean the same."""
+"""Synonyms of a query's words, and what makes two queries the same, or mean the same."""
 
 from __future__ import annotations
 

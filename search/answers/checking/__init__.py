@@ -1,4 +1,4 @@
-"""A4: each sentence of an answer against the passages that it cites. Pure.
+"""Each sentence of an answer against the passages that it cites. Pure.
 
 splitting       an answer's Markdown -> its sentences, complete or still growing
 figures         numbers with units, dates, times, and which say the same

@@ -1,4 +1,4 @@
-"""A3: a language model's answer, streamed. Nothing else in the answers imports `openai`.
+"""A language model's answer, streamed. Nothing else in the answers imports `openai`.
 
 messages        the prompts, and readers of the replies
 language_model  `model_for`, `Model`: what the other modules call
