@@ -125,7 +125,7 @@ class TestText:
         assert not ChunkEdit.objects.exists()
 
     def test_one_that_the_model_cannot_read_whole_is_refused(self, document: Document) -> None:
-        with pytest.raises(RefusedEdit, match="tokens; the embedding model reads"):
+        with pytest.raises(RefusedEdit, match="the embedding model reads at most"):
             edit(chunk_with("winch"), text="word " * 400)
         with pytest.raises(RefusedEdit, match="disable it"):
             edit(chunk_with("winch"), text="  \n ")

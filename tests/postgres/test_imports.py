@@ -317,7 +317,7 @@ def test_a_manifest_names_files_and_fails_by_line(
     }
     assert set(messages) == {f"line {first + 2}", f"line {first + 3}", f"line {first + 4}"}
     assert "klingon" in messages[f"line {first + 2}"]
-    assert f"same as line {first}" in messages[f"line {first + 3}"]
+    assert f"document of line {first}" in messages[f"line {first + 3}"]
     assert f"Line {first + 4}:" in messages[f"line {first + 4}"]
     assert states(of)["missing.md"] == "skipped"
     assert "no file at this path" in ImportItem.objects.get(of=of, reference="missing.md").message

@@ -198,7 +198,7 @@ def test_more_than_one_request_may_rename_continues(
 def test_an_archive_cannot_bring_a_version_of_it(program: APIClient, shelf: Collection) -> None:
     put(program, "a", "Truth.")
     other = staff("other", "add_document")
-    with pytest.raises(StateConflict, match="programs that sync"):
+    with pytest.raises(StateConflict, match="Only names of synced sources"):
         upload(shelf, "Lies.", source=Document.objects.get().source, user=other)
 
 

@@ -271,7 +271,7 @@ def test_headers_without_end(site: Site, open_policy: Policy) -> None:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(404, "nothing at this address"), (403, "does not show"), (418, "status 418"), (204, "204")],
+    [(404, "nothing at this address"), (403, "refuses to show"), (418, "status 418"), (204, "204")],
 )
 def test_statuses(site: Site, open_policy: Policy, status: int, message: str) -> None:
     site.routes["/"] = Answer(status=status)
