@@ -117,7 +117,8 @@ def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
 
 def test_hostile_text_of_a_model_calls_nobody(open_page: OpenPage, chat: FakeChat) -> None:
     """While it streams, and afterwards; `open_page` fails for a request to another host."""
-    chat.then(says(HOSTILE, Pause(0.3)))
+    # Playwright looks each second at last: the text must stand longer before quotes replace it.
+    chat.then(says(HOSTILE, Pause(3.0)))
     page = open_page(QUESTION)
     expect(page.locator(".answer-text")).to_contain_text("< img src=https://evil.example/a.png")
     expect(page.locator("article.answer .making")).to_be_visible()
