@@ -57,7 +57,7 @@ def draft_from(
         for row in profile.class_weights.all()
     )
     targets.copy(profile, draft)
-    audit(draft, ProfileChange.Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
+    audit(draft, Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
     return draft
 
 
@@ -146,7 +146,7 @@ def _percent(share: Decimal) -> str:
 
 def audit(
     profile: SearchProfile,
-    action: ProfileChange.Action,
+    action: Action,
     user: User | None,
     reason: str,
     changes: Sequence[str],
