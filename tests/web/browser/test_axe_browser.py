@@ -32,6 +32,10 @@ ADMIN = (
 )  # fmt: skip
 
 
+# Of Swagger UI's own markup: a second <main>, and buttons within buttons.
+SWAGGER = ("landmark-main-is", "landmark-no-dup", "landmark-unique", "nested-interactive")
+
+
 @pytest.fixture
 def document(transactional_db: None) -> Document:
     handbook = make_collection("Handbook", icon="book", description="What the crew should know.")
@@ -45,6 +49,8 @@ def document(transactional_db: None) -> Document:
 def violations(page: Page) -> list[str]:
     """What axe-core finds on the page, a line for each element; in the dark, of its colours."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    if "/api/docs/" in page.url:
+        page.wait_for_selector(".opblock")
     if "/admin/" not in page.url:
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     found = Axe().run(page).response["violations"]
@@ -56,6 +62,7 @@ def violations(page: Page) -> list[str]:
     return [
         f"{page.url} {each['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
         for each in found
+        if "/api/docs/" not in page.url or not each["id"].startswith(SWAGGER)
         for node in each["nodes"]
     ]
 
@@ -77,13 +84,8 @@ def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
 
     page = open_page("/", user=admin, bypass_csp=True)
     own = document.get_absolute_url()
-    addresses = [
-        *READERS,
-        own,
-        f"{own}?q=hook&chunk=1",
-        f"{own}?view=original&q=hook",
-        "/nothing/here/",
-    ]
+    hook = f"{own}?q=hook&chunk=1"
+    addresses = [*READERS, own, hook, f"{own}?view=original&q=hook", "/nothing/here/"]
     for address in [*addresses, *(f"/admin/{path.format(**named)}" for path in ADMIN)]:
         response = page.goto(address)
         assert response is not None
