@@ -82,7 +82,8 @@ def _answer(word: str, document: Document) -> None:
 
 
 @pytest.fixture
-def graph(library: Graph, db: None) -> Graph:
+def graph(library: Graph, db: None, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    monkeypatch.setattr(preview, "STAMP_SECONDS", 0)  # a sweep of all surfaces may take less
     return deepcopy(library)
 
 
@@ -273,10 +274,7 @@ def test_everybody_is_shown_what_they_may_read_and_nothing_else(graph: Graph) ->
     walk(graph, STEPS)
 
 
-def test_candidates_cached_for_the_workbench_are_of_the_readers_of_now(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(preview, "STAMP_SECONDS", 0)
+def test_candidates_cached_for_the_workbench_are_of_the_readers_of_now(graph: Graph) -> None:
     viewer = graph.sailors[0]
     two = [graph.documents[word] for word in ("anchor", "binnacle")]
     for mine, hidden in (two, two[::-1]):  # what is counted stays the same
