@@ -18,6 +18,7 @@ from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.models.versions import ProfileEdit, check_settings
+from search.signals import registry
 from search.tuning.evaluation import targets
 from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets
 
@@ -128,8 +129,9 @@ def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
         for signal in SIGNALS:
             if was is None or getattr(was, signal) != getattr(row, signal):
                 earlier = "none" if was is None else _percent(getattr(was, signal))
+                name = str(registry.label(Signal(signal))).lower()
                 lines.append(
-                    f"{row.query_class}, {signal}: {earlier} → {_percent(getattr(row, signal))}"
+                    f"{row.query_class}, {name}: {earlier} → {_percent(getattr(row, signal))}"
                 )
     return lines
 

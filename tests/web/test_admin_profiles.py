@@ -113,8 +113,8 @@ class TestImmutability:
         assert change.reason == "Ranks only."
         assert change.differences == [
             "fusion: Weighted sum of strengths → Reciprocal rank fusion (ranks only)",
-            "general, vector: 67% → 67.33%",
-            "general, keyword: 28% → 27.67%",
+            "general, meaning: 67% → 67.33%",
+            "general, keywords: 28% → 27.67%",
         ]
         assert SearchProfile.objects.filter(name=draft.name).count() == 2
 

@@ -301,7 +301,7 @@ def test_a_list_hides_nothing(admin: User, open_page: OpenPage, address: str) ->
         action=ProfileChange.Action.REFUSED,
         user=admin,
         reason="Readers ask in their own words.",
-        differences=["general, keyword: 28% → 100%"],
+        differences=["general, keywords: 28% → 100%"],
         findings=[FINDING],
     )
     GoldenQuery.objects.create(text="what happens when a node fails")

@@ -222,9 +222,9 @@ def test_every_step_of_the_page(open_page: OpenPage, admin: User) -> None:
 
     (audit,) = steps.next("Read the audit")
     follow(page, audit)
-    audited(page, "Edited", "Exact words first.", "general, keyword")
+    audited(page, "Edited", "Exact words first.", "general, keywords")
     audited(page, "Refused", "Codes must be found.", first)
-    audited(page, "Edited", "Meaning instead.", "general, vector")
+    audited(page, "Edited", "Meaning instead.", "general, meaning")
     audited(page, "Published", "Readers ask in their own words.")
     audited(page, "Rolled back", "As it was.")
     assert next(steps._left, None) is None
