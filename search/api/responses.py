@@ -214,8 +214,8 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     notes = serializers.ListField(
         child=serializers.CharField(),
         source="sentences",
-        help_text="Which quotes and hyphens did not bind (see `insist`), what was left out of a "
-        "long question, and why the weights differ from those of the class.",
+        help_text="Which quotes did not bind (see `insist`), what was left out of a long question, "
+        "why the weights are not the class's, and which collections are unknown.",
     )
     unknown_words = serializers.ListField(
         child=serializers.CharField(),

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.circuit_breaker import TimedOut, TimeLimited
-from ingestion import spaces
+from ingestion import models, spaces
 from ingestion.currency_dates import Currency
 from ingestion.documents.currency import currencies
 from ingestion.errors import EmbeddingError
@@ -249,3 +249,13 @@ def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
     titles = [f"“{title}”" for title in rows.values_list("title", flat=True)]
     text = gettext("Hidden from this question: %(titles)s.")
     return (text % {"titles": ", ".join(titles)},) if titles else ()
+
+
+def unreadable_notes(names: Sequence[str], viewer: Viewer) -> tuple[str, ...]:
+    """A note for each of the collections named that the viewer cannot read: missing and hidden ones
+    alike. One query, none without names.
+    """
+    rows = models.Collection.objects.visible_to(viewer).values_list("slug", "name")
+    known = {each.casefold() for row in rows for each in row} if names else set()
+    text = gettext("There is no collection “%(name)s” that you may read.")
+    return tuple(text % {"name": name} for name in names if name.casefold() not in known)

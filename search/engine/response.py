@@ -26,7 +26,7 @@ from search.domain import (
 )
 from search.engine import DEFAULT_PAGE_SIZE
 from search.engine.batch_ranking import Ranking, is_low
-from search.engine.find import hiding_notes
+from search.engine.find import hiding_notes, unreadable_notes
 from search.engine.read import Question
 from search.engine.settle_class_and_weights import Settled
 from search.presentation.labels_and_notices import correction, language_gap
@@ -248,6 +248,8 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
     results = with_nearest(results, candidates.query.text, question.configuration.space)
     results = with_currency(results, candidates.currency)
     hidden = hiding_notes(ranking.settled.hidden, request.viewer)
+    named = () if groups else (*request.filters.collections, *question.query.filters.collections)
+    hidden += unreadable_notes(named, request.viewer)
     return SearchResponse(
         ranking,
         results,

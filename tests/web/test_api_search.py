@@ -169,6 +169,8 @@ def test_filters_narrow(ask: Ask, filters: dict[str, Any], titles: tuple[str, ..
 
     assert {result["document"]["title"] for result in body["results"]} == set(titles)
     assert body["total"] == len(titles)
+    missing = ["There is no collection “no-such” that you may read."]
+    assert body["notes"] == (missing if filters == {"collection": "no-such"} else [])
 
 
 def test_pages_tile_the_ranking(ask: Ask) -> None:
