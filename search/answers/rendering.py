@@ -36,7 +36,7 @@ _ANGLE = re.compile(r"\\?<")
 _FENCE = re.compile(r"`{3}|~{3}")
 
 _TAGS = {
-    "p", "br", "hr", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h4",
+    "p", "br", "hr", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h3",
     "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 # Longer texts are shown without Markdown: no reader needs it, and parsing takes seconds.
@@ -57,7 +57,7 @@ def answer_html(answered: Answered, *, prefix: str) -> SafeString:
 
 def _folded(html: str) -> str:
     """The pieces, which begin with the names of their sections, with all but the first folded."""
-    lead, *pieces = re.split("(?=<h4>)", html)
+    lead, *pieces = re.split("(?=<h3>)", html)
     first, *others = [f'<section class="piece">{piece}</section>' for piece in pieces] or [""]
     if not others:
         return lead + first
@@ -138,7 +138,7 @@ def _safe(parser: MarkdownIt, text: str) -> str:
     tokens = parser.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = "h4"  # the page has its own headings above
+            token.tag = "h3"  # the page has its own headings above
     html = parser.renderer.render(tokens, parser.options, {})
     return nh3.clean(
         html, tags=_TAGS, attributes={"ol": {"start"}}, url_schemes=set(), link_rel=None

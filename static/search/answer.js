@@ -90,7 +90,7 @@
         element.append(made("code", code.join("\n") + "\n"));
       } else if (head) {
         at++;
-        element = inline(made("h4"), head[1], known);
+        element = inline(made("h3"), head[1], known);
       } else if (item) {
         const isNumber = (mark) => /\d/.test(mark);
         const own = (each) => { const it = ITEM.exec(each); return it && it[1].length <= item[1].length + 1 ? it : null; };
@@ -206,7 +206,7 @@
           if (last) hideAfter(place, ...last);
           return;
         }
-        if (!node.parentElement.closest("h4")) last = [node, end];
+        if (!node.parentElement.closest("h3")) last = [node, end];
       }
     }
   };

@@ -136,7 +136,7 @@ def test_the_first_piece_is_shown_and_the_others_are_folded() -> None:
     """Issue 27."""
     html = html_of("**5**\n\n#### A [1]\n\nOne.\n\n#### B [2]\n\nTwo.", model="")
     shown, folded = html.split('<details class="further"><summary>1 further passage</summary>')
-    assert shown.startswith('<p><strong>5</strong></p>\n<section class="piece"><h4>A <a')
+    assert shown.startswith('<p><strong>5</strong></p>\n<section class="piece"><h3>A <a')
     assert "One." in shown
     assert "Two.</p></section></details>" in folded.replace("\n", "")
     assert "<details" not in html_of("#### A\n\nOne.", model="")

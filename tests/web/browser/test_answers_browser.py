@@ -89,7 +89,7 @@ def test_tokens_come_above_the_results_until_stopped(open_page: OpenPage, chat: 
     expect(page.locator("article.answer")).to_contain_text("written by fake-chat")
 
 
-STRUCTURE = """place => [...place.querySelectorAll("p, ol, li, pre, code, strong, em, h4, th, td")]
+STRUCTURE = """place => [...place.querySelectorAll("p, ol, li, pre, code, strong, em, h3, th, td")]
     .map(each => each.tagName + each.textContent.replace(/not (verified|supported)|\\s/g, ""))"""
 
 
@@ -101,7 +101,7 @@ def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
         "** [3].\n2. Turn on keepalives [3].\n   - At *once*\n\n``", "`python\nconnect(",
         "a)\n\n# x\n```\n\n| a |", " b |\n|---|---|\n| **1** | 2 |\n\nThe fire", "wall [3].",
     )  # fmt: skip
-    chat.then(says(*pieces, Pause(1.5)))
+    chat.then(says(*pieces, Pause(3.0)))
     page = open_page(QUESTION)
     text = page.locator("article.running .answer-text")
     expect(text).to_contain_text("The firewall")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
 from ingestion.models import Document
@@ -30,7 +30,6 @@ ADMIN = (
     "ingestion/collection/add/", "ingestion/import/add/", "search/searchprofile/{profile}/change/",
     "{workbench}", "webhooks/webhook/add/",
 )  # fmt: skip
-
 
 # Of Swagger UI's own markup: a second <main>, and buttons within buttons.
 SWAGGER = ("landmark-main-is", "landmark-no-dup", "landmark-unique", "nested-interactive")
@@ -80,6 +79,7 @@ def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
     visitor = open_page("/login/", bypass_csp=True)
     found = violations(visitor)
     visitor.goto("/?q=how+is+the+pool+of+connections+bounded")
+    expect(visitor.locator("#answer-status")).to_have_text("The answer is ready.")
     found += violations(visitor)
 
     page = open_page("/", user=admin, bypass_csp=True)
