@@ -331,9 +331,7 @@ def test_an_upload_with_a_long_name_stays_in_its_panel(
 
 
 def _right(page: Page, selector: str) -> float:
-    box = page.locator(selector).bounding_box()
-    assert box is not None
-    return box["x"] + box["width"]
+    return float(page.locator(selector).evaluate("e => e.getBoundingClientRect().right"))
 
 
 # --- What is under way in the admin, in a browser ------------------------------------------------
@@ -437,6 +435,7 @@ def test_a_passage_is_edited_and_the_document_goes_and_comes_back(open_page: Ope
     fits(page, "passages")
     page.get_by_role("link", name="Edit passage 1").click()
     tokens = page.locator("[data-tokens]")
+    page.wait_for_load_state()
     page.locator("[name=text]").fill("one two three")
     expect(tokens).to_contain_text("3 of")
     page.locator("[name=text]").fill("word " * 400)

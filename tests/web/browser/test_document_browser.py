@@ -17,6 +17,7 @@ from tests.web.browser.conftest import MadeOnce, OpenPage
 from tests.web.test_page_pictures import PAGES
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
+BOX = "element => element.getBoundingClientRect().toJSON()"
 
 
 @pytest.fixture
@@ -47,19 +48,17 @@ def test_reading_along_moves_the_mark_in_the_contents_and_keeps_the_title(
     page.keyboard.press("n")
     expect(page).to_have_url(re.compile(r"chunk=21&q=barometer#chunk-21$"))
     expect(page.locator("#chunk-21.asked")).to_be_in_viewport()
-    bar, passage = page.locator(".reading-bar"), page.locator("#chunk-21")
-    low, top = bar.bounding_box(), passage.bounding_box()
-    assert low is not None
-    assert top is not None
-    assert top["y"] >= low["y"] + low["height"] - 1
+    page.wait_for_load_state()
+    bar = page.locator(".reading-bar")
+    assert page.locator("#chunk-21").evaluate(BOX)["top"] >= bar.evaluate(BOX)["bottom"] - 1
     page.keyboard.press("p")
     expect(page).to_have_url(re.compile("chunk=20&"))
 
 
 def test_a_link_to_a_passage_is_copied_and_opens_at_it(open_page: OpenPage, address: str) -> None:
     page = open_page(f"{address}?q=barometer", permissions=["clipboard-read", "clipboard-write"])
-    link = page.locator("#chunk-7 .permalink")
-    link.focus()
+    page.evaluate("window.setTimeout = () => 0")  # its words would go after two seconds
+    page.locator("#chunk-7 .permalink").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="Link copied")).to_be_attached()
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -77,7 +76,9 @@ def test_on_a_phone_the_contents_fold_above_the_text(open_page: OpenPage) -> Non
     contents.get_by_role("link", name="Connection timeouts").click()
     expect(page).to_have_url(re.compile(r"#chunk-\d$"))
     assert page.locator(".hits a").first.bounding_box()["width"] >= 44  # type: ignore[index]
-    order = [page.locator(name).bounding_box()["y"] for name in (".contents", ".text", ".facts")]  # type: ignore[index]
+    # At one moment: the page may still be scrolling to the passage.
+    tops = "names => names.map(n => document.querySelector(n).getBoundingClientRect().top)"
+    order = page.evaluate(tops, [".contents", ".text", ".facts"])
     assert order == sorted(order)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -103,10 +104,7 @@ def test_the_page_stands_beside_the_text_with_the_passage_marked(
         # Where the site is busy, the page asks again.
         drawn = "(image) => image.naturalWidth > 0"
         page.wait_for_function(drawn, arg=image.element_handle(), timeout=60_000)
-    left, right = passage.bounding_box(), picture.bounding_box()
-    assert left is not None
-    assert right is not None
-    assert left["x"] + left["width"] <= right["x"]
+    assert passage.evaluate(BOX)["right"] <= picture.evaluate(BOX)["left"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     page.get_by_role("link", name="Text only").click()
     expect(picture).to_have_count(0)
@@ -119,10 +117,8 @@ def test_on_a_phone_each_page_stands_above_its_text(
     page = open_page(f"{handbook.get_absolute_url()}?view=original", width=390)
     leaf = page.locator(".leafed").nth(1)
     leaf.scroll_into_view_if_needed()
-    above, below = leaf.locator(".sheets").bounding_box(), leaf.locator(".beside").bounding_box()
-    assert above is not None
-    assert below is not None
-    assert above["y"] + above["height"] <= below["y"]
+    above, below = (leaf.locator(name).evaluate(BOX) for name in (".sheets", ".beside"))
+    assert above["bottom"] <= below["top"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -22,6 +22,7 @@ def test_a_search_within_a_document_stays_there_until_it_is_left(
     page = open_page(ADDRESS)
     page.get_by_role("link", name="passages of Shift manual").click()
     expect(page.locator(".result")).to_have_count(6)
+    page.wait_for_load_state()
 
     page.fill("#q", "conveyor belt")
     expect(page).to_have_url(re.compile(r"q=conveyor\+belt&document="))

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOOKUP = "/?q=barometer&group=false"
 TOP = "e => e.getBoundingClientRect().top + scrollY"
 BOTTOM = "e => e.getBoundingClientRect().bottom + scrollY"
+BOX = "e => e.getBoundingClientRect().toJSON()"
 TARGETS = "main a, main button, main summary, header a"
 SMALL_TARGETS = """(targets) => [...document.querySelectorAll(targets)]
   .filter((e) => e.checkVisibility({opacityProperty: true}) && !e.closest(".notice, .panel p"))
@@ -183,6 +184,7 @@ def test_the_library_is_browsed_sorted_and_searched(open_page: OpenPage) -> None
     page.locator(".library thead").get_by_role("link", name="Title").click()
     expect(titles).to_have_text(["Cave regions", "Database connections", "The logbook"])
     expect(page.locator("th.title[aria-sort]")).to_have_attribute("aria-sort", "ascending")
+    page.wait_for_load_state()
     page.get_by_label("Ship").check()
     expect(titles).to_have_text(["The logbook"])
     page.fill("#q", "barometer")
@@ -200,13 +202,11 @@ def test_weights_open_below_the_line_and_nothing_clicked_moves(
     line = [".weighing > summary", ".order"]
     before = [page.locator(each).bounding_box() for each in line]
     page.locator(line[0]).click()
-    card = page.locator(".weighing > section").bounding_box()
+    card = page.locator(".weighing > section").evaluate(BOX)
     assert [page.locator(each).bounding_box() for each in line] == before
 
     # The card is as wide as the results, and covers none of them.
-    results = page.locator(".results").bounding_box()
-    assert card is not None
-    assert results is not None
+    results = page.locator(".results").evaluate(BOX)
     assert (card["x"], card["width"]) == (results["x"], results["width"])
     assert all(box and box["y"] + box["height"] <= card["y"] for box in before)
     assert card["y"] + card["height"] <= results["y"]

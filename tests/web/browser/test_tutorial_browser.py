@@ -69,6 +69,7 @@ def follow(page: Page, path: str) -> None:
 
     The name of its icon is part of what a line is called.
     """
+    page.wait_for_load_state()  # a script folds the headings
     *headings, name = path.split(" → ")
     line = page.get_by_role("link", name=re.compile(rf"^\w+ {name}$"))
     if headings and not line.is_visible():

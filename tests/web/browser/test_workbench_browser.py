@@ -51,6 +51,7 @@ def save(
     page.get_by_role("button", name=button).click()
     expect(page.get_by_role("button", name=button)).to_be_disabled()
     expect(page).to_have_url(re.compile(r"profile=\d+"))
+    page.wait_for_load_state()
 
 
 @pytest.fixture
