@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
@@ -35,6 +36,12 @@ def edit(api: APIClient) -> APIClient:
     user = staff("editor", "add_document", "change_document", "delete_document", is_staff=False)
     api.force_authenticate(user)
     return api
+
+
+@pytest.fixture
+def one_day(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the module's TODAY, which was read before the tests began, perhaps yesterday."""
+    monkeypatch.setattr(timezone, "localdate", lambda: request.module.TODAY)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document, upload
 from tests.web.test_currency import DAY, NEW, OLD, TODAY
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_day")]
 
 LIST, QUEUE = "/admin/ingestion/document/", "/admin/ingestion/document/review/"
 
