@@ -243,7 +243,7 @@ def test_fifty_askers_of_a_slow_provider(chat: FakeChat) -> None:
         while chat.open < ASKERS:
             assert not any(task.done() for task in tasks)
             await asyncio.sleep(0.05)
-        busy = await in_thread(_busy)
+        busy = min([await in_thread(_busy) for _ in range(20)])  # some may just be ending
         gate.set()
         return busy, await asyncio.gather(*tasks)
 

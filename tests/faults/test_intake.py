@@ -34,6 +34,7 @@ from ingestion.models import (
     Lane,
     State,
 )
+from tests.faults.halted_workers import held_bytes
 from tests.faults.harness import (
     LONG,
     NOTE,
@@ -157,13 +158,10 @@ def provider(settings: object) -> Iterator[FakeOpenAI]:
         settings.EMBEDDER = "openai"  # type: ignore[attr-defined]
         settings.EMBEDDER_OPTIONS = {  # type: ignore[attr-defined]
             "openai": {
-                "base_url": server.base_url,
-                "api_key": "key",
-                "model": "m",
-                "attempts": 1,
-                "timeout": 1.0,
+                "base_url": server.base_url, "api_key": "key", "model": "m",
+                "attempts": 1, "timeout": 3.0,
             }
-        }
+        }  # fmt: skip
         spaces.forget_embedders()
         try:
             yield server
@@ -255,14 +253,14 @@ def over() -> bool:
 
 def test_an_import_killed_with_its_worker_goes_on_where_it_was() -> None:
     of = start(60)
-    with worker() as first:
-        wait_for(lambda: taken() >= 8, seconds=40)
+    with held_bytes("# Page 40\n\nText."), worker() as first:
+        wait_for(lambda: taken() >= 8)
         kill(first)
     before = taken()
     assert before < 60
     Import.objects.update(enqueued_at="2020-01-01T00:00Z")
     with worker():
-        wait_for(over, seconds=60)
+        wait_for(over)
     states = Counter(of.items.values_list("state", flat=True))
     assert states == {"added": 60}
     assert Document.objects.count() == DocumentVersion.objects.count() == 60
@@ -271,13 +269,13 @@ def test_an_import_killed_with_its_worker_goes_on_where_it_was() -> None:
 
 def test_an_uploaded_note_overtakes_what_was_imported() -> None:
     """One process empties the queues in their order: the note waits for one document at most."""
-    of = start(10, LONG[:12_000])
+    of = start(30, LONG[:12_000])
     with worker(1):
-        wait_for(lambda: Chunk.objects.filter(searchable=True).exists(), seconds=60)
+        wait_for(lambda: Chunk.objects.filter(searchable=True).exists())
         assert waiting(BULK) > 3
         note = upload(of.collection, "# Note\n\nSeen at once.")
         assert note.version.lane == Lane.INTERACTIVE
         ready = DocumentVersion.objects.filter(pk=note.version.pk, state=State.READY)
-        wait_for(ready.exists, seconds=30)
+        wait_for(ready.exists)
         assert waiting(BULK) > 0
         assert waiting(INTERACTIVE) == 0

@@ -174,7 +174,7 @@ def note(collection: Collection, number: int) -> Document:
 def test_the_model_is_changed_under_search_load(
     old: FakeOpenAI, new: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "SEARCHES_END", timedelta(seconds=1))
+    monkeypatch.setattr(backfill, "SEARCHES_END", timedelta(seconds=3))
     collection = make_collection(chunk_tokens=60, overlap_tokens=0)
     make_document(collection, LONG, file_name="long.md")
     first = EmbeddingSpace.objects.get()
