@@ -65,7 +65,7 @@ class TestClaim:
         "fields",
         [
             {"state": Import.State.DONE},
-            {"not_before": timezone.now() + timedelta(hours=1)},
+            {"not_before": timezone.now() + timedelta(days=1)},
             {"options": {"host": "elsewhere"}},
         ],
     )
@@ -212,9 +212,9 @@ class TestThreads:
         assert sum(lease is not None for lease in leases) == 1
 
     def test_a_lease_is_renewed_while_its_process_works(self, job: Import, settings: Any) -> None:
-        settings.INGESTION_LEASE_SECONDS = 1
+        settings.INGESTION_LEASE_SECONDS = 2
         with claimed(job):
-            time.sleep(1.5)
+            time.sleep(2.5)
             assert claim(Import, job.pk) is None
 
     def test_a_worker_that_writes_nothing_learns_that_it_was_stopped(

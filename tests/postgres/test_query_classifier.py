@@ -19,8 +19,9 @@ LEAK = "dripping boiler at night"
 
 
 @pytest.fixture
-def empty_pause() -> Iterator[None]:
-    """Each test has plugged-in models of its own."""
+def empty_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has plugged-in models of its own, which may take their time."""
+    monkeypatch.setattr(settle_class_and_weights, "MODEL_SECONDS", 10.0)
     settle_class_and_weights.plugged_in.cache_clear()
     yield
     settle_class_and_weights.plugged_in.cache_clear()

@@ -101,7 +101,7 @@ def _raise(_left: float) -> None:
 
 def _timed_out(calls: TimeLimited, work: object, sent: list[str]) -> None:
     try:
-        calls.call(work, 0.3)  # type: ignore[arg-type]
+        calls.call(work, 1.0)  # type: ignore[arg-type]
     except TimedOut as late:
         sent += ["the first was sent"] if late.was_sent else []
 

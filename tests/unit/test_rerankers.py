@@ -122,7 +122,7 @@ def test_a_failing_server_is_unavailable_in_time(
     with FakeReranker(behaviour) as server:
         reranker = HttpReranker(RerankerConfig(Kind.COHERE, server.url))
         with pytest.raises(RerankerUnavailable) as raised:
-            reranker.strengths(QUERY, PASSAGES, seconds=0.5)
+            reranker.strengths(QUERY, PASSAGES, seconds=1.5)
     assert message in str(raised.value)
     assert (raised.value.retry_after, raised.value.is_final) == (retry_after, is_final)
 

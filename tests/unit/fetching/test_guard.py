@@ -202,7 +202,7 @@ def test_rules_that_are_none(text: str) -> None:
 
 def test_a_name_server_that_does_not_answer() -> None:
     def slow(host: str, port: int) -> Sequence[str]:
-        time.sleep(0.3)
+        time.sleep(1.0)
         return [PUBLIC]
 
     with pytest.raises(TooLong, match="could not be resolved"):

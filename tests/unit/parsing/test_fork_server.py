@@ -176,7 +176,7 @@ pid = os.fork()
 if pid == 0:
     os.kill(os.getpid(), signal.SIGTERM)
     os._exit(0)
-time.sleep(0.4)
+time.sleep(0.8)
 return os.waitpid(pid, 0)[1]"""
     with intruding(body), stopping(2, signal.SIGTERM, signal.SIGINT) as children:
         assert text_of(parse) == "0"
