@@ -199,7 +199,7 @@ def test_suggestions_are_chosen_by_keys_alone(open_page: OpenPage, member: User)
     page = open_page("/", locale="de-DE")
     box, rows = page.get_by_role("combobox"), page.get_by_role("option")
     expect(box).to_have_attribute("aria-expanded", "false")
-    page.keyboard.insert_text("conn")  # at once: a second list would take back what is chosen
+    box.fill("conn")  # at once: a second list would take back what is chosen
     expect(page.get_by_role("listbox", name="Vorschläge")).to_be_visible()
     expect(box).to_have_attribute("aria-expanded", "true")
     expect(rows.first).to_have_text("Database connections Titel")
@@ -229,7 +229,7 @@ def test_suggestions_are_chosen_by_keys_alone(open_page: OpenPage, member: User)
 def test_enter_searches_for_what_was_typed_and_a_click_for_a_row(open_page: OpenPage) -> None:
     page = open_page()
     rows = page.get_by_role("option")
-    page.keyboard.type("conn", delay=20)
+    page.locator("#q").press_sequentially("conn", delay=20)
     expect(rows.first).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"\?q=conn$"))
@@ -246,7 +246,7 @@ def test_enter_searches_for_what_was_typed_and_a_click_for_a_row(open_page: Open
 def test_a_search_goes_on_where_suggestions_fail(open_page: OpenPage) -> None:
     page = open_page()
     page.route("**/suggestions/?*", lambda route: route.fulfill(status=503))
-    page.keyboard.type("connection", delay=20)
+    page.locator("#q").press_sequentially("connection", delay=20)
     expect(page.locator(".result-link").first).to_be_visible()
     expect(page.get_by_role("listbox")).to_be_hidden()
 
