@@ -12,7 +12,6 @@ edited         -> the same with tags and keys added and removed
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -220,7 +219,7 @@ def _text(key: str, value: str) -> str:
 
 
 def _number(key: str, value: float) -> float:
-    if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+    if not abs(value) <= MAX_NUMBER:  # not for NaN, either
         raise InvalidMetadata(
             f"“{key}” is beyond ±{MAX_NUMBER:,}, or not a number. Write it as text, in quotes."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
-from django.db.models.signals import post_delete, post_migrate, post_save, pre_delete
+from django.db.models.signals import post_delete, post_migrate, post_save, pre_delete, pre_save
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -76,6 +76,7 @@ class TuningConfig(AppConfig):
         trail.register(ProfileChange, _profile_entry, "profile")
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")
+        pre_save.connect(_follow_slug, sender="ingestion.Collection")
 
 
 class AnswersConfig(AppConfig):
@@ -90,6 +91,17 @@ class AnswersConfig(AppConfig):
         trail.register(AnswerProfileChange, _answers_entry, "profile")
         post_migrate.connect(_install_answers, sender=self)
         pre_delete.connect(_forget_text, sender="ingestion.Document")
+
+
+def _follow_slug(instance: Any, **_: Any) -> None:
+    """Golden queries keep their collection when its slug changes."""
+    from search.tuning.models import GoldenQuery
+
+    renamed = type(instance).objects.filter(pk=instance.pk).exclude(slug=instance.slug)
+    for old in renamed.values_list("slug", flat=True):
+        for query in GoldenQuery.objects.filter(collections__contains=[old]):
+            query.collections = sorted({*query.collections, instance.slug} - {old})
+            query.save(update_fields=["collections"])
 
 
 def _gap_entry(step: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse
 from django_filters import filters
@@ -172,6 +173,7 @@ class DocumentViewSet(ReadViewSet[Document]):
         return once(request, receive)
 
     @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
+    @transaction.atomic  # what is refused in part changes nothing
     def partial_update(self, request: Request, public_id: str) -> Response:
         """Change a document.
 

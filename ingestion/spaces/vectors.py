@@ -247,13 +247,7 @@ def _spans(text: str) -> Iterator[Span]:
 
 def _is_long(sentence: str) -> bool:
     """Whether the text has at least SHORTEST bytes of letters."""
-    remaining = SHORTEST
-    for letter in sentence:
-        if letter.isalpha():
-            remaining -= len(letter.encode())
-            if remaining <= 0:
-                return True
-    return False
+    return sum(len(letter.encode()) for letter in sentence if letter.isalpha()) >= SHORTEST
 
 
 def _key(embedder: CachedQueryEmbedder, text: str) -> str:

@@ -7,12 +7,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ingestion import spaces
-from ingestion.embedding import Vectors
+from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.sentences import Kind
@@ -64,7 +63,7 @@ def extract(
     query: Query,
     context: Context,
     *,
-    embedder: Embedder | None,
+    embedder: CachedQueryEmbedder | None,
     most: int,
     terms: Sequence[TermStatistic] = (),
     confidence: float | None = None,
@@ -105,7 +104,9 @@ def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, 
     return [(first[0], top), *(pair for pair in ranked if pair is not first)]
 
 
-def _cosines(question: str, offers: Sequence[Offer], embedder: Embedder | None) -> Vectors | None:
+def _cosines(
+    question: str, offers: Sequence[Offer], embedder: CachedQueryEmbedder | None
+) -> Vectors | None:
     if embedder is None:
         return None
     try:
@@ -137,13 +138,7 @@ def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> l
     return best
 
 
-class Embedder(Protocol):
-    def embed_query(self, text: str) -> Vectors: ...
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
-
-
-def sentence_embedder(space: EmbeddingSpace | None) -> Embedder | None:
+def sentence_embedder(space: EmbeddingSpace | None) -> CachedQueryEmbedder | None:
     """The space's embedder if it is local, else None.
 
     A remote one would take longer to embed sentences for each question than the whole answer may,

@@ -43,9 +43,8 @@ class TestJudging:
         self, documents: dict[str, Document], reader: User, member: User
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader, note="All of it.")
-        judging.judge(
-            "  when does THE ferry leave? ", [], documents["ferry"], 1, acting_user=member
-        )
+        same = "  when does THE ferry leave? "
+        judging.judge(same, [], documents["ferry"], 1, acting_user=member)
         judging.judge(FERRY, [], documents["ferry"], 2, acting_user=reader)
         assert GoldenQuery.objects.count() == 1
         assert grades() == [(FERRY, "member", 1), (FERRY, "reader", 2)]
@@ -69,27 +68,25 @@ class TestJudging:
         held = judging.find_query(FERRY, ["harbour"])
         assert held is not None
         assert held.collections == ["harbour"]
+        shelf = Collection.objects.get(slug="harbour")
+        shelf.slug = "port"
+        shelf.save()
+        assert judging.find_query(FERRY, ["port"]) == held  # it follows the new address
 
     @pytest.mark.parametrize(
-        ("text", "collections", "grade", "said"),
+        ("question", "grade", "said"),
         [
-            ("  ", [], 1, "Enter a question"),
-            ("x" * 4001, [], 1, "longer than 4000"),
-            ("ferry", ["nowhere"], 1, "Unknown collection: nowhere"),
-            ("ferry", [], 4, "not one of 0, 1, 2 and 3"),
+            (("  ", []), 1, "Enter a question"),
+            (("x" * 4001, []), 1, "longer than 4000"),
+            (("ferry", ["nowhere"]), 1, "Unknown collection: nowhere"),
+            (("ferry", []), 4, "not one of 0, 1, 2 and 3"),
         ],
     )
     def test_what_is_wrong_is_said(
-        self,
-        documents: dict[str, Document],
-        reader: User,
-        text: str,
-        collections: list[str],
-        grade: int,
-        said: str,
+        self, documents: dict[str, Document], reader: User, question: Any, grade: int, said: str
     ) -> None:
         with pytest.raises(JudgementError, match=said):
-            judging.judge(text, collections, documents["ferry"], grade, acting_user=reader)
+            judging.judge(*question, documents["ferry"], grade, acting_user=reader)
         assert not GoldenQuery.objects.exists()
 
     def test_nobody_judges_what_they_may_not_see(
@@ -109,9 +106,8 @@ class TestJudging:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=administrator)
         judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
         hide(documents)
-        assert [(row.text, row.judged, row.spread) for row in golden.listed(reader)] == [  # type: ignore[attr-defined]
-            (FERRY, 0, None)
-        ]
+        rows: Any = golden.listed(reader)
+        assert [(row.text, row.judged, row.spread) for row in rows] == [(FERRY, 0, None)]
         assert golden.listed(administrator).count() == 2
         assert not Judgement.objects.visible_to(reader).exists()
 
@@ -146,9 +142,8 @@ class TestUndo:
 
         assert judging.undo(acting_user=reader) is not None
         held = Judgement.objects.get()
-        assert (held.grade, held.note, held.judge, held.document) == (
-            1, "Second.", reader, documents["ferry"],
-        )  # fmt: skip
+        before = (1, "Second.", reader, documents["ferry"])
+        assert (held.grade, held.note, held.judge, held.document) == before
         judging.undo(acting_user=reader)
         held = Judgement.objects.get()
         assert (held.grade, held.note) == (3, "First.")

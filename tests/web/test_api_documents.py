@@ -230,8 +230,11 @@ class TestMoving:
         assert moved.json()["metadata"] == {"a": 1}
         document.refresh_from_db()
         assert document.collection == shelf
-        again = edit.patch(address, {"collection": "shelf"}, format="json")
-        assert again.status_code == 200
+        assert edit.patch(address, {"collection": "shelf"}, format="json").status_code == 200
+        half = {"collection": "attic", "supersedes": [str(document.public_id)]}
+        assert edit.patch(address, half, format="json").status_code == 400
+        document.refresh_from_db()
+        assert document.collection == shelf  # nothing of what was refused in part
 
 
 # --- Bin, versions and hand edits over HTTP, and who may do what ---------------------------------
@@ -381,6 +384,9 @@ def attached(name: str = "a.md", content: bytes = b"# A\n") -> SimpleUploadedFil
     return SimpleUploadedFile(name, content)
 
 
+HUGE = f'{{"n": {10**400}}}'
+
+
 class TestDocuments:
     def upload(self, api: APIClient, metadata: str) -> Any:
         body = {"collection": "shelf", "file": attached(), "metadata": metadata}
@@ -395,7 +401,7 @@ class TestDocuments:
 
     @pytest.mark.parametrize(
         ("metadata", "message"),
-        [("{", "valid JSON"), ("[]", "JSON object"), ('{"Part": 1}', "not a valid key")],
+        [("{", "JSON"), ("[]", "JSON object"), ('{"Part": 1}', "key"), (HUGE, "beyond")],
     )
     def test_bad_metadata_is_refused_and_nothing_stored(
         self, edit: APIClient, metadata: str, message: str
