@@ -19,6 +19,7 @@ from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 # The first character, the kind and the level of each block of a passage, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
+Places = Mapping[int, SectionPlace]
 Words = frozenset[str]
 
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
@@ -55,8 +56,8 @@ def parts_in(row: dict[str, Any], overlap: int) -> Iterator[Part]:
     blocks are unknown.
     """
     layout = () if row["original"] else row["layout"]
-    anchors = {place[0]: place[3] for place in row["sections"]}
-    return parts_of(row["marked"], row["heading_path"], row["kind"], layout, overlap, anchors)
+    places = {place[0]: SectionPlace(*place) for place in row["sections"]}
+    return parts_of(row["marked"], row["heading_path"], row["kind"], layout, overlap, places)
 
 
 def parts_of(
@@ -65,15 +66,15 @@ def parts_of(
     kind: str,
     layout: Layout = (),
     overlap: int = 0,
-    anchors: Mapping[int, str] = MappingProxyType({}),
+    places: Places = MappingProxyType({}),
 ) -> Iterator[Part]:
     """The parts of a marked text with these headings and this predominant kind of block.
 
-    Guessed without a `layout`. The first `overlap` characters are left out. `anchors` are those of
-    the sections by their offsets.
+    Guessed without a `layout`. The first `overlap` characters are left out. `places` are the
+    sections by their offsets; of several at one offset, the innermost.
     """
     if layout:
-        return _known_parts(marked, path, layout, overlap, anchors)
+        return _known_parts(marked, path, layout, overlap, places)
     return text_parts(without(marked, overlap), path, kind)
 
 
@@ -201,7 +202,7 @@ def without(marked: str, count: int) -> str:
 
 
 def _known_parts(
-    marked: str, path: Sequence[str], layout: Layout, overlap: int, anchors: Mapping[int, str]
+    marked: str, path: Sequence[str], layout: Layout, overlap: int, places: Places
 ) -> Iterator[Part]:
     """The passage's blocks as they were parsed, without the first `overlap` characters."""
     names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
@@ -212,11 +213,12 @@ def _known_parts(
         if end <= overlap:
             continue
         text = without(piece, max(0, overlap - start)).strip("\n")
-        plain = _squeezed(unmarked(text))
-        if plain:
-            part = _known_part(text, plain, kind, level, names)
+        if plain := _squeezed(unmarked(text)):
+            place = places.get(start)
+            # A passage that joins sections has headings that are not below its own.
+            part = _known_part(text, plain, kind, level, {plain: place.level} if place else names)
             # One that goes on from the passage before has its anchor there.
-            yield replace(part, anchor=anchors[start]) if anchors.get(start) and start else part
+            yield replace(part, anchor=place.anchor) if place and start else part
 
 
 def _known_part(text: str, plain: str, kind: str, level: int, names: Mapping[str, int]) -> Part:
@@ -229,8 +231,8 @@ def _known_part(text: str, plain: str, kind: str, level: int, names: Mapping[str
     if kind == BlockKind.TABLE and (rows := _cells(text)):
         return Part("table", rows=rows)
     if kind == BlockKind.LIST_ITEM:
-        has_number = bool(_NUMBERED.match(plain))
-        return Part("numbered" if has_number else "item", highlight(text.strip()), level)
+        kind = "numbered" if _NUMBERED.match(plain) else "item"
+        return Part(kind, highlight(text.strip()), level)
     return Part("text", highlight(text.strip()))
 
 

@@ -88,13 +88,10 @@ def test_each_passage_of_a_cut_document_knows_its_blocks() -> None:
 
 
 SETTINGS = [
-    Block(BlockKind.HEADING, "Sessions", level=2),
-    Block(BlockKind.HEADING, "AGE", level=3),
-    Block(P, "Seconds of a cookie."),
-    Block(BlockKind.HEADING, "DOMAIN", level=3),
-    Block(P, "Where a cookie goes."),
-    Block(BlockKind.LIST_ITEM, "path: Under it.", terms=("path",)),
-]
+    Block(H, "Sessions", level=2), Block(H, "AGE", level=3), Block(P, "Seconds of a cookie."),
+    Block(H, "DOMAIN", level=3), Block(P, "Where a cookie goes."),
+    Block(L, "path: Under it.", terms=("path",)),
+]  # fmt: skip
 
 
 def test_the_part_that_begins_a_section_has_its_anchor() -> None:
@@ -103,18 +100,22 @@ def test_the_part_that_begins_a_section_has_its_anchor() -> None:
     assert anchors == ["", "age", "", "domain", "", "path"]
 
 
+def test_a_heading_has_its_level_in_the_document_also_where_a_passage_joins_sections() -> None:
+    headings = [Block(H, name, level=level) for name, level in (("A", 1), ("B", 2), ("C", 1))]
+    (draft,) = drafts([part for heading in headings for part in (heading, Block(P, "Few."))])
+    levels = [part.level for part in parts_in(row(draft), 0) if part.kind == "heading"]
+    assert (draft.heading_path, levels) == ((), [1, 2, 1])
+
+
 @pytest.mark.parametrize(
     ("marks", "stems", "heading", "fragment"),
     [
-        (("Seconds",), (), "AGE", "age"),
-        (("cookie", "Where"), (), "DOMAIN", "domain"),
-        (("cookie",), (), "AGE", "age"),
+        (("Seconds",), (), "AGE", "age"), (("cookie", "Where"), (), "DOMAIN", "domain"),
+        (("cookie",), (), "AGE", "age"), (("path",), (), "path", "path"),
         (("DOMAIN", "Seconds", "cookie"), (), "DOMAIN", "domain"),
-        (("path",), (), "path", "path"),
-        ((), (), "Sessions", "sessions"),
-        ((), ("domain",), "DOMAIN", "domain"),
+        ((), (), "Sessions", "sessions"), ((), ("domain",), "DOMAIN", "domain"),
     ],
-)
+)  # fmt: skip
 def test_the_section_with_most_marked_words_matched(
     marks: tuple[str, ...], stems: tuple[str, ...], heading: str, fragment: str
 ) -> None:
@@ -125,8 +126,7 @@ def test_the_section_with_most_marked_words_matched(
     found = matched_section(text, draft.heading_path, draft.sections, stems)
     assert found is not None
     assert (found.heading, found.anchor) == (heading, fragment)
-    assert found.path[-1] == heading
-    assert found.path[0] == "Sessions"
+    assert (found.path[0], found.path[-1]) == ("Sessions", heading)
 
 
 def test_a_passage_of_the_old_shape_has_the_headings_above_it() -> None:
