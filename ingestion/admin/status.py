@@ -169,7 +169,7 @@ def status_of(document: Document) -> dict[str, Any]:
         "versions": version_rows(document, versions, version_label),
         "edits": sum(edits.values()),
         "homeless": edits[ChunkEdit.State.HOMELESS],
-        "facts": _facts(document, latest),
+        "facts": _facts(document, document.current or latest),
     }
 
 
@@ -194,22 +194,22 @@ def _parts(document: Document) -> SafeString | str:
 
 
 def _facts(
-    document: Document, latest: DocumentVersion | None
+    document: Document, version: DocumentVersion | None
 ) -> tuple[tuple[StrOrPromise, object], ...]:
-    """The known properties of the file, without empty ones."""
-    if latest is None:
+    """The known properties of the version's file, without empty ones."""
+    if version is None:
         return ()
     facts: tuple[tuple[StrOrPromise, object], ...] = (
-        (_("Collection"), document.collection), (_("File"), latest.file_name),
-        (_("Type"), TYPE_LABELS.get(latest.media_type, latest.media_type)),
+        (_("Collection"), document.collection), (_("File"), version.file_name),
+        (_("Type"), TYPE_LABELS.get(version.media_type, version.media_type)),
         (_("Language"), _language(document)),
         (_("Title"), _("set by hand") if document.title_given else _("from the file")),
-        (_("Author"), latest.author), (_("Pages"), latest.page_count),
-        (_("Created"), latest.file_created), (_("Modified"), latest.file_modified),
-        (_("Parser"), latest.parser), (_("Source"), document.source),
+        (_("Author"), version.author), (_("Pages"), version.page_count),
+        (_("Created"), version.file_created), (_("Modified"), version.file_modified),
+        (_("Parser"), version.parser), (_("Source"), document.source),
         (_("Part of"), _whole(document)), (_("Contains"), _parts(document)),
         (_("Added"), document.created), (_("Added by"), document.added_by),
-        ("SHA-256", latest.sha256),
+        ("SHA-256", version.sha256),
     )  # fmt: skip
     return tuple((name, value) for name, value in facts if value not in (None, ""))
 
@@ -217,7 +217,6 @@ def _facts(
 def _language(document: Document) -> str:
     if not document.language:
         return ""
-    template = gettext("%(name)s (set by hand)")
-    if not document.language_given:
-        template = gettext("%(name)s (detected)")
+    given, detected = gettext("%(name)s (set by hand)"), gettext("%(name)s (detected)")
+    template = given if document.language_given else detected
     return template % {"name": language_name(document.language)}

@@ -66,16 +66,10 @@ class TestList:
         ],
     )  # fmt: skip
     def test_filters_and_searches(
-        self,
-        handbook: Collection,
-        secrets: Collection,
-        broken: Document,
-        desk: Client,
-        query: str,
-        expected: set[str],
+        self, secrets: Collection, broken: Document, desk: Client, query: str, expected: set[str]
     ) -> None:
         make_document(secrets, "# Vacation\n\nDer Urlaub beginnt am Montag.\n")
-        halfway = upload(handbook, "# x\n", file_name="halfway.md").document
+        halfway = upload(broken.collection, "# x\n", file_name="halfway.md").document
         set_state(halfway, State.EMBEDDING)
         response = desk.get(f"{LIST}?{query}")
         assert {row.title for row in response.context["cl"].result_list} == expected
@@ -97,6 +91,9 @@ class TestPage:
         document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
         torn = SimpleUploadedFile("quorums.pdf", b"%PDF-1.4\ntorn")
         desk.post(page(document, "new-version"), {"file": torn})
+        html = desk.get(page(document)).content.decode()
+        assert ("<dd>quorums.md</dd>" in html, "<dd>quorums.pdf</dd>" in html) == (True, False)
+        assert html.count('data-cell="state" data-unfinished') == 2  # both are kept up to date
         processing_steps.advance(document.versions.get(number=2).pk)
         failed, current = desk.get(page(document)).context["status"]["versions"]
         assert (failed.version.state, current.is_current) == (State.FAILED, True)
