@@ -153,10 +153,8 @@ def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
         make_document(shelf, text, file_name=f"site-{number}.md")
     found = results(ask(client, "the leaning obelisk", collection="annex", group="false"))
 
-    assert {re.findall(r'class="leaf file">([^<]+)<', one)[0] for one in found} == {
-        "site-1.md",
-        "site-2.md",
-    }
+    names = {re.findall(r'class="leaf file">([^<]+)<', one)[0] for one in found}
+    assert names == {"site-1.md", "site-2.md"}
     assert "leaf file" not in ask(client, "connection timeouts", collection="handbook")
 
 
@@ -185,10 +183,8 @@ def test_a_search_keeps_its_filters_in_the_form_and_in_every_address(client: Cli
     assert 'name="after" value="2001-01-01"' in html
     following = re.search(r'rel="next" href="([^"]+)"', html)
     assert following is not None
-    assert (
-        following[1] == "/?q=barometer&amp;collection=ships-papers&amp;after=2001-01-01"
-        "&amp;group=false&amp;page=2"
-    )
+    kept = "collection=ships-papers&amp;after=2001-01-01&amp;group=false"
+    assert following[1] == f"/?q=barometer&amp;{kept}&amp;page=2"
 
 
 def test_facets_count_what_was_found_and_chips_take_filters_off(client: Client) -> None:
@@ -520,6 +516,10 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     # Before the nearest passages, which are folded, and without an answer that nobody asked for.
     folded = html.index('<details class="nearest-passages">')
     assert html.index(NOTICE) < folded < html.index('<li class="result">')
+    assert "The nearest documents</summary>" in html
+    assert "The nearest passages</summary>" in ask(client, UNKNOWN, group="false")
+    # A number of results would contradict it.
+    assert "<b>" not in html[html.index('id="status"') : html.index('id="beside"')]
     assert "data-auto" not in html
 
 

@@ -77,11 +77,8 @@ def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(
     expect(page.locator(".star").first).to_be_visible()
     page.locator(".why summary").first.click()
     expect(page.locator(".result").first.locator(".thumbs")).to_be_visible()
-    for address in (
-        LOOKUP,
-        "/library/?collection=ship",
-        "/?q=barometer&collection=ship&type=text%2Fmarkdown",
-    ):
+    ship = "collection=ship"
+    for address in (LOOKUP, f"/library/?{ship}", f"/?q=barometer&{ship}&type=text%2Fmarkdown"):
         page.goto(address)
         assert page.evaluate(SMALL_TARGETS, TARGETS) == [], address
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
@@ -196,9 +193,12 @@ def test_the_library_is_browsed_sorted_and_searched(open_page: OpenPage) -> None
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_weights_open_below_the_line_and_nothing_clicked_moves(
-    open_page: OpenPage, width: int
+    open_page: OpenPage, reader: User, width: int
 ) -> None:
-    page = open_page("/?q=barometer", width=width)
+    page = open_page("/?q=barometer", user=reader, width=width)
+    lefts = page.locator(".line :is(a, summary)").evaluate_all("all => all.map(e => e.offsetLeft)")
+    assert len(lefts) == 3
+    assert width < 1280 or lefts == sorted(lefts)  # keys go the way that eyes go
     line = [".weighing > summary", ".order"]
     before = [page.locator(each).bounding_box() for each in line]
     page.locator(line[0]).click()
