@@ -134,7 +134,7 @@ def _answering(days: int) -> dict[str, Any]:
 
 
 def _quality(days: int) -> dict[str, Any]:
-    """The quality runs, the last publication and the spaces; at most five queries."""
+    """The nightly measurements, the last publication and the spaces; at most five queries."""
     measure = nightly.leading_measure()
     since = timezone.localdate() - timedelta(days=days - 1)
     rows = {
@@ -148,7 +148,7 @@ def _quality(days: int) -> dict[str, Any]:
     ]
     published = ProfileChange.objects.filter(action__in=PUBLISHING)
     return {
-        "measure": measure,
+        "daily_at": settings.NIGHTLY_RUN_AT,
         "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
         "chart": line(title, values) if rows else None,
         "alert": Alert.objects.filter(created__date__gte=since).first(),

@@ -94,10 +94,16 @@ def gate_row() -> PublishGate:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
-    """The measurement that publishing requires: how many queries, and whether in the background."""
+    """The measurement that publishing requires: how many queries, and whether in the background.
+
+    All `queries` are searched. `unanswered` of them have no document that answers: they have no
+    measure, and count at most for their must-be-first document.
+    """
 
     enabled: bool
     queries: int
+    measured: int
+    unanswered: int
     background: bool
     measure: str
 
@@ -105,9 +111,11 @@ class MeasurementPlan:
 def preview() -> MeasurementPlan:
     """The measurement that publishing a profile now would require."""
     settings = gate_row()
-    count = len(golden_set()) if settings.enabled else 0
+    goldens = golden_set() if settings.enabled else ()
+    count, measured = len(goldens), sum(golden.is_measured for golden in goldens)
+    background = count > settings.background_above
     return MeasurementPlan(
-        settings.enabled, count, count > settings.background_above, settings.measure
+        settings.enabled, count, measured, count - measured, background, settings.measure
     )
 
 

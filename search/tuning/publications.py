@@ -155,7 +155,7 @@ def _settle(pk: int) -> Publication:
             publication, gettext("It could not be measured: %(error)s") % {"error": run.error}
         )
     if run is None and gate_runs.preview().queries:
-        return _fail(publication, gettext("Its evaluation run was deleted. Publish again."))
+        return _fail(publication, gettext("Its measurement was deleted. Publish again."))
     decision = gate_runs.verdict(run) if run is not None else gate.note(gate_runs.unmeasured())
     publication.findings = [finding.text for finding in decision.findings]
     publication.refusals = [finding.text for finding in decision.refusals]

@@ -61,7 +61,8 @@ class ProfileComparison:
 
     `changes` are those of the leading measure, by size, largest first, on either side. `by_class`
     are the rows of each class present, with its number of queries. `unsure` counts the rankings
-    below each profile's confidence threshold, `unread` the queries with a first result of which no
+    below each profile's confidence threshold, `unanswered` the queries without a measure, as no
+    document answers them, `unread` the queries with a first result of which no
     strength by the reranker is stored.
     """
 
@@ -74,6 +75,7 @@ class ProfileComparison:
     broken: tuple[Change, ...]
     unsure: tuple[int, int]
     coverage: tuple[Coverage, Coverage]
+    unanswered: int = 0
     unread: int = 0
 
     @property
@@ -114,6 +116,7 @@ def compare(active: Profile, draft: Profile) -> ProfileComparison:
         broken=tuple(change for change in changes if change.first_broken),
         unsure=(_unsure(before, active), _unsure(after, draft)),
         coverage=(sides[0].coverage, sides[1].coverage),
+        unanswered=len(queries) - len(measured),
         unread=int((before.unread | after.unread).sum()),
     )
 
@@ -260,7 +263,8 @@ def verified(run: EvaluationRun) -> tuple[str, bool]:
         text = gettext("%(profile)s has been saved since: verify it again to compare.")
         return text % {"profile": run.profile}, False
     if set_hash(goldens) != run.corpus_hash:
-        return gettext("The judgements have changed since: verify again to compare."), False
+        # A judged document that was deleted changes the set, although nobody judged.
+        return gettext("The library or judgements have changed since: verify again."), False
     pool = pooled(profile, goldens)
     if not pool.coverage.is_complete:
         text = gettext(

@@ -70,7 +70,12 @@ class TestFrontPage:
         assert html.count("As a table") == 4
         assert "2 open search gaps" in html
 
-    def test_shows_the_latest_quality_run(self, desk: Client) -> None:
+    def test_shows_the_latest_measurement_and_publication(self, desk: Client) -> None:
+        html = text(desk, "/admin/")
+        assert "once a day, at 03:30" in html
+        assert re.search(r"on [-\d]{10} [\d:]{5}: Installed with Steelyard", " ".join(html.split()))
+        assert "since the installation" in text(desk, "/admin/tuning/publication/")
+        assert "No measurements yet" in text(desk, "/admin/tuning/evaluationrun/")
         profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         run = EvaluationRun.objects.create(
             kind="golden", profile=profile, measures={"nDCG@10": 0.731}, queries=12

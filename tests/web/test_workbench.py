@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
+from search import tasks
 from search.engine import configuration
 from search.engine.batch_ranking import ranking_of
 from search.models import SearchProfile
@@ -137,6 +138,7 @@ class TestPreview:
         ]
         html = "".join(answer["html"] for answer in answers)
         assert any(answer["changed"] for answer in answers)
+        assert all(f"<h3>Draft of {active}</h3>" in answer["html"] for answer in answers)
         assert "than in the active ranking" in html or "Not among the results of the active" in html
         assert "Contribution" in html  # the table of readers' “Why here?”
         # Both columns say of a result what the draft does to it.
@@ -145,6 +147,12 @@ class TestPreview:
             spoken = re.findall(pattern, answer["html"])
             assert len(set(spoken)) == len({document for _, document in spoken})
         assert len(re.findall(pattern, html)) > len(set(re.findall(pattern, html)))
+
+    def test_names_the_profile_until_a_setting_is_changed(self, client: Client) -> None:
+        for profile in SearchProfile.objects.all():
+            form = form_data(page(client, profile=str(profile.pk)), "wb-form")
+            asked = {"profile": profile.pk, "values": form, "text": "day of the flood"}
+            assert f"<h3>{profile}</h3>" in ask(client, "preview", asked).json()["html"]
 
     def test_a_move_searches_nothing_ranks_the_draft_alone_and_reads_no_text_twice(
         self,
@@ -222,16 +230,18 @@ class TestMeasures:
         ):
             assert judge(client, text, getattr(library, name), "3").status_code == 200
 
-    def test_say_when_the_pools_do_not_cover_the_draft(
-        self, client: Client, active: SearchProfile
-    ) -> None:
+    def test_say_what_the_pools_lack(self, client: Client, active: SearchProfile) -> None:
         answer = ask(client, "measures", body(client, active)).json()
         assert not answer["complete"]
         assert "0 of 3 golden queries" in answer["html"]
+        assert 'data-do="pools"' in answer["summary"]
         build(Width.of(active.as_profile()))
         answer = ask(client, "measures", body(client, active)).json()
         assert answer["complete"]
         assert "All 3 golden queries" in answer["html"]
+        judge(client, "one more", Judgement.objects.all()[0].document, "3")
+        answer = ask(client, "measures", body(client, active)).json()
+        assert "on 3 of 4 golden queries" in answer["summary"]
 
     def test_list_winners_and_losers(self, client: Client, active: SearchProfile) -> None:
         build(Width.of(active.as_profile()))
@@ -256,13 +266,11 @@ class TestMeasures:
         listed = client.get(reverse("admin:search_workbench_queries"), {"tab": "golden"})
         assert "zanzibar lights" not in listed.content.decode()
 
-    def test_the_background_is_asked_to_find_candidates(
-        self, client: Client, active: SearchProfile
-    ) -> None:
+    def test_a_worker_finds_candidates(self, client: Client, active: SearchProfile) -> None:
         assert ask(client, "pools", body(client, active)).json() == {"building": 0.0}
-        assert ask(client, "measures", body(client, active)).json()["building"] == 0.0
-        from search import tasks
-
+        answer = ask(client, "measures", body(client, active)).json()
+        assert answer["building"] == 0.0
+        assert "3 queries wait for a worker" in answer["summary"]
         assert tasks.build_pools.name == PoolBuild.TASK
         assert tasks.build_pools(PoolBuild.objects.get().pk) == 3
         assert ask(client, "measures", body(client, active)).json()["complete"]
@@ -279,6 +287,8 @@ class TestMeasures:
         missed, low = text.index("vier Wochen Urlaub"), text.index("a connection that is refused")
         assert missed < low
         assert "must-be-first document is not first" in text
+        html = ask(client, "measures", body(client, active)).json()["html"]
+        assert "1 golden query has no document that answers" in html
         assert "draught" not in text
 
     @pytest.mark.parametrize("tab", ["golden", "recent", "failing", "nonsense"])
@@ -293,9 +303,7 @@ class TestMeasures:
 
 
 class TestSaving:
-    def test_makes_a_draft_of_a_published_profile(
-        self, tuner: User, active: SearchProfile, client: Client
-    ) -> None:
+    def test_makes_a_draft(self, tuner: User, active: SearchProfile, client: Client) -> None:
         saved = ask(client, "save", body(client, active, reason="keywords", **KEYWORDS)).json()
         assert saved["is_new"]
         draft = SearchProfile.objects.get(pk=saved["profile"])
@@ -304,9 +312,7 @@ class TestSaving:
         assert ProfileChange.objects.filter(profile=draft, user=tuner, reason="keywords").exists()
         assert configuration.current().profile().version == active.version
 
-    def test_does_not_overwrite_what_another_saved(
-        self, active: SearchProfile, client: Client
-    ) -> None:
+    def test_does_not_overwrite_another(self, active: SearchProfile, client: Client) -> None:
         pk = ask(client, "save", body(client, active, **KEYWORDS)).json()["profile"]
         draft = SearchProfile.objects.get(pk=pk)
         mine = body(client, draft, depth="60")
@@ -345,7 +351,7 @@ class TestSaving:
         assert not agrees
         assert "differ from the live run by up to 0.1" in said
         judge(client, "barometer on day seventeen", library.regions, "1")
-        assert "judgements have changed" in compared()[1]
+        assert "library or judgements have changed" in compared()[1]
 
 
 class TestJudging:

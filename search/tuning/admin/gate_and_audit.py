@@ -63,8 +63,8 @@ class PublishGateAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
-        "No profile has been published through the gate yet. Create a draft under Search "
-        "profiles or in the workbench, then publish it."
+        "Nobody has published a profile since the installation, which made the default one "
+        "active. Create a draft under Search profiles or in the workbench, then publish it."
     )
     list_display = ("asked", "profile", "state_label", "user", "reason", "overridden")
     list_select_related = ("profile", "user")
@@ -76,9 +76,8 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
 
     @admin.display(description=_("gate overridden"), ordering="override")
     def overridden(self, publication: Publication) -> str:
-        return (
-            "yes" if publication.override else "–"
-        )  # an icon would mark the usual case as a fault
+        # An icon would mark the usual case as a fault.
+        return "yes" if publication.override else "–"
 
     def panel(self, request: HttpRequest, row: Publication) -> dict[str, Any]:
         refused = row.state in (State.REFUSED, State.FAILED)
@@ -199,6 +198,6 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         if change.run_id:
             url = reverse("admin:tuning_evaluationrun_change", args=(change.run_id,))
             run = format_html(
-                '<li><a class="text-link" href="{}">{}</a></li>', url, gettext("Evaluation run")
+                '<li><a class="text-link" href="{}">{}</a></li>', url, gettext("Measurement")
             )
         return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)

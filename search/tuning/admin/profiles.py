@@ -73,6 +73,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
     never_deleted = _("published search profiles (they are never deleted)")
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
+    list_before_template = "admin/search/searchprofile/rollback_form.html"
     list_filter = ("state", "name", ComparedFilter)
     search_fields = ("name", "description")
     fieldsets = (

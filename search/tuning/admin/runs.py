@@ -1,4 +1,4 @@
-"""Jobs on a profile in the admin: evaluation runs, and searches for better weights."""
+"""Jobs on a profile in the admin: measurements, and searches for better weights."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
 @admin.register(EvaluationRun)
 class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
     empty_text = _(
-        "No evaluation runs yet. A run searches for all golden queries with a profile and "
-        "measures the results."
+        "No measurements yet. Each searches for all golden queries with a profile, and holds the "
+        "results against the judgements."
     )
     list_display = (
         "created", "profile", "over", "state_label", "queries", "ndcg", "change", "p95", "user",

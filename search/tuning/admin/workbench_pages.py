@@ -47,6 +47,7 @@ from search.tuning.admin.workbench_actions import (
     draft_of,
 )
 from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview
@@ -138,11 +139,10 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     )  # fmt: skip
     golden = judging.find_query(text, collections, viewer=request.user)
     edited = gettext("Draft: %(profile)s") if base.is_draft else gettext("Draft of %(profile)s")
-    running = gettext("Active: %(name)s v%(version)s")
-    titles = (
-        running % {"name": active.name, "version": active.version},
-        edited % {"profile": base},
-    )
+    if not base.is_draft and fingerprint(draft) == fingerprint(base.as_profile()):
+        edited = "%(profile)s"  # nothing is changed, so there is no draft yet
+    running = gettext("Active: %(profile)s")
+    titles = (running % {"profile": f"{active.name} v{active.version}"}, edited % {"profile": base})
     html = render_to_string(
         "admin/tuning/workbench/rankings.html",
         {
@@ -167,8 +167,7 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """The measures of the active profile and the draft on the golden set, from the pools."""
     started = time.perf_counter()
     draft, _ = draft_of(posted)
-    active = configuration.current().profile()
-    comparison = compare(active, draft)
+    comparison = compare(configuration.current().profile(), draft)
     changes = (*comparison.winners, *comparison.losers, *comparison.broken)
     visible = visible_goldens(changes, request.user)
     winners = [c for c in comparison.winners if c.golden.pk in visible]
@@ -181,12 +180,10 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         "classes": [(CLASS_LABELS[c], *rest) for c, rest in comparison.by_class.items()],
         "milliseconds": (time.perf_counter() - started) * 1000,
     }
-    html = render_to_string("admin/tuning/workbench/measures.html", context, request)
-    summary = render_to_string("admin/tuning/workbench/draft_summary.html", context, request)
     building = [c.building for c in comparison.coverage if c.building is not None]
     return {
-        "html": html,
-        "summary": summary,
+        "html": render_to_string("admin/tuning/workbench/measures.html", context, request),
+        "summary": render_to_string("admin/tuning/workbench/draft_summary.html", context, request),
         "moved": [
             {
                 "text": change.golden.text,
@@ -196,7 +193,7 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
             for change in (*winners, *losers)
         ],
         "complete": comparison.is_complete,
-        "building": min(building) if building else None,
+        "building": min(building, default=None),
         "milliseconds": round((time.perf_counter() - started) * 1000, 1),
     }
 
@@ -205,11 +202,10 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """The chart of the leading measure by the weight of meaning, for one class."""
     draft, _ = draft_of(posted)
-    active = configuration.current().profile()
     name = str(posted.get("class"))
     query_class = QueryClass(name) if name in set(QueryClass) else QueryClass.GENERAL
     context = {
-        "curve": weight_curve(active, draft, query_class),
+        "curve": weight_curve(configuration.current().profile(), draft, query_class),
         "query_class": CLASS_LABELS[query_class],
     }
     return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
@@ -252,8 +248,7 @@ def queries(tab: str, viewer: Viewer) -> list[Listed]:
 def _golden(viewer: Viewer) -> Iterator[Listed]:
     rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:LIMIT])
     judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
-    counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
-    judged = dict(counted)
+    judged = dict(judgements.values_list("query").annotate(Count("reference", distinct=True)))
     for row in rows:
         notes = [gettext("%(count)d judged") % {"count": judged.get(row.pk, 0)}]
         if row.must_be_first_id:

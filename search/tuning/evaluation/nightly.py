@@ -256,8 +256,8 @@ def text_of(alert: Alert) -> str:
         f"{alert.subject}.",
         "",
         gettext(
-            "Quality run of %(date)s, compared with %(compared_with)s; profile %(profile)s, "
-            "run %(run)s."
+            "Nightly measurement of %(date)s, compared with %(compared_with)s; profile "
+            "%(profile)s, run %(run)s."
         )
         % {name: findings[name] for name in ("date", "compared_with", "profile", "run")},
     ]
