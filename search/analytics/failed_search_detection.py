@@ -47,6 +47,10 @@ NEXT_WITHIN = timedelta(minutes=3)
 # Reading a document for this long means that it was useful: a guess, twice a glance.
 READ_SECONDS = 30.0
 BATCH = 200
+MAX_WORDING = 1000  # as long as the column of a wording
+# Bytes of collection names that an index row of signs holds. More are filed as the empty name,
+# which no collection has: only superusers may read the sign.
+MAX_NAMES = 1500
 # A search without a click does not reopen a closed gap: a snippet may have answered it.
 REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 
@@ -213,7 +217,7 @@ def file_failures(failures: Sequence[Failure]) -> None:
                 kind=sign,
                 visitor=event.visitor or f"event {event.pk}",
                 sources=event.sources,
-                collections=event.collections,
+                collections=_fitting(event.collections),
                 first=event.at,
                 last=event.at,
             )
@@ -229,9 +233,16 @@ def file_failures(failures: Sequence[Failure]) -> None:
     )
 
 
+def _fitting(names: list[str]) -> list[str]:
+    return names if len("".join(names).encode()) <= MAX_NAMES else [""]
+
+
 def _wordings(failures: Sequence[Failure]) -> dict[str, GapWording]:
-    """The wording of each folded question; a new one is added to its nearest gap."""
-    questions = {failure.event.folded: failure.event.query for failure in reversed(failures)}
+    """The wording of each folded question; a new one is added to its nearest gap.
+
+    Of a long question the beginning is kept; it is found again by `folded`.
+    """
+    questions = {f.event.folded: f.event.query[:MAX_WORDING] for f in reversed(failures)}
     rows = GapWording.objects.filter(folded__in=questions).select_related("gap")
     wordings = {wording.folded: wording for wording in rows}
     new = dict.fromkeys(f.event.folded for f in failures if f.event.folded not in wordings)
@@ -247,11 +258,8 @@ class _OpenGaps:
 
     def __init__(self) -> None:
         self.space = spaces.embedder().card.fingerprint
-        rows = list(
-            GapWording.objects.filter(gap__state=Gap.State.OPEN)
-            .order_by("pk")
-            .select_related("gap")
-        )
+        wordings = GapWording.objects.filter(gap__state=Gap.State.OPEN)
+        rows = list(wordings.order_by("pk").select_related("gap"))
         self.gaps = {row.gap_id: row.gap for row in rows}
         for row in rows:
             self._refresh(row)
@@ -267,8 +275,7 @@ class _OpenGaps:
     def place(self, query: str, folded: str) -> GapWording:
         """Create a wording in the gap nearest in meaning, or in a new gap."""
         vector = _embed(query)
-        members = np.array(self.vectors, dtype=np.float32)
-        nearest = nearest_group(unit(vector), members, self.groups)
+        nearest = nearest_group(unit(vector), np.array(self.vectors, np.float32), self.groups)
         gap = self.gaps[nearest] if nearest is not None else Gap.objects.create()
         self.gaps[gap.pk] = gap
         self.groups.append(gap.pk)

@@ -39,7 +39,6 @@ SAME_SEARCH = timedelta(minutes=30)
 # the page searches during typing, and the time it takes to read a result.
 TYPING = timedelta(seconds=5)
 MAX_FOLDED = 500
-MAX_TEXT = MAX_QUERY_CHARS
 
 
 def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID | None:
@@ -89,10 +88,9 @@ def record_search(
 
 def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str, Any]:
     query = response.query.original
-    results = response.results
     trial = response.trial
     return {
-        "query": query[:MAX_TEXT],
+        "query": query[:MAX_QUERY_CHARS],
         "folded": fold_query(query)[:MAX_FOLDED],
         "query_class": response.classification.query_class.value,
         "rule": response.classification.rule[:120],
@@ -100,12 +98,12 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
         "collections": sorted(_collections_in(response, collections)),
         "page": response.page,
         "total": response.total,
-        "results": [uuid.UUID(result.document_id) for result in results],
+        "results": [uuid.UUID(result.document_id) for result in response.results],
         "first_rank": response.first,
         "milliseconds": response.milliseconds.get("total", 0.0),
         "confidence": response.confidence,
         "unsure": response.low_confidence,
-        "corrected_from": response.corrected_from[:MAX_TEXT],
+        "corrected_from": response.corrected_from[:MAX_QUERY_CHARS],
         "degraded": [signal.value for signal in response.degraded],
         "experiment": trial.experiment if trial else None,
         "teams": "".join(team or NO_TEAM for team in response.teams),
@@ -207,10 +205,6 @@ def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
     return bool(beginnings.update(**fields))
 
 
-# As long as the column of a wording.
-MAX_WORDING = 1000
-
-
 @transaction.atomic
 def file_complaints(events: Iterable[SearchEvent]) -> None:
     """File the questions of answers that did not help a visitor as gaps.
@@ -222,7 +216,6 @@ def file_complaints(events: Iterable[SearchEvent]) -> None:
     failures = []
     for event in events:
         event.folded = fold_query(event.query)[:MAX_FOLDED]
-        event.query = event.query[:MAX_WORDING]
         if event.folded:
             failures.append(Failure(event, (Sign.ANSWER,)))
     if failures:

@@ -138,9 +138,9 @@ class TestGrouping:
 
         assert Gap.objects.count() == 2
 
-    def test_twice_is_as_once(self) -> None:
-        for query in (*HOLIDAYS, VPN):
-            make_event(query, total=0)
+    def test_twice_is_as_once_also_of_long_questions_in_many_collections(self) -> None:
+        for query in (*HOLIDAYS, VPN, "why " * 900):
+            make_event(query, total=0, collections=[f"{hash((query, n))}" for n in range(400)])
         failed_search_detection.gather()
         held = list(GapSign.objects.values_list("wording__query", "kind", "visitor"))
         SearchEvent.objects.update(gathered=False)

@@ -19,7 +19,7 @@ def make_event(query: str, *, visitor: str = "ann", **fields: Any) -> SearchEven
     """Create a search on the page by `visitor` an hour ago, with two documents as results."""
     values = {
         "at": timezone.now() - SETTLED, "channel": "page", "query": query,
-        "folded": fold_query(query), "visitor": visitor, "query_class": "general",
+        "folded": fold_query(query)[:500], "visitor": visitor, "query_class": "general",
         "profile_name": "default@1", "total": 2, "results": [uuid.uuid4(), uuid.uuid4()],
         "milliseconds": 10.0,
     }  # fmt: skip
