@@ -16,6 +16,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -51,7 +52,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
     )  # fmt: skip
     list_display_links = None
     list_filter = ("channel", "unsure", "query_class", "profile_name")
-    search_fields = ("query",)
+    search_fields = ("query", "corrected_from")
     date_hierarchy = "at"
     list_per_page = 50
     show_full_result_count = False
@@ -70,10 +71,14 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description=_("question"), ordering="folded")
     def question(self, event: SearchEvent) -> SafeString | str:
+        """The question as typed, its beginning if it is long; what it was corrected to."""
         if not event.query:
             return gettext("(removed)")
-        address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
-        return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
+        typed, searched = (event.corrected_from or event.query), Truncator(event.query).chars(160)
+        note = gettext("corrected to “%s”") % searched if event.corrected_from else ""
+        address = f"{reverse('search:page')}?{urlencode({'q': typed})}"
+        link = '<a class="text-link" href="{}">{}</a> {}'
+        return format_html(link, address, Truncator(typed).chars(160), note)
 
     @display(
         description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}

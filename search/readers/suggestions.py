@@ -82,7 +82,8 @@ def suggest(
     texts = {
         Suggested.HISTORY: _searches(reader, typed) if reader else [],
         Suggested.TITLE: library.titles,
-        Suggested.HEADING: library.headings,
+        # The first heading of a document is often its title.
+        Suggested.HEADING: [each for each in library.headings if each not in library.titles],
         Suggested.IDENTIFIER: library.identifiers,
     }
     chosen = islice(_in_turn(texts, typed), MOST)

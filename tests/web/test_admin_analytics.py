@@ -114,13 +114,13 @@ QUERIES_OF_FRONT_PAGE = 23
 
 class TestSearches:
     def test_are_listed_once_each(self, desk: Client, django_assert_num_queries: Any) -> None:
-        first = make_event("pumps")
-        make_event("pumps", follows=first)
+        make_event("pumps", follows=(first := make_event("pumps")))
+        make_event("list", corrected_from="dist" + 200 * "t")
         say(first, "up")
-
         html = text(desk, "/admin/analytics/searchevent/")
         assert html.count(">pumps</a>") == 1
         assert "+1" in html
+        assert f">dist{155 * 't'}…</a> corrected to “list”" in html
 
     def test_hidden_ones_are_not_there(self) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
@@ -136,8 +136,7 @@ class TestSearches:
         assert there.status_code == missing.status_code == 302
 
     def test_nobody_changes_them(self, desk: Client) -> None:
-        event = make_event("pumps")
-        for what in ("add", f"{event.pk}/delete"):
+        for what in ("add", f"{make_event('pumps').pk}/delete"):
             assert desk.get(f"/admin/analytics/searchevent/{what}/").status_code == 403
 
 

@@ -130,10 +130,10 @@ def test_pages_say_how_far_the_files_are_and_whose_nobody_may_know(
     note_under_way()
 
     # What is finished counts while another file of its time is not; before that, nothing.
-    assert "2 files are being read: 50%" in client.get("/").text
+    assert "Reading 2 files: 50% done" in client.get("/").text
     client.force_login(administrator)
     for path in ("/", "/admin/"):
-        assert "3 files are being read: " in client.get(path).text
+        assert "Reading 3 files: " in client.get(path).text
     with django_assert_num_queries(0):
         assert under_way(AnonymousUser()) == under_way(reader)
 
@@ -144,7 +144,7 @@ def test_pages_say_how_far_the_files_are_and_whose_nobody_may_know(
     DocumentVersion.objects.filter(pk=hidden.pk).update(state=State.READY)
     note_under_way()
     assert under_way(administrator) is None
-    assert "being read" not in client.get("/").text
+    assert "% done" not in client.get("/").text
 
 
 # --- Scripts and event handlers of uploaded pages never reach a page of ours, nor do file names ---

@@ -63,12 +63,13 @@ def asked_by(reader: User) -> list[str]:
 
 class TestHistory:
     def test_a_search_is_kept_once_with_its_filters(self, own: Client, reader: User) -> None:
-        for _ in range(2):
-            own.get("/", {"q": "connection pool", "collection": "handbook"})
-        own.get("/", {"q": "connection pool"})
+        within, after = {"collection": ["handbook"]}, {"after": ["2020-01-31"]}
+        for filters in (within, within, after, {}):
+            own.get("/", {"q": "connection pool", **filters})
         kept = [(entry.question, entry.params) for entry in history_and_saved.history_of(reader)]
-        assert kept == [("connection pool", {}), ("connection pool", {"collection": ["handbook"]})]
+        assert kept == [("connection pool", filters) for filters in ({}, after, within)]
         page = own.get("/me/history/").content.decode()
+        assert "From: 2020-01-31" in page
         assert "/?q=connection+pool&amp;collection=handbook" in page
 
     def test_what_is_being_typed_is_kept_as_one_search(self, own: Client, reader: User) -> None:

@@ -77,7 +77,8 @@ def test_what_is_suggested(typed: str, expected: list[tuple[str, str]]) -> None:
 
 
 def test_only_of_the_collections_named(reader: User) -> None:
-    assert ("title", "Rates of next year") in told("rate", reader)
+    make_document(make_collection("Fees"), "They are low.", title="Rates now")
+    assert told("rates", reader) == [("title", "Rates now"), ("title", "Rates of next year")]
     assert told("rate", reader, "plans") == [("title", "Rates of next year")]
     assert told("rate", None, "plans") == []
 
@@ -86,7 +87,6 @@ def test_a_hidden_document_and_a_disabled_passage_are_not_suggested() -> None:
     document = Document.objects.get(title="Rate limits of the server")
     Hide.objects.create(document=document)
     assert told("rat") == []
-
     Hide.objects.all().delete()
     document.chunks.update(searchable=False)
     assert told("rat") == told("pii-2031") == []
