@@ -48,8 +48,7 @@ NEXT_WITHIN = timedelta(minutes=3)
 READ_SECONDS = 30.0
 BATCH = 200
 MAX_WORDING = 1000  # as long as the column of a wording
-# Bytes of collection names that an index row of signs holds. More are filed as the empty name,
-# which no collection has: only superusers may read the sign.
+# Bytes of names that an index row holds. More are filed as one that only superusers may read.
 MAX_NAMES = 1500
 # A search without a click does not reopen a closed gap: a snippet may have answered it.
 REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
@@ -210,6 +209,7 @@ def file_failures(failures: Sequence[Failure]) -> None:
     signs = []
     for failure in failures:
         event, wording = failure.event, wordings[failure.event.folded]
+        is_long = len("".join(event.collections).encode()) > MAX_NAMES
         _reopen(wording.gap, failure)
         signs += [
             GapSign(
@@ -217,7 +217,7 @@ def file_failures(failures: Sequence[Failure]) -> None:
                 kind=sign,
                 visitor=event.visitor or f"event {event.pk}",
                 sources=event.sources,
-                collections=_fitting(event.collections),
+                collections=[""] if is_long else event.collections,
                 first=event.at,
                 last=event.at,
             )
@@ -233,15 +233,8 @@ def file_failures(failures: Sequence[Failure]) -> None:
     )
 
 
-def _fitting(names: list[str]) -> list[str]:
-    return names if len("".join(names).encode()) <= MAX_NAMES else [""]
-
-
 def _wordings(failures: Sequence[Failure]) -> dict[str, GapWording]:
-    """The wording of each folded question; a new one is added to its nearest gap.
-
-    Of a long question the beginning is kept; it is found again by `folded`.
-    """
+    """The wording of each folded question, cut if long; a new one is added to its nearest gap."""
     questions = {f.event.folded: f.event.query[:MAX_WORDING] for f in reversed(failures)}
     rows = GapWording.objects.filter(folded__in=questions).select_related("gap")
     wordings = {wording.folded: wording for wording in rows}
