@@ -252,10 +252,10 @@ def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
 
 
 def unreadable_notes(names: Sequence[str], viewer: Viewer) -> tuple[str, ...]:
-    """A note for each of the collections named that the viewer cannot read: missing and hidden ones
-    alike. One query, none without names.
+    """A note if the viewer cannot read a collection that is named: the same, without its name, for
+    a missing and a hidden one. One query, none without names.
     """
     rows = models.Collection.objects.visible_to(viewer).values_list("slug", "name")
     known = {each.casefold() for row in rows for each in row} if names else set()
-    text = gettext("There is no collection “%(name)s” that you may read.")
-    return tuple(text % {"name": name} for name in names if name.casefold() not in known)
+    text = gettext("A collection that you named does not exist, or you may not read it.")
+    return () if known.issuperset(map(str.casefold, names)) else (text,)

@@ -169,7 +169,7 @@ def test_filters_narrow(ask: Ask, filters: dict[str, Any], titles: tuple[str, ..
 
     assert {result["document"]["title"] for result in body["results"]} == set(titles)
     assert body["total"] == len(titles)
-    missing = ["There is no collection “no-such” that you may read."]
+    missing = ["A collection that you named does not exist, or you may not read it."]
     assert body["notes"] == (missing if filters == {"collection": "no-such"} else [])
 
 
