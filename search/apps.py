@@ -93,10 +93,12 @@ class AnswersConfig(AppConfig):
         pre_delete.connect(_forget_text, sender="ingestion.Document")
 
 
-def _follow_slug(instance: Any, **_: Any) -> None:
+def _follow_slug(instance: Any, update_fields: Any = None, **_: Any) -> None:
     """Golden queries keep their collection when its slug changes."""
     from search.tuning.models import GoldenQuery
 
+    if update_fields is not None and "slug" not in update_fields:
+        return
     renamed = type(instance).objects.filter(pk=instance.pk).exclude(slug=instance.slug)
     for old in renamed.values_list("slug", flat=True):
         for query in GoldenQuery.objects.filter(collections__contains=[old]):

@@ -255,7 +255,9 @@ def unreadable_notes(names: Sequence[str], viewer: Viewer) -> tuple[str, ...]:
     """A note if the viewer cannot read a collection that is named: the same, without its name, for
     a missing and a hidden one. One query, none without names.
     """
+    if not names:
+        return ()
     rows = models.Collection.objects.visible_to(viewer).values_list("slug", "name")
-    known = {each.casefold() for row in rows for each in row} if names else set()
+    known = {each.casefold() for row in rows for each in row}
     text = gettext("A collection that you named does not exist, or you may not read it.")
     return () if known.issuperset(map(str.casefold, names)) else (text,)
