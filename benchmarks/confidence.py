@@ -107,7 +107,6 @@ def _sample(
     library: Library, question: Question, cosines: Any, kind: QuestionKind, background: Background
 ) -> Sample | None:
     """The sample of the ranking of a library's passages; None if it has no evidence."""
-    from search import presets_default_and_baselines as presets
     from search.domain import (
         ABSENT,
         SIGNALS,
@@ -118,6 +117,7 @@ def _sample(
         Signal,
         row_type,
     )
+    from search.presets import default as presets
     from search.query.parse import count_words
     from search.ranking import Batch, prepare, rank
     from search.ranking.batch import MeaningEvidence

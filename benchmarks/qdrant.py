@@ -160,7 +160,7 @@ def _pages(start: int, spaces: Sequence[int]) -> Iterator[list[Any]]:
 
 def _compare(queries: int, rounds: int) -> None:
     from benchmarks import texts
-    from search.engine.find import warm_up
+    from search.engine.embed import warm_up
 
     warm_up()
     questions = texts.questions(queries)

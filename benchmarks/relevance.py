@@ -42,7 +42,7 @@ BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->
 # The code that decides a ranking.
 RANKING = (
     "search/query", "search/retrieval", "search/ranking", "search/engine",
-    "search/presets_default_and_baselines.py", "search/presets_of_seed_systems.py",
+    "search/presets/default.py", "search/presets/seeds.py",
 )  # fmt: skip
 _MEASURED = re.compile(
     r"^Measured with Steelyard (\S+), commit (\w*)\+?, on [\d-]+\.$", re.MULTILINE
@@ -223,7 +223,7 @@ def _short(value: float, sign: str = "") -> str:
 
 
 def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
-    from search.presentation.labels_and_notices import measure_label
+    from search.presentation.labels import measure_label
     from search.tuning.evaluation.measures import LEADING, NAMES
 
     first = outcomes[0]

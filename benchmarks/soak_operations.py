@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 
 from ingestion import services
 from ingestion.errors import IngestionError
-from ingestion.intake import import_start_stop_retry as imports
+from ingestion.intake import imports as imports
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, Visibility
 from search.pipeline import search
 

@@ -54,9 +54,9 @@ def synthetic(queries: int, candidates: int) -> None:
     """Print the times over random pools, independent of the machine's database."""
     from search.domain import Fusion, QueryClass, Weights
     from search.engine import Choices
-    from search.engine.batch_ranking import ranking_of
-    from search.engine.settle_class_and_weights import settle
-    from search.presets_default_and_baselines import DEFAULT
+    from search.engine.ranking import ranking_of
+    from search.engine.settle import settle
+    from search.presets.default import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
     from tests.support.random_pools import configuration, random_case
 

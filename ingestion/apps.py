@@ -11,7 +11,7 @@ class IngestionConfig(AppConfig):
     verbose_name = _("Library")
 
     def ready(self) -> None:
-        from ingestion.intake.import_start_stop_retry import remove_with_row
+        from ingestion.intake.imports import remove_with_row
 
         post_delete.connect(remove_with_row, sender="ingestion.Import")
 

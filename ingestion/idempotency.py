@@ -26,7 +26,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.accounts.models import User
-from common.api.requests_and_errors import actor
+from common.api.requests import actor
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.models import IdempotencyKey
 

@@ -27,7 +27,7 @@ from django.utils.translation import gettext
 from common.accounts import tokens
 from common.accounts.models import User
 from common.jobs import enqueue
-from ingestion.chunking.sizes_and_embedding_text import LAYOUT
+from ingestion.chunking.options import LAYOUT
 from ingestion.documents import editions, versions
 from ingestion.documents.bulk_changes import annotate, move
 from ingestion.documents.deletion import (
@@ -48,7 +48,7 @@ from ingestion.lexical import bm25_weights
 from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.models.documents import DocumentQuerySet, open_to
-from ingestion.parsing.parsers_and_limits import title_from_file_name, with_file_name
+from ingestion.parsing.file_titles import title_from_file_name, with_file_name
 
 
 @dataclass(frozen=True, slots=True)

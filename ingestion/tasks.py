@@ -13,7 +13,7 @@ from ingestion import idempotency
 from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import note_under_way
 from ingestion.intake import import_runner as runner
-from ingestion.intake.import_start_stop_retry import forget_files
+from ingestion.intake.imports import forget_files
 from ingestion.intake.watched_folder_scan import scan
 from ingestion.lexical import bm25_weights
 from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder

@@ -21,7 +21,7 @@ from unfold.sites import UnfoldAdminSite
 
 from common.accounts import tokens
 from common.accounts.models import User
-from common.accounts.rights_and_factors import lacks_factor
+from common.accounts.second_factor import lacks_factor
 from common.admin import mixins
 from ingestion import collections
 from ingestion.documents.restricted_readers import Readers

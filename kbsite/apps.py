@@ -61,7 +61,6 @@ class AccountsConfig(AppConfig):
     verbose_name = "People"
 
     def ready(self) -> None:
-        from common.accounts import claims_and_groups  # noqa: F401 -- registers the receivers
 
         UserError.translate = gettext
 

@@ -98,7 +98,7 @@ def _warm_up() -> None:
 
     from kbsite.apps import spare_collections
     from search.answers import answering
-    from search.engine.find import warm_up
+    from search.engine.embed import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is
     try:

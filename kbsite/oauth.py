@@ -34,10 +34,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common import UserError
-from common.accounts import app_grants, rights_and_factors, tokens
+from common.accounts import app_grants, second_factor, tokens
 from common.accounts.models import Scope
 from common.api.access import seconds_to_wait
-from common.api.requests_and_errors import actor
+from common.api.requests import actor
 from ingestion.models import Collection
 from kbsite import oauth_clients
 from kbsite.settings.environment import signing_key
@@ -128,8 +128,8 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
     def form_valid(self, form: Any) -> HttpResponse:
         data, back = form.cleaned_data, self._request_info["redirect_uri"]
         try:
-            if rights_and_factors.lacks_factor(self.request):
-                raise UserError(rights_and_factors.add_a_factor())
+            if second_factor.lacks_factor(self.request):
+                raise UserError(second_factor.add_a_factor())
             client = self._look_up(self._request_info["client_id"], back)
             limit = [one.pk for one in data["collections"]] or None
             grant = app_grants.consent(actor(self.request), client, back, data["scopes"], limit)

@@ -31,11 +31,12 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from common.accounts import claims_and_groups, guard
+from common.accounts import claim_refresh, claims, encryption, guard
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
-from common.api.requests_and_errors import Rank, body
+from common.api.errors import body
+from common.api.requests import Rank
 from kbsite.serving.overload_and_outages import refusal
 
 logger = logging.getLogger(__name__)
@@ -73,15 +74,15 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             case "open":
                 return True
             case "mapped":
-                claims = claims_and_groups.claims_of(sociallogin.account)
-                return bool(claims_and_groups.group_names(claims))
+                stated = claim_refresh.claims_of(sociallogin.account)
+                return bool(claims.group_names(stated))
             case _:
                 return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         self._refuse_without_groups(request, sociallogin)
         if sociallogin.account.pk:
-            claims_and_groups.confirmed(sociallogin)
+            claim_refresh.confirmed(sociallogin)
         elif sociallogin.is_existing:
             pass  # found by its address: connected, and confirmed then
         elif sociallogin.state.get("process") != "connect":
@@ -89,8 +90,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Show a refusal if claims of groups are missing: so would collections, unexplained."""
-        if missing := claims_and_groups.left_out(claims_and_groups.claims_of(sociallogin.account)):
-            logger.warning(claims_and_groups.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
+        if missing := claims.left_out(claim_refresh.claims_of(sociallogin.account)):
+            logger.warning(claim_refresh.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
             page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
             page.status_code = 403
             raise ImmediateHttpResponse(page)
@@ -113,7 +114,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> Any:
         user = super().save_user(request, sociallogin, form)
-        claims_and_groups.confirmed(sociallogin)
+        claim_refresh.confirmed(sociallogin)
         return user
 
     def list_apps(self, request: Any, provider: Any = None, client_id: Any = None) -> Any:
@@ -128,10 +129,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Secrets of one-time codes are enciphered in the database."""
 
     def encrypt(self, text: str) -> str:
-        return claims_and_groups.encipher(text)
+        return encryption.encipher(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return claims_and_groups.decipher(encrypted_text)
+        return encryption.decipher(encrypted_text)
 
     def build_totp_svg(self, url: str) -> str:
         """The QR code as part of a page: without the declaration of an XML file."""

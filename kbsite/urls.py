@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path
 
-from common.api.requests_and_errors import Rank, states
+from common.api.requests import Rank, states
 from kbsite import oauth
 from kbsite.operations.endpoints import health, metrics
 from kbsite.sign_in import SignIn, callback, login

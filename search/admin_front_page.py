@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import line
-from ingestion.chunking.sizes_and_embedding_text import LAYOUT
+from ingestion.chunking.options import LAYOUT
 from ingestion.documents.currency import review_states
 from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.versions import UNFINISHED
@@ -24,7 +24,7 @@ from search.analytics.models import SearchEvent
 from search.answers import feedback
 from search.answers.models import Answer, AnswerLimits
 from search.models import SearchProfile
-from search.presentation.labels_and_notices import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun

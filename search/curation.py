@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.events import log
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.engine import Purpose, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
@@ -24,7 +24,8 @@ from search.errors import RunConflict, SearchError
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import search
-from search.query.synonyms_and_pins import Synonyms, fold_query, query_key
+from search.query.query_key import query_key
+from search.query.synonyms import Synonyms, fold_query
 from search.retrieval import Scope
 
 CuratedRow = Pin | Hide | Synonym | ClassRule | ScopeProfile

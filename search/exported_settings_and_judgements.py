@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from ingestion.exporting import Row, attach, moment
 from ingestion.models import Collection, Document
 from search.models import Pin, ScopeProfile
-from search.query.synonyms_and_pins import query_key
+from search.query.query_key import query_key
 from search.tuning.models import GoldenQuery, Judgement
 
 ROWS_AT_ONCE = 500

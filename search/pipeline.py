@@ -17,11 +17,11 @@ from dataclasses import replace
 from django.conf import settings
 
 from common import metrics
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.engine import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Purpose, Request
 from search.engine.configuration import Configuration, current
 from search.engine.find import breadths_of, find, scope_of
-from search.engine.rank_with_reranker import rank
+from search.engine.rank import rank
 from search.engine.read import read
 from search.engine.response import SearchResponse, respond
 from search.query.language import is_listed, text_languages

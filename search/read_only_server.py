@@ -16,13 +16,13 @@ from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext as _
 
-from common.api.requests_and_errors import body
+from common.api.errors import body
 from ingestion.exporting.writing import export, exported_documents
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
+from search.tuning.activation import activate
 from search.tuning.models import ProfileChange
-from search.tuning.profile_activation_and_rollback import activate
 
 # The program: everything that runs, and nothing of its development or of this site.
 CODE = ("common", "ingestion", "kbsite", "locale", "search", "static", "templates")

@@ -11,7 +11,7 @@ import logging
 from celery import shared_task
 
 from common import jobs
-from search.analytics import failed_search_detection, visitors_and_anonymising
+from search.analytics import failed_search_detection, retention
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
@@ -19,7 +19,7 @@ from search.parts.experiments import life_cycle
 from search.parts.qdrant import engines, rebuilding, syncing
 from search.parts.qdrant.models import PointCollection
 from search.parts.qdrant.points import EngineError
-from search.readers import history_and_saved, reviews, search_news
+from search.readers import history, reviews, search_news
 from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
@@ -86,7 +86,7 @@ def gather_gaps() -> int:
 
 @shared_task
 def forget_searchers() -> int:
-    return visitors_and_anonymising.forget()
+    return retention.forget()
 
 
 @shared_task
@@ -97,7 +97,7 @@ def look_for_news() -> int:
 
 @shared_task
 def forget_history() -> int:
-    return history_and_saved.forget_history()
+    return history.forget_history()
 
 
 @shared_task

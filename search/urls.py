@@ -5,8 +5,15 @@ from __future__ import annotations
 from django.urls import include, path
 
 from search.pages import answer_views as answers
-from search.pages import documents, saved_searches, search_page, suggestions, threads
-from search.pages import history_favourites_and_tokens as me
+from search.pages import (
+    documents,
+    me,
+    own_tokens,
+    saved_searches,
+    search_page,
+    suggestions,
+    threads,
+)
 
 app_name = "search"
 OWN = [
@@ -15,8 +22,8 @@ OWN = [
     path("favourites/", me.favourites, name="favourites"),
     path("favourites/<uuid:public_id>/", me.star, name="star"),
     path("export/", me.export, name="export"),
-    path("tokens/", me.own_tokens, name="tokens"),
-    path("tokens/<slug:key>/revoke/", me.revoke_token, name="token-revoke"),
+    path("tokens/", own_tokens.own_tokens, name="tokens"),
+    path("tokens/<slug:key>/revoke/", own_tokens.revoke_token, name="token-revoke"),
     path("searches/", saved_searches.save, name="save-search"),
     path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
     path("searches/<uuid:public_id>/news/", me.saved_search_news, name="saved-search-news"),

@@ -42,7 +42,7 @@ class User(AbstractUser):
     # It is applied where read access is decided: see `CollectionQuerySet.open_to`.
     collections_limit: frozenset[int] | None = None
 
-    # The digest of the token that the request came with; empty for a session. See `quotas`.
+    # The digest of the token that the request came with; empty for a session. See `tokens`.
     token_used = ""
 
     # Whether `save` stores another password than before; not set when Django renews its hash.
@@ -52,7 +52,7 @@ class User(AbstractUser):
         """Save the user; with a new password, end their API tokens, as Django ends sessions."""
         self.email = UserManager.normalize_email(self.email)
         is_new = self._state.adding
-        # Set by Django's `set_password`, and removed again by the renewal of a hash.
+        # Set by Django's set_password, and removed again by the renewal of a hash.
         has_new_password = getattr(self, "_password", None) is not None or self._ends_tokens
         with transaction.atomic():
             super().save(*args, **kwargs)

@@ -28,7 +28,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from common.accounts.models import User
-from common.accounts.rights_and_factors import groups_to_give, may_act_for, permissions_to_give
+from common.accounts.permissions import groups_to_give, may_act_for, permissions_to_give
 from common.admin.mixins import OwnPages, ReadOnly, TextKeys, ViewersForm, actor, own_page
 from common.audit.models import Event, Kind
 from common.audit.trail import lines, record

@@ -21,7 +21,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 
-from common.accounts import app_grants, rights_and_factors, tokens
+from common.accounts import app_grants, second_factor, tokens
 from common.accounts.models import Scope, User
 
 logger = logging.getLogger(__name__)
@@ -198,8 +198,8 @@ class ActionPermission(BasePermission):
         permission = needed(view)
         if not permission:
             return permission == OPEN
-        if request.auth is None and rights_and_factors.lacks_factor(request):
-            self.message = rights_and_factors.add_a_factor()
+        if request.auth is None and second_factor.lacks_factor(request):
+            self.message = second_factor.add_a_factor()
             return False
         return bool(request.user.is_authenticated and request.user.has_perm(permission))
 

@@ -36,7 +36,7 @@ from common.admin.mixins import (
     whole_number,
 )
 from ingestion import services
-from ingestion.admin.form_fields_and_filters import CollectionFilter
+from ingestion.admin.filters import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, DeletedDocument, Document, Purge

@@ -25,13 +25,13 @@ from unfold.widgets import (
 
 from common.admin.mixins import OwnPages, actor
 from ingestion import services
-from ingestion.admin.form_fields_and_filters import MetadataFormField
+from ingestion.admin.fields import MetadataFormField
 from ingestion.documents.bulk_changes import MOST_MOVED
 from ingestion.documents.restricted_readers import Arranged, Readers, UnknownReader
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 
 MAX_LISTED = 10  # of the reasons why documents were left alone
 

@@ -27,13 +27,13 @@ from unfold.widgets import (
 from common.admin.mixins import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.bin import GoesToBin, deleted_collections
-from ingestion.admin.form_fields_and_filters import LanguageFormField, MetadataKeysField
+from ingestion.admin.fields import LanguageFormField, MetadataKeysField
 from ingestion.admin.status import reprocessing
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.collection_access import ICONS, language_name
+from ingestion.models.collections import ICONS, language_name
 from ingestion.models.documents import open_to
 from ingestion.models.versions import UNFINISHED
 

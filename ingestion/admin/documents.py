@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.admin.live_cells import LiveCells
 from common.admin.mixins import (
     AuditedByServices,
     PanelPages,
@@ -29,17 +30,15 @@ from common.admin.mixins import (
     moment_column,
     own_page,
 )
-from common.admin.profile_versions_and_progress import LiveCells
-from common.api.requests_and_errors import states
+from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
 from ingestion.admin.bin import GoesToBin, deleted_documents
 from ingestion.admin.bulk_changes import ArrangingPages, ReadersFilter, ReadersForm
-from ingestion.admin.form_fields_and_filters import (
+from ingestion.admin.fields import LanguageFormField, MetadataFormField
+from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
-    LanguageFormField,
-    MetadataFormField,
     OriginFilter,
     StateFilter,
     TagFilter,

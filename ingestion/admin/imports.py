@@ -18,15 +18,16 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.admin.live_cells import StatusPages, live, state_label
 from common.admin.mixins import AuditedByServices, VisibleOnly, actor, moment_column, own_page
-from common.admin.profile_versions_and_progress import StatusPages, live, state_label
-from common.api.requests_and_errors import states
-from ingestion.admin.form_fields_and_filters import IntakeForm, LanguageFormField
+from common.api.requests import states
+from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.documents import completeness
 from ingestion.errors import IngestionError
-from ingestion.intake import import_start_stop_retry as importing
-from ingestion.intake.import_protocol_and_folders import HERE, MANIFEST_ENDS, ImportRefused
-from ingestion.intake.import_start_stop_retry import Counts, counts_of
+from ingestion.intake import imports as importing
+from ingestion.intake.import_folders import HERE
+from ingestion.intake.import_protocol import MANIFEST_ENDS, ImportRefused
+from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Import, ImportItem
 from ingestion.models.documents import open_to
 

@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from common.admin.mixins import OwnPages, own_page
-from ingestion.admin.form_fields_and_filters import LinesField
+from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
 from ingestion.models.patterns import INDEXING_FIELDS

@@ -113,4 +113,4 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def _post_clean(self) -> None:
-        """Skip the row's validation: `space_changes` creates it, with fields from the model."""
+        """Skip the row's validation: `spaces.changes` creates it, with fields from the model."""

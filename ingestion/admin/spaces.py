@@ -15,12 +15,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
+from common.admin.live_cells import LiveCells, live, state_label
 from common.admin.mixins import actor, become, own_page
-from common.admin.profile_versions_and_progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS, RERANKERS
 from ingestion.models import EmbeddingSpace
-from ingestion.models.collection_access import language_name
+from ingestion.models.collections import language_name
 from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
 from ingestion.spaces.report import Report, better_models, overview, report_on, reports_on
@@ -203,7 +203,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         self.attempt(request, act, failure=messages.WARNING)
         return redirect("admin:ingestion_embeddingspace_changelist")
 
-    # --- actions, all by space_changes ---------------------------------------------
+    # --- actions, all by spaces.changes ---------------------------------------------
 
     def save_model(
         self, request: HttpRequest, obj: EmbeddingSpace, form: Any, change: bool
@@ -223,7 +223,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return redirect("admin:ingestion_embeddingspace_confirm", obj.pk, "start")
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Do nothing: `space_changes` writes the audit row."""
+        """Do nothing: `spaces.changes` writes the audit row."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Superusers alone: a space sends every text of the library to its model's server."""

@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from common.admin import profile_versions_and_progress as progress
+from common.admin import live_cells as progress
 from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
-from ingestion.models.collection_access import language_name
+from ingestion.models.collections import language_name
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise

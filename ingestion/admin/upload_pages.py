@@ -28,10 +28,10 @@ from unfold.widgets import (
 from common.admin.mixins import actor
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.form_fields_and_filters import IntakeForm, LanguageFormField
+from ingestion.admin.fields import IntakeForm, LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
-from ingestion.intake import import_start_stop_retry as imports
+from ingestion.intake import imports as imports
 from ingestion.intake.import_web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
 from ingestion.intake.url_guard import MAX_URL_CHARS
 from ingestion.models import Document, Import

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from common.admin.mixins import OwnPages, ReadOnly, actor, moment_column, own_page, state_column
-from common.api.requests_and_errors import states
+from common.api.requests import states
 from ingestion import services
 from ingestion.documents import completeness, hand_edits
 from ingestion.errors import IngestionError

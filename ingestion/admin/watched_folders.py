@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from common.admin.live_cells import StatusPages, live, state_label
 from common.admin.mixins import ReadOnly, ViewersForm, VisibleOnly, actor, own_page
-from common.admin.profile_versions_and_progress import StatusPages, live, state_label
-from ingestion.admin.form_fields_and_filters import LanguageFormField
+from ingestion.admin.fields import LanguageFormField
 from ingestion.errors import IngestionError
 from ingestion.intake import watched_folders
 from ingestion.intake.watched_folders import counts_line

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests_and_errors import actor, read_body
+from common.api.requests import actor, read_body
 from common.api.viewsets import ApiViewSet, EditableViewSet, FilterSet
 from ingestion import collections, services
 from ingestion.api.serializers import (

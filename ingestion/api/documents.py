@@ -19,7 +19,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, requires
-from common.api.requests_and_errors import Conflict, actor, location, read_body
+from common.api.errors import Conflict
+from common.api.requests import actor, location, read_body
 from common.api.serializers import ObjectJSONParser
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
 from ingestion import services

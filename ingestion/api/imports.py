@@ -12,13 +12,14 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.requests_and_errors import Conflict, actor, location, read_body
+from common.api.errors import Conflict
+from common.api.requests import actor, location, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
 from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
 from ingestion.idempotency import HEADER, once
-from ingestion.intake import import_start_stop_retry as importing
-from ingestion.intake.import_start_stop_retry import Counts, counts_of
+from ingestion.intake import imports as importing
+from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 from ingestion.models.documents import open_to
 

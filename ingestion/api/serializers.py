@@ -21,7 +21,7 @@ from ingestion.documents import completeness, currency
 from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
-from ingestion.lexical.languages_and_word_parts import primary_code
+from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, State
 from ingestion.models.versions import MAX_QUESTION_CHARS

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests_and_errors import actor, location, read_body, read_query
+from common.api.requests import actor, location, read_body, read_query
 from common.api.serializers import FileField, ObjectJSONParser, Parameters, Strict
 from common.api.viewsets import ApiViewSet, FilterSet, PageParameters, Pages, ReadViewSet
 from ingestion.api.documents import UploadParser

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ingestion.chunking.sizes_and_embedding_text import ChunkingOptions, TextLimits
+from ingestion.chunking.embedding_text import TextLimits
+from ingestion.chunking.options import ChunkingOptions
 from ingestion.chunking.text_splitting import Break
-from ingestion.chunking.units_and_tables import PROSE, Unit, UnitReader
+from ingestion.chunking.units import PROSE, Unit, UnitReader
 from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft, SectionPlace
 from ingestion.embedding.protocol import Tokenizer
 

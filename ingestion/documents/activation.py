@@ -22,7 +22,7 @@ from ingestion.files import storage
 from ingestion.lexical import bm25_weights, concepts
 from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
-from ingestion.parsing.parsers_and_limits import with_file_name
+from ingestion.parsing.file_titles import with_file_name
 from ingestion.spaces import hold_switch, unembedded, writing_space
 from ingestion.spaces.vectors import leave_to_backfill, store
 

@@ -22,7 +22,8 @@ from ingestion.domain import Completeness, Part, Unit, Why
 from ingestion.errors import FileTooLarge, RefusedUpload
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind
-from ingestion.parsing.parsers_and_limits import ParseLimits, title_from_file_name
+from ingestion.parsing.file_titles import title_from_file_name
+from ingestion.parsing.limits import ParseLimits
 
 DEEPEST = 3
 """The maximum nesting depth: an archive in a message in an archive. A guess."""

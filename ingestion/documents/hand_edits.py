@@ -21,7 +21,7 @@ from django.utils.translation import gettext, gettext_lazy
 from common.accounts.models import User
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
-from ingestion.chunking.sizes_and_embedding_text import TextLimits
+from ingestion.chunking.embedding_text import TextLimits
 from ingestion.documents import versions
 from ingestion.documents.hand_edit_transfer import anchor, parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors
@@ -38,7 +38,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.models.versions import MAX_QUESTION_CHARS, UNFINISHED
-from ingestion.parsing.parsers_and_limits import with_file_name
+from ingestion.parsing.file_titles import with_file_name
 from ingestion.spaces.vectors import leave_to_backfill, store, texts_of
 
 MAX_QUESTIONS = 50

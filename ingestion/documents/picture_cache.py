@@ -28,9 +28,9 @@ from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page, recognise_page
+from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.ocr import SWITCHED_OFF, Ocr, installed
 from ingestion.parsing.page_pictures import DECK_FILE, is_deck, is_drawn, is_recognised
-from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
 from ingestion.parsing.passage_rectangles import Box, Word, places_of
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.

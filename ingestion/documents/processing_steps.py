@@ -22,7 +22,7 @@ from common import circuit_breaker, metrics
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
-from ingestion.chunking.sizes_and_embedding_text import LAYOUT
+from ingestion.chunking.options import LAYOUT
 from ingestion.documents import activation, archive_members, editions, hand_edit_transfer, versions
 from ingestion.documents.hand_edit_transfer import identifiers
 from ingestion.documents.picture_cache import ocr_of_settings
@@ -38,12 +38,13 @@ from ingestion.errors import (
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.lexical import bm25_weights, concepts
-from ingestion.lexical.languages_and_word_parts import detect_language, primary_code, text_config
+from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
-from ingestion.parsing.parsers_and_limits import ParseLimits, with_file_name
+from ingestion.parsing.file_titles import with_file_name
+from ingestion.parsing.limits import ParseLimits
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES

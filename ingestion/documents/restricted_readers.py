@@ -30,7 +30,7 @@ from ingestion.events import log
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED
-from ingestion.parsing.parsers_and_limits import with_file_name
+from ingestion.parsing.file_titles import with_file_name
 
 
 class UnknownReader(IngestionError):

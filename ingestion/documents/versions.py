@@ -17,7 +17,7 @@ from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, State
-from ingestion.models.chunks_and_embeddings import WRITTEN_STATES
+from ingestion.models.embeddings import WRITTEN_STATES
 from ingestion.models.versions import UNFINISHED
 
 

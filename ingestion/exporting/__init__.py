@@ -17,7 +17,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.intake.import_protocol_and_folders import ImportRefused
+from ingestion.intake.import_protocol import ImportRefused
 from ingestion.models import Collection, Document
 
 NAME = "steelyard-collection"

@@ -34,7 +34,7 @@ from ingestion.exporting import attached, currency, moment, read_lines, read_man
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
 from ingestion.files import storage
 from ingestion.intake.import_archives import copy_counted, open_archive
-from ingestion.intake.import_protocol_and_folders import ImportRefused
+from ingestion.intake.import_protocol import ImportRefused
 from ingestion.lexical import bm25_weights
 from ingestion.metadata import check_metadata
 from ingestion.models import (
@@ -46,8 +46,8 @@ from ingestion.models import (
     SourceKind,
     State,
 )
+from ingestion.parsing.file_titles import with_file_name
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.parsing.parsers_and_limits import with_file_name
 from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024

@@ -24,7 +24,7 @@ from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError
 from ingestion.exporting import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from ingestion.models.documents import DocumentQuerySet
 from ingestion.spaces import active_space
 

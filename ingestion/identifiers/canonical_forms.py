@@ -67,7 +67,7 @@ def _code(text: str) -> str:
 
 
 def _joined(runs: list[str]) -> str:
-    """The runs joined, with a hyphen only between two of one kind: `a1312b`, `pii2024-0042`."""
+    """The runs joined, with a hyphen only between two of one kind: “a1312b”, “pii2024-0042”."""
     joined = runs[0]
     for left, right in pairwise(runs):
         joined += right if left.isdigit() != right.isdigit() else f"-{right}"

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 
 from ingestion.errors import FileTooLarge, IngestionError
 from ingestion.files.storage import local_copy
-from ingestion.intake.import_protocol_and_folders import (
+from ingestion.intake.import_protocol import (
     MANIFEST_ENDS,
     ImportRefused,
     ImportSource,
@@ -33,7 +33,7 @@ from ingestion.models import Import, ImportItem
 from ingestion.parsing.formats.inner_files import safe_path, unique_path
 from ingestion.parsing.formats.zip_archive import is_of_the_system, member_names
 from ingestion.parsing.formats.zip_safety import RATIO_COUNTS_FROM, UNREADABLE
-from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
+from ingestion.parsing.limits import MIB, ParseLimits
 
 PATH = "path"
 """The import option with the path of a local file, which a command reads in place."""

@@ -22,8 +22,8 @@ from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
-from ingestion.intake.import_manifests_and_kinds import source_for
-from ingestion.intake.import_protocol_and_folders import (
+from ingestion.intake.import_kinds import source_for
+from ingestion.intake.import_protocol import (
     ImportRefused,
     ImportSource,
     ItemDraft,
@@ -31,7 +31,7 @@ from ingestion.intake.import_protocol_and_folders import (
     Skip,
     TryLater,
 )
-from ingestion.intake.import_start_stop_retry import metadata_of, remove_file
+from ingestion.intake.imports import metadata_of, remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
 from ingestion.services import Receipt, receive
 

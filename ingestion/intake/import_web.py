@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from ingestion.errors import RetryLater, RobotsRefused
 from ingestion.files.filetypes import HEAD_BYTES
-from ingestion.intake.import_protocol_and_folders import (
+from ingestion.intake.import_protocol import (
     ImportRefused,
     ImportSource,
     ItemDraft,

@@ -32,7 +32,7 @@ from ingestion.events import log
 from ingestion.files import storage
 from ingestion.lexical import bm25_weights
 from ingestion.models import Document, Lane, Mirrored, SourceKind, SyncItem, SyncSource, WatchedFile
-from ingestion.parsing.parsers_and_limits import title_from_file_name, with_file_name
+from ingestion.parsing.file_titles import title_from_file_name, with_file_name
 from ingestion.services import Receipt, delete, describe, receive, restore
 
 logger = logging.getLogger(__name__)

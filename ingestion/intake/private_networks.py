@@ -1,6 +1,6 @@
 """Public and special IP addresses, from the IANA registries.
 
-`ipaddress.is_global` is not enough: it changed between Python releases, and it ignores IPv6
+Python's ipaddress.is_global is not enough: it changed between Python releases, and it ignores IPv6
 addresses that embed an IPv4 address.
 """
 

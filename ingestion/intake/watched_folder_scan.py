@@ -27,7 +27,7 @@ from django.utils.translation import gettext
 from common.jobs import Lease, work_on
 from ingestion.errors import IngestionError, NotStored
 from ingestion.files.filetypes import HEAD_BYTES, sniff
-from ingestion.intake.folder_and_ignored_files import open_below
+from ingestion.intake.folder_listing import open_below
 from ingestion.intake.mirroring import Mirror, half_lost
 from ingestion.intake.watched_folders import (
     Differences,

@@ -18,14 +18,9 @@ from psycopg.errors import LockNotAvailable
 
 from common import database
 from ingestion import events
-from ingestion.lexical.languages_and_word_parts import (
-    names_sql,
-    quoted_sql,
-    spaced,
-    spaced_sql,
-    text_config,
-    with_readings_sql,
-)
+from ingestion.lexical.bigrams import spaced, spaced_sql
+from ingestion.lexical.compounds import names_sql, quoted_sql, with_readings_sql
+from ingestion.lexical.languages import text_config
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75

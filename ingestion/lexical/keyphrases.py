@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ingestion.lexical.languages_and_word_parts import IN_RUN
+from ingestion.lexical.bigrams import IN_RUN
 
 MAX_WORDS = 3
 # A document has FEWEST key phrases, and one more for every WORDS_EACH content words, up to MOST:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import CELL_SEPARATOR
-from ingestion.lexical.languages_and_word_parts import primary_code
+from ingestion.lexical.languages import primary_code
 
 # A longer line without a full stop is prose; headings are cut to 80 by `short_name`. A guess.
 HEADING_CHARS = 100

@@ -13,7 +13,7 @@ from django.db import ProgrammingError
 from common import UserError
 from ingestion.documents.progress import Watch, follow, progress_view, worker_answers
 from ingestion.lexical import bm25_weights
-from ingestion.lexical.languages_and_word_parts import primary_code
+from ingestion.lexical.languages import primary_code
 
 _MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and column
 

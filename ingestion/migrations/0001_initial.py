@@ -22,7 +22,7 @@ from django.contrib.postgres.operations import (
 from django.db import migrations, models
 from pgvector.django import VectorExtension
 
-import ingestion.models.collection_access
+import ingestion.models.collections
 
 # md5 and not hashtext: it is the same in every version of Postgres, and in Python.
 # 2^30 - 1 fits below the 1,000,000,000 dimensions of a sparsevec, whose indices start at 1.
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                 ('language', models.CharField(blank=True, help_text='ISO 639-1 code of every document; leave empty to detect it for each.', max_length=8)),
                 ('chunk_tokens', models.PositiveSmallIntegerField(default=200, help_text='Target size of a chunk in tokens of the embedding model (32-2000).', validators=[django.core.validators.MinValueValidator(32), django.core.validators.MaxValueValidator(2000)], verbose_name='chunk size')),
                 ('overlap_tokens', models.PositiveSmallIntegerField(default=20, help_text='Tokens shared by consecutive chunks; less than half the chunk size.', verbose_name='chunk overlap')),
-                ('metadata_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40, validators=[ingestion.models.collection_access.validate_metadata_key]), blank=True, default=list, help_text='Metadata keys that searches can be filtered by.', size=10)),
+                ('metadata_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40, validators=[ingestion.models.collections.validate_metadata_key]), blank=True, default=list, help_text='Metadata keys that searches can be filtered by.', size=10)),
                 ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('deleted_at', models.DateTimeField(blank=True, db_index=True, editable=False, help_text='When it was moved to the bin, with all its documents.', null=True)),
                 ('deleted_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                 ('part_path', models.CharField(blank=True, editable=False, help_text='Path within the parent.', max_length=1000)),
                 ('language', models.CharField(blank=True, max_length=8)),
                 ('language_given', models.BooleanField(default=False)),
-                ('metadata', models.JSONField(blank=True, default=dict, help_text='What people know of it: a flat object of texts, numbers, dates, lists of texts.', validators=[ingestion.models.collection_access.validate_metadata])),
+                ('metadata', models.JSONField(blank=True, default=dict, help_text='What people know of it: a flat object of texts, numbers, dates, lists of texts.', validators=[ingestion.models.collections.validate_metadata])),
                 ('content_hash', models.CharField(editable=False, max_length=64)),
                 ('created', models.DateTimeField(db_index=True, default=django.utils.timezone.now, editable=False)),
                 ('updated', models.DateTimeField(auto_now=True)),

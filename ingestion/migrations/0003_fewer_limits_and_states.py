@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django.db import migrations, models
 
-import ingestion.models.collection_access
+import ingestion.models.collections
 
 COUNTED = ("price", "requests_per_minute", "tokens_per_minute", "tokens_spent")
 GONE = (*COUNTED, "held_until", "requests_due", "tokens_due")
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 help_text="One of the named icons, such as book, or one emoji.",
                 max_length=16,
-                validators=[ingestion.models.collection_access.validate_icon],
+                validators=[ingestion.models.collections.validate_icon],
             ),
         ),
     ]

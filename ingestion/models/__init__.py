@@ -1,8 +1,9 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
-from ingestion.models.chunks_and_embeddings import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
-from ingestion.models.collection_access import Collection, Visibility
+from ingestion.models.chunks import Chunk, Identifier
+from ingestion.models.collections import Collection, Visibility
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
+from ingestion.models.embeddings import ChunkEmbedding, EmbeddingSpace
 from ingestion.models.intake import IdempotencyKey, Import, ImportItem
 from ingestion.models.mirrors import Mirrored, SyncItem, SyncSource, WatchedFile, WatchedFolder
 from ingestion.models.patterns import IdentifierPattern

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job, JobState
-from ingestion.models.collection_access import Collection, Viewer, audiences_of, validate_metadata
+from ingestion.models.collections import Collection, Viewer, audiences_of, validate_metadata
 
 
 class SourceKind(models.TextChoices):

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job
-from ingestion.models.collection_access import Collection, Viewer
+from ingestion.models.collections import Collection, Viewer
 from ingestion.models.documents import Document
 
 LEAST_POLL_SECONDS = 5

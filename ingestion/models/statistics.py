@@ -17,7 +17,7 @@ from django.db.models import Count, Min, Sum
 from django.utils.translation import gettext_lazy as _
 
 from common import database
-from ingestion.models.collection_access import Collection, Viewer
+from ingestion.models.collections import Collection, Viewer
 from ingestion.models.documents import Document
 from ingestion.models.versions import DocumentVersion
 

@@ -19,8 +19,8 @@ from ingestion.errors import DamagedFile, PageNotDrawn
 from ingestion.files import filetypes
 from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame, saved_for_ocr
 from ingestion.parsing.ocr import Ocr
-from ingestion.parsing.parsers_and_limits import Source
 from ingestion.parsing.passage_rectangles import SCALE, Word, is_apart, normal, words_in
+from ingestion.parsing.protocol import Source
 
 PICTURE_FILE, WORDS_FILE, DECK_FILE = "picture.webp", "words.json", "deck.pdf"
 WIDTH = 1200

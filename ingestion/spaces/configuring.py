@@ -18,14 +18,10 @@ from common import database, metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError, EmbeddingRejected
-from ingestion.lexical.languages_and_word_parts import language_odds
+from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces.allowed_servers_and_metering import (
-    KEY_OF_THE_SETTINGS,
-    MeteredEmbedder,
-    require_address,
-    require_key,
-)
+from ingestion.spaces.allowed_servers import KEY_OF_THE_SETTINGS, require_address, require_key
+from ingestion.spaces.metered_embedder import MeteredEmbedder
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from ingestion import spaces
 from ingestion.embedding.fastembed import COMMAND, EMBEDDERS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
-from ingestion.models.collection_access import language_name
+from ingestion.models.collections import language_name
 from ingestion.spaces.index import Index, indexes_of
 
 State = EmbeddingSpace.State

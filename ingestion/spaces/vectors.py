@@ -20,7 +20,7 @@ from ingestion.chunking import ChunkingOptions, embedding_text
 from ingestion.embedding import CachedQueryEmbedder, Embedder, Vectors
 from ingestion.lexical.sentences import sentences
 from ingestion.models import Chunk, ChunkEmbedding, Collection, EmbeddingSpace, State
-from ingestion.models.chunks_and_embeddings import WRITTEN_STATES
+from ingestion.models.embeddings import WRITTEN_STATES
 from ingestion.spaces.configuring import (
     active_space,
     config_of_settings,

@@ -23,7 +23,7 @@ from django.conf import settings
 
 from common import UserError
 from ingestion.models import Collection, Document, Visibility
-from ingestion.models.collection_access import JUDGED
+from ingestion.models.collections import JUDGED
 from kbsite.demo import documents
 from search.domain import OPTIONAL
 from search.management import finish

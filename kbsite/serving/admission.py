@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from itertools import count
 
-from common.api.requests_and_errors import Rank
+from common.api.requests import Rank
 
 # The weight of the newest search in the running mean: a guess, about the last ten.
 _NEWEST = 0.1

@@ -25,7 +25,7 @@ from django.db import connections
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from common.api.requests_and_errors import Rank
+from common.api.requests import Rank
 from kbsite.operations import endpoints, instrumentation
 from kbsite.serving import overload_and_outages, ranks_and_body_limits
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place

@@ -81,7 +81,7 @@ def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | N
     """The error as this site's API or OpenAI's states it; None for the address of a page."""
     # Imported here because the settings of the log lead here before any app is loaded.
     if path.startswith("/api/") or path.rstrip("/") == "/mcp":
-        from common.api.requests_and_errors import body
+        from common.api.errors import body
 
         return JsonResponse(body(code, message), status=status)
     if path.startswith("/v1/"):

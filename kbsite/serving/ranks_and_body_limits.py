@@ -25,7 +25,7 @@ from django.utils.module_loading import import_string
 from rest_framework.exceptions import APIException
 
 from common.api.access import TokenAuthentication, token_of
-from common.api.requests_and_errors import FORM_BYTES, Rank
+from common.api.requests import FORM_BYTES, Rank
 from kbsite.serving import overload_and_outages
 
 View = Callable[..., Any]

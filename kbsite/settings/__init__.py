@@ -3,9 +3,11 @@
 Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are used.
 """
 
+from kbsite.settings.accounts import *
 from kbsite.settings.admin import *
+from kbsite.settings.api import *
 from kbsite.settings.environment import *
-from kbsite.settings.library_and_search import *
+from kbsite.settings.ingestion import *
+from kbsite.settings.search import *
 from kbsite.settings.servers import *
-from kbsite.settings.sign_in_and_api import *
 from kbsite.settings.site import *

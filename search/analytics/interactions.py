@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from ingestion.models import Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.analytics.models import NO_TEAM, Interaction, SearchEvent
-from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.errors import InteractionRefused, UnknownSearch
 
 Kind = Interaction.Kind

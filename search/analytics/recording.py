@@ -21,11 +21,11 @@ from common.accounts.models import User
 from ingestion.models import Collection, Visibility
 from search.analytics.failed_search_detection import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
-from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import fold_query
+from search.query.synonyms import fold_query
 from search.retrieval.prepared import Statement, run
 
 logger = logging.getLogger(__name__)

@@ -2,11 +2,11 @@
 
 domain       the values: Passage, Context, Sentence, Citation, Step, events; pure
 models       answer profiles, threads, answers with their sources, model calls, feedback
-stop_words_and_stems
+content_words
              words with content, for the check, follow-ups and quotes; pure
-follow_ups_and_what_to_ask_next
-             how a question gets its subject from the one before it; and what is offered
-             below an answer
+follow_ups   how a question gets its subject from the one before it
+suggested_questions
+             what is offered below an answer
 request      a question with all that decides how it is answered
 making       the steps of an answer, their order in each mode, its searches and its text
 context      candidates -> passages under a token budget; pure; context_pieces: of chunks

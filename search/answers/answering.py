@@ -31,12 +31,12 @@ from common.database import in_thread
 from search.answers import recording
 from search.answers.budgets import Payer
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
-from search.answers.follow_ups_and_what_to_ask_next import read_earlier_questions
+from search.answers.follow_ups import read_earlier_questions
 from search.answers.generating import server
 from search.answers.generating.language_model import Model, model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
-from search.answers.making.unfinished_answer import Work
+from search.answers.making.draft import Work
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.domain import QueryClass

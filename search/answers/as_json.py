@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from ingestion.documents.currency import as_data, label
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.answers.domain import (
     Answered,
     Begun,

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.accounts.models import User
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.analytics.failed_search_detection import drained
 from search.analytics.models import SearchEvent
 from search.analytics.recording import file_complaints

@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.admin.mixins import OwnPages, ReadOnly, actor, become, own_page, whole_number
-from common.admin.profile_versions_and_progress import STATE_LABELS, VersionForm, VersionPages
+from common.admin.versions import STATE_LABELS, VersionForm, VersionPages
 from search.answers import answering, profiles
 from search.answers.domain import Mode
 from search.answers.models import AnswerProfile, AnswerProfileChange

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from ingestion.embedding import Vectors
 from ingestion.lexical.sentences import Kind
+from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
 from search.answers.quote_pieces import TextPart, parts_of, stands_alone
-from search.answers.stop_words_and_stems import STOP, words
 from search.domain import TermStatistic
 
 OVERLAP = 2.4  # the share of the question's idf that the sentence says
@@ -41,7 +41,7 @@ LEAST_SPREAD = 0.02
 
 Floats = npt.NDArray[np.float64]
 
-# The shapes of names in code: `a_name`, `A_SETTING`, `ANameOfAClass`, `aName`, `--option`, `a.b.c`.
+# The shapes of names in code: a_name, A_SETTING, ANameOfAClass, aName, --option, a.b.c.
 IDENTIFIER = re.compile(
     r"(?<![\w-])--\w[\w-]*|\w*[^\W_]_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z0-9]+[A-Z]\w*"
     r"|\b[A-Z]{2,}[a-z]\w+|\b[^\W\d]\w*(?:\.[^\W\d]\w+)+"
@@ -226,7 +226,7 @@ class QuestionWords:
 
 def says(word: str, lexeme: str) -> bool:
     """Whether a word is the lexeme or an inflection of it. Snowball also changes a stem's end:
-    `citi`.
+    “citi”.
     """
     if word == lexeme:
         return True

@@ -16,6 +16,7 @@ from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.sentences import Kind
 from ingestion.models import EmbeddingSpace
+from search.answers.content_words import STOP, content, words
 from search.answers.domain import Context
 from search.answers.quote_pieces import Quote, piece_around
 from search.answers.quote_scoring import (
@@ -28,7 +29,6 @@ from search.answers.quote_scoring import (
     question_weights,
     scores,
 )
-from search.answers.stop_words_and_stems import STOP, content, words
 from search.domain import Query, TermStatistic
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from common.accounts.models import User
 from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.answers.as_json import sentence_data, sentence_from, step_data, supported_share
 from search.answers.budgets import MOST_NAME
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
@@ -232,7 +232,7 @@ def for_reader(row: Answer) -> Answered:
 def answered(row: Answer) -> Answered:
     """The stored answer. The caller must have checked that its reader may read every source.
 
-    One query for the sources, unless they were prefetched (`sources__document__collection`).
+    One query for the sources, unless they were prefetched (with their documents' collections).
     """
     return Answered(
         id=str(row.public_id),

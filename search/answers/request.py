@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
 from search.pipeline import Choices
@@ -19,7 +19,7 @@ class AnswerRequest:
     search; None: a question after earlier ones is made to stand alone. `earlier` are the previous
     questions of a conversation that is not stored here, oldest first; those of a `thread` are read
     from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,
-    for reading back and feedback; `budget_key` the key of an anonymous asker's budget (`privacy`).
+    for reading back and feedback; `budget_key` the key of an anonymous asker's budget.
     `parameters` replaces the active answer profile, for example by a draft under test; `choices`
     decides how the search ranks. If not `is_recorded`, nothing is stored.
     """

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.documents.currency import label
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.answers import recording
 from search.answers.as_json import answer_data, passage_url
 from search.answers.domain import Answered, Passage, State

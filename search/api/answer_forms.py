@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField, Parameters, Strict
 from ingestion.api.serializers import CurrencyField
-from search.analytics.visitors_and_anonymising import visitor_of
+from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
 from search.answers.as_json import answer_data
 from search.answers.domain import Mode, State, Verdict

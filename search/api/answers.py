@@ -24,17 +24,17 @@ from common.api.access import (
     require_scope,
     requires,
 )
-from common.api.requests_and_errors import Rank, actor, location, read_body
+from common.api.requests import Rank, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
 from search.answers.as_json import add_rectangles, answer_data
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
-from search.answers.follow_ups_and_what_to_ask_next import follow_ups
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
+from search.answers.suggested_questions import follow_ups
 from search.api.answer_forms import (
     EVENT_STREAM,
     AnswerSerializer,

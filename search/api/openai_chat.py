@@ -16,7 +16,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.as_json import not_current, supported_share
 from search.answers.budgets import budget_key

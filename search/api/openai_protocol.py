@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
-from common.api.requests_and_errors import Rank
+from common.api.requests import Rank
 from common.api.serializers import BoundedJSONParser
 from search.answers.as_json import passage_url
 from search.answers.domain import Context

@@ -19,9 +19,9 @@ from rest_framework.response import Response
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Collection
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.answers.domain import Mode
-from search.answers.follow_ups_and_what_to_ask_next import MOST_EARLIER
+from search.answers.follow_ups import MOST_EARLIER
 from search.api.openai_protocol import (
     AnsweringView,
     BadRequest,

@@ -12,7 +12,7 @@ from rest_framework.views import set_rollback
 
 from common import UserError
 from common.accounts.tokens import QuotaExceeded
-from common.api import requests_and_errors
+from common.api import errors
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import MAX_PAGE
 from ingestion.api.serializers import LanguageField
@@ -74,8 +74,8 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
         code = getattr(error, "code", "error")
         wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(round(wait))} if wait else None
-        return Response(requests_and_errors.body(code, str(error)), _status(error), headers=headers)
-    return requests_and_errors.error_response(error, context)
+        return Response(errors.body(code, str(error)), _status(error), headers=headers)
+    return errors.error_response(error, context)
 
 
 def _status(error: Exception) -> int:

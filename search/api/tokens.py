@@ -22,10 +22,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from common.accounts import rights_and_factors, tokens
+from common.accounts import second_factor, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
-from common.api.requests_and_errors import Rank, actor, read_body
+from common.api.requests import Rank, actor, read_body
 from common.api.serializers import ChoiceField, Strict
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
@@ -134,7 +134,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         user: Any = authenticate(request._request, **credentials)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
-        if rights_and_factors.has_factor(user) or rights_and_factors.must_have_factor(user):
+        if second_factor.has_factor(user) or second_factor.must_have_factor(user):
             raise PermissionDenied(
                 "This account signs in with a second factor: make tokens on the page /me/tokens/."
             )

@@ -24,15 +24,15 @@ from rest_framework.views import APIView
 
 from common.accounts import tokens
 from common.api.access import OPEN
-from common.api.requests_and_errors import Rank, actor, read_body, read_query
+from common.api.requests import Rank, actor, read_body, read_query
 from common.api.serializers import ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
 from search import pipeline
 from search.analytics.interactions import MAX_SECONDS, Report, record_interaction
 from search.analytics.models import Interaction, SearchEvent
+from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
-from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.api.parameters import SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy

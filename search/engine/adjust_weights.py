@@ -13,10 +13,10 @@ from typing import Protocol
 
 from django.utils.translation import gettext
 
-from ingestion.models.collection_access import language_name
+from ingestion.models.collections import language_name
 from search.domain import QueryClass
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled
+from search.engine.settle import Settled
 from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared

@@ -32,7 +32,7 @@ from search.models import (
 from search.models.curated import hides_by_query, pins_by_query
 from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
-from search.query.synonyms_and_pins import Synonyms
+from search.query.synonyms import Synonyms
 from search.ranking.confidence import Background
 
 WATCHED = (

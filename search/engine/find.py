@@ -1,103 +1,27 @@
-"""The query's vector, the scope of a question, and the candidate set that the database returns.
-
-The vector has a time limit: a slow or failing model never fails a search.
-"""
+"""Question -> Candidates: from the database, or from the engine that the site has chosen."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Self
 
-from django.conf import settings
-from django.db import DatabaseError
 from django.utils import timezone
-from django.utils.translation import gettext
 
-from common.circuit_breaker import TimedOut, TimeLimited
-from ingestion import models, spaces
 from ingestion.currency_dates import Currency
 from ingestion.documents.currency import currencies
-from ingestion.errors import EmbeddingError
-from ingestion.lexical.languages_and_word_parts import language_odds
-from ingestion.models import Document, EmbeddingSpace
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
+from search.engine.embed import QueryVector, embed_query
 from search.engine.read import Question
-from search.engine.settle_class_and_weights import Settled
-from search.query.language import is_listed
-from search.query.parse import count_words, relaxed
+from search.engine.settle import Settled
+from search.query.parse import relaxed
+from search.query.query_key import hidden_from, pins_for
 from search.query.spelling_correction import checked
-from search.query.synonyms_and_pins import hidden_from, pins_for
 from search.ranking import applicable
 from search.ranking.text_boosts import WISHED, by_criteria
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
 from search.signals import registry
-
-logger = logging.getLogger(__name__)
-
-# A full pool counts as slow. A guess.
-_calls = TimeLimited("embed-query", workers=8)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """The vector of a query, or None. `milliseconds` is the time waited.
-
-    `unread` is the number of words at the query's end that the vector does not cover.
-    """
-
-    values: Sequence[float] | None = None
-    degraded: tuple[Signal, ...] = ()
-    milliseconds: float = 0.0
-    unread: int = 0
-
-
-def embed_query(text: str, space: EmbeddingSpace, patience: float | None = None) -> QueryVector:
-    """The vector of `text` in `space`; degraded if the model fails or is slow.
-
-    `patience` are the seconds to wait instead of the settings' limit.
-    """
-    started = time.perf_counter()
-    limit = patience or settings.QUERY_EMBEDDING_TIMEOUT
-    values: Sequence[float] | None = None
-    unread = 0
-    try:
-        # Resolved here because the pool's threads must not use the database.
-        values, unread = _calls.call(partial(_embed, text, spaces.resolve(space)), limit)
-    except TimedOut:
-        logger.warning("The query's embedding took over %s s", limit)
-    except EmbeddingError as error:
-        logger.warning("The query could not be embedded: %s", error)
-    elapsed = (time.perf_counter() - started) * 1000
-    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
-
-
-def _embed(text: str, space: EmbeddingSpace, seconds: float) -> tuple[Sequence[float], int]:
-    """The vector, and the number of words at the end that it does not cover."""
-    # Only the space's own embedder: vectors of different models are not comparable.
-    embedder = spaces.query_embedder(space)
-    vector = embedder.embed_query(text, timeout=seconds)
-    return vector.tolist(), count_words(embedder.left_out(text))
-
-
-def warm_up() -> None:
-    """Load the active space's model now, so that the first search does not wait for it.
-
-    Also loads the language recognition, for a model that knows several languages, and the list of
-    ordinary words.
-    """
-    is_listed("warm", "en")
-    try:
-        embedder = spaces.embedder()
-        embedder.embed_query("warm up")
-        if len(embedder.card.languages) != 1:
-            language_odds("warm up")
-    except (EmbeddingError, DatabaseError) as error:
-        logger.warning("The embedding model is not available: %s", error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,28 +160,3 @@ def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[i
 def _unavailable(signals: frozenset[Signal]) -> tuple[Signal, ...]:
     """The signals that cannot run because their part or its data is not installed."""
     return tuple(each for each in OPTIONAL if each in signals and not registry.is_available(each))
-
-
-MAY_HIDE = "search.change_hide"
-
-
-def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
-    """A note with the hidden documents, for viewers who may edit hides and read them."""
-    if not hidden or viewer is None or not viewer.has_perm(MAY_HIDE):
-        return ()
-    rows = Document.objects.visible_to(viewer).filter(pk__in=hidden).order_by("title")
-    titles = [f"“{title}”" for title in rows.values_list("title", flat=True)]
-    text = gettext("Hidden from this question: %(titles)s.")
-    return (text % {"titles": ", ".join(titles)},) if titles else ()
-
-
-def unreadable_notes(names: Sequence[str], viewer: Viewer) -> tuple[str, ...]:
-    """A note if the viewer cannot read a collection that is named: the same, without its name, for
-    a missing and a hidden one. One query, none without names.
-    """
-    if not names:
-        return ()
-    rows = models.Collection.objects.visible_to(viewer).values_list("slug", "name")
-    known = {each.casefold() for row in rows for each in row}
-    text = gettext("A collection that you named does not exist, or you may not read it.")
-    return () if known.issuperset(map(str.casefold, names)) else (text,)

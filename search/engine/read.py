@@ -15,16 +15,16 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.models import Collection, Visibility
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import Profile, Query, Trial
 from search.engine import Request
-from search.engine.batch_ranking import Ranking
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled, settle
+from search.engine.ranking import Ranking
+from search.engine.settle import Settled, settle
 from search.errors import UnknownProfile
 from search.models.scopes import NamedProfile, Scopes
 from search.query import parse
-from search.query.synonyms_and_pins import expansions
+from search.query.synonyms import expansions
 from search.retrieval import Filters
 
 Mix = Callable[[Sequence[Ranking], bool], Ranking]

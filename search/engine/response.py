@@ -25,12 +25,12 @@ from search.domain import (
     Weights,
 )
 from search.engine import DEFAULT_PAGE_SIZE
-from search.engine.batch_ranking import Ranking, is_low
-from search.engine.find import hiding_notes, unreadable_notes
+from search.engine.notes import hiding_notes, unreadable_notes
+from search.engine.ranking import Ranking, is_low
 from search.engine.read import Question
-from search.engine.settle_class_and_weights import Settled
-from search.presentation.labels_and_notices import correction, language_gap
+from search.engine.settle import Settled
 from search.presentation.marking import with_exact_words, with_nearest
+from search.presentation.notices import correction, language_gap
 from search.presentation.results import Result, newest_first, results_for, with_currency
 from search.query.language import OtherLanguage, other_language
 from search.query.spelling_correction import correctable

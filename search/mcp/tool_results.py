@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from common.accounts import tokens
 from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from ingestion.models.documents import open_to
 from search import pipeline
 from search.analytics.models import SearchEvent

@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 from common import UserError
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from search.analytics.visitors_and_anonymising import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Failed, Mode

@@ -16,7 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import ChunkEdit, Document
 from search.domain import Pinned
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import MAX_KEY, SynonymGroup, fold_query, query_key
+from search.query.query_key import MAX_KEY, query_key
+from search.query.synonyms import SynonymGroup, fold_query
 
 MAX_TERM_CHARS = 100
 MAX_TERMS = 20

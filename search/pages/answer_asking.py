@@ -20,8 +20,8 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import CSRFCheck
 
 from common.accounts.models import User
-from ingestion.models.collection_access import Viewer
-from search.analytics.visitors_and_anonymising import ROBOT, is_recorded, visitor_of
+from ingestion.models.collections import Viewer
+from search.analytics.pseudonyms import ROBOT, is_recorded, visitor_of
 from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State

@@ -17,10 +17,10 @@ from ingestion.documents.currency import label
 from search.answers import recording
 from search.answers.as_json import passage_url
 from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, Step, Verdict
-from search.answers.follow_ups_and_what_to_ask_next import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from search.answers.request import AnswerRequest
+from search.answers.suggested_questions import follow_ups
 
 NEAREST = 3  # passages below a refusal
 

@@ -23,16 +23,16 @@ from common import UserError
 from common.accounts.tokens import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from ingestion.models.collection_access import Viewer
-from search.analytics.visitors_and_anonymising import visitor_of
+from ingestion.models.collections import Viewer
+from search.analytics.pseudonyms import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks
 from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
-from search.answers.follow_ups_and_what_to_ask_next import follow_ups
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
+from search.answers.suggested_questions import follow_ups
 from search.errors import Busy, NoActiveProfile
 from search.pages.answer_asking import (
     AskForm,

@@ -26,7 +26,7 @@ from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
-from ingestion.models.collection_access import language_name
+from ingestion.models.collections import language_name
 from ingestion.parsing.page_pictures import is_deck
 from ingestion.parsing.passage_rectangles import SCALE
 from search.analytics.interactions import Report, record_interaction

@@ -14,12 +14,12 @@ from django.utils.translation import gettext
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import Metadata, texts
 from ingestion.models import Concept, Document
-from ingestion.models.collection_access import Viewer, language_name
+from ingestion.models.collections import Viewer, language_name
 from ingestion.models.documents import DATED
 from search.parts import is_installed
 from search.parts.concepts import shared_concepts
-from search.retrieval.columns_and_metadata_filters import top_values
 from search.retrieval.filters import searchable
+from search.retrieval.metadata_filters import top_values
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.

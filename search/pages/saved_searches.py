@@ -23,14 +23,14 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.accounts.models import User
-from common.api.requests_and_errors import actor
+from common.api.requests import actor
 from ingestion.models import Document
 from search.pages.facets import facets_for
-from search.pages.history_favourites_and_tokens import refused
+from search.pages.me import refused
 from search.pages.search_form import FILTER_FIELDS, SearchForm
-from search.readers import history_and_saved, reviews, search_news
-from search.readers.history_and_saved import NotSaved
+from search.readers import history, reviews, saved_searches, search_news
 from search.readers.models import Find, SavedSearch
+from search.readers.saved_searches import NotSaved
 
 
 def params_of(form: SearchForm) -> dict[str, list[str]]:
@@ -50,7 +50,7 @@ def then_remember(
     def both() -> None:
         record()
         typing = bool(request.htmx)  # type: ignore[attr-defined]
-        history_and_saved.remember(request, form.query, params_of(form), typing=typing)
+        history.remember(request, form.query, params_of(form), typing=typing)
 
     return both
 
@@ -63,7 +63,7 @@ def save(request: HttpRequest) -> HttpResponse:
     try:
         if not form.is_valid():
             raise NotSaved(" ".join(form.problems))
-        saved = history_and_saved.save(
+        saved = saved_searches.save(
             actor(request),
             name=request.POST.get("name", ""),
             question=form.query,
@@ -81,14 +81,14 @@ def save(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
     search = get_object_or_404(
-        history_and_saved.searches_of(actor(request)).select_related("user"), public_id=public_id
+        saved_searches.searches_of(actor(request)).select_related("user"), public_id=public_id
     )
     posted = request.POST
     try:
         match posted.get("do", ""):
             case "change":
                 mails = posted.get("mails") == "1"
-                history_and_saved.change(search, name=posted.get("name", ""), mails=mails)
+                saved_searches.change(search, name=posted.get("name", ""), mails=mails)
             case "renew":
                 search_news.renew_feed(search)
             case "end":

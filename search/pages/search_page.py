@@ -23,14 +23,14 @@ from django.views.decorators.http import require_http_methods
 
 from common.accounts import tokens
 from common.api.access import seconds_to_wait
-from common.api.requests_and_errors import states
+from common.api.requests import states
 from ingestion.models import Document
 from ingestion.models.versions import UNFINISHED
 from search import pipeline
 from search.analytics.models import SearchEvent
+from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import examples_for
-from search.analytics.visitors_and_anonymising import recorded_visitor
 from search.domain import QueryFilters
 from search.engine.response import left_out
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
@@ -47,8 +47,8 @@ from search.pages.library import listing, page_links
 from search.pages.saved_searches import then_remember
 from search.pages.search_form import SearchForm
 from search.pipeline import Choices, SearchResponse
-from search.presentation.labels_and_notices import unavailable
-from search.readers.history_and_saved import starred_among
+from search.presentation.notices import unavailable
+from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
 
 # The best documents of a search, of which the shared concepts are offered as filters.

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
-from common.api.requests_and_errors import Rank, actor, states
+from common.api.requests import Rank, actor, states
 from search.readers.suggestions import SuggestionsThrottle, suggest
 
 CONTENT_TYPE = "application/x-suggestions+json"

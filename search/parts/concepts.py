@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.probes import Finding, look
 from ingestion.lexical import concepts
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from ingestion.models.documents import READERS
 from search.domain import Signal
 from search.retrieval.filters import readable_to

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from common import metrics, probes
 from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
 from common.probes import Finding, Occasion, ok, wrong
-from search.engine.rank_with_reranker import register_reranker
+from search.engine.reranker import register_reranker
 from search.errors import RerankerUnavailable
 from search.parts.reranker_http_and_local import (
     FastembedReranker,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common.probes import Finding, look
-from ingestion.lexical.languages_and_word_parts import spaced
+from ingestion.lexical.bigrams import spaced
 from search.domain import Profile, Query, Signal
 from search.engine import adjust_weights
 from search.engine.adjust_weights import Weighing

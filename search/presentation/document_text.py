@@ -11,9 +11,10 @@ from django.db.models import F
 from django.db.models.expressions import RawSQL
 
 from ingestion.chunking.sections import Neighbour, Section, lead, repeated, section_of
-from ingestion.lexical.languages_and_word_parts import joined_sql, spaced
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import joined_sql
 from ingestion.models import Chunk, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.presentation.passage_blocks import (
     NamedSection,
     Part,

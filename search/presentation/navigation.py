@@ -19,9 +19,9 @@ from ingestion.chunking.sections import paths
 from ingestion.documents import picture_cache
 from ingestion.domain import SectionPlace
 from ingestion.errors import IngestionError
-from ingestion.lexical.languages_and_word_parts import spaced
+from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from ingestion.parsing.passage_rectangles import SCALE
 from search.presentation.document_text import DocumentPassage, PassageWindow
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
-from ingestion.lexical.languages_and_word_parts import name_parts
+from ingestion.lexical.compounds import name_parts
 from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 # The first character, the kind and the level of each block of a passage, as a chunk stores them.

@@ -15,9 +15,9 @@ from django.db.models import BooleanField, F, IntegerField
 from django.db.models.expressions import RawSQL
 
 from common.database import named
-from ingestion.lexical.languages_and_word_parts import spaced
+from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.currency_dates import Currency
 from ingestion.documents import completeness, currency
 from ingestion.models import Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import Group, Hit, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within

@@ -13,8 +13,9 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical import languages_and_word_parts as word_parts
-from ingestion.lexical.languages_and_word_parts import name_parts, units
+from ingestion.lexical import bigrams, compounds
+from ingestion.lexical.bigrams import units
+from ingestion.lexical.compounds import name_parts
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -34,7 +35,7 @@ _NAME = re.compile(rf"(?<!{_IN_NAME}){_IN_NAME}*_{_IN_NAME}*")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->|_){MARK_START}")
 
 
-# A page asks for thirty, and twice for some; kept responses ask again. With texts some 3 MB.
+# A page asks for thirty, and twice for some. With texts some 3 MB.
 @lru_cache(maxsize=1024)
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters with most of the query's words, as escaped HTML with <mark>.
@@ -291,9 +292,9 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = word_parts.tidied_sql("ingestion_chunk.text")
-    compounds = word_parts.joined_sql(word_parts.hyphenated_sql(text))
-    names = word_parts.names_sql(text)
-    sql = _MARKED_TEXT.format(text=text, question=question, compounds=compounds, names=names)
+    text = bigrams.tidied_sql("ingestion_chunk.text")
+    joined = compounds.joined_sql(compounds.hyphenated_sql(text))
+    names = compounds.names_sql(text)
+    sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined, names=names)
     values = (*params, _OPTIONS, *params * 2)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

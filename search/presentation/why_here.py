@@ -21,7 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.lexical.languages_and_word_parts import name_parts
+from ingestion.lexical.compounds import name_parts
 from search.domain import (
     SIGNALS,
     Candidates,

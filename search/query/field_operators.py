@@ -9,7 +9,7 @@ from datetime import date
 
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.identifiers import Mention
-from ingestion.lexical.languages_and_word_parts import primary_code
+from ingestion.lexical.languages import primary_code
 from ingestion.metadata import KEY, TAGS, clean
 from search.domain import Comparison, MetadataFilter, QueryFilters
 from search.errors import InvalidFilter

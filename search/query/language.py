@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from ingestion.lexical.languages_and_word_parts import (
+from ingestion.lexical.bigrams import units
+from ingestion.lexical.languages import (
     DEFAULT_CONFIG,
     TEXT_CONFIGS,
     language_odds,
     primary_code,
     text_config,
-    units,
 )
 from search.domain import Candidates, Classifier, Profile, Reading, Weights
 
@@ -57,9 +57,9 @@ def configs_of(languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def unfamiliar(text: str, readings: Sequence[Reading], supported: Sequence[str]) -> str:
-    """The name of the search's language if it is not in `known`, the model's language codes.
+    """The name of the search's language if it is not in `supported`, the model's language codes.
 
-    Empty if the model knows it or is multilingual (`known` is empty), or the language is unclear.
+    Empty if the model knows it or is multilingual (`supported` is empty), or if it is unclear.
     It is the query's own if its script or stop words reveal it, otherwise that of most of the
     searched chunks. Empty, too, for a script that no searched chunk has: only the model can then
     match across languages.
@@ -83,7 +83,7 @@ def other_languages(
 ) -> tuple[str, frozenset[str]]:
     """The question's language, and those of `languages` in which it is not.
 
-    Both among `known`, the model's language codes; an empty `known` means all. ("", empty) if the
+    Both among `supported`, the model's language codes; an empty one means all. ("", empty) if the
     question's language is unclear, as in a short question, or unknown: see CLEAR. Languages that
     share a text configuration, like Norwegian's two forms, are one.
     """

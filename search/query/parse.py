@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.identifiers import Pattern, index_forms, is_single_identifier, query_identifiers
-from ingestion.lexical.languages_and_word_parts import UNIT
+from ingestion.lexical.bigrams import UNIT
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import EmptyQuestion, QueryTooLong

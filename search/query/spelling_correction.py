@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.lexical.languages_and_word_parts import units
+from ingestion.lexical.bigrams import units
 from search.domain import Query
 from search.query.field_operators import ASKING
 from search.query.language import american

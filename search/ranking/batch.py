@@ -29,7 +29,7 @@ from search.domain import (
     recency,
 )
 from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
-from search.ranking.pins_and_tiers import BEYOND, identifiers_lead, tiers_of
+from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
 
 _SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 

@@ -38,9 +38,9 @@ from search.ranking.fusion import (
     displayed_signals,
     meaning_alone,
 )
-from search.ranking.pins_and_tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
 from search.ranking.text_boosts import WISHED, boosted, with_boosts
+from search.ranking.tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12

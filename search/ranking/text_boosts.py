@@ -1,6 +1,6 @@
 """Boosts: factors and terms applied to the score for a chunk's text or kind.
 
-The database counts the matches in chunks (`retrieval.pin_and_boost_sql`); this module finds the
+The database counts the matches in chunks (`retrieval.boosts`); this module finds the
 anchors in a query, and does the arithmetic.
 """
 
@@ -40,7 +40,7 @@ MAX_CHARS = 1_000_000
 # The boost for each phrase that the query wishes for, in every profile: passages with the exact
 # words come first among comparable ones. A guess, between the factor of an identifier that does not
 # lead (1.1) and that of an anchor in a seed system (1.5). The query has its patterns
-# (`retrieval.pin_and_boost_sql`); the empty anchor's own pattern matches nothing.
+# (`retrieval.boosts`); the empty anchor's own pattern matches nothing.
 WISHED = Boost("the exact words", amount=1.2, pattern=r"(?!)")
 # Looks around, which RE2 cannot; shipped, and quadratic at worst.
 _QUOTES_AND_CODES = re.compile(QUOTES_AND_CODES)

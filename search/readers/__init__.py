@@ -3,6 +3,6 @@
 They belong to one user. Nobody else reads them, staff included: they are in no admin, and every
 function here takes the user whose they are.
 
-history_and_saved -> history, saved searches, favourites; all of it as one JSON object
-search_news       -> a worker finds new documents of saved searches; digests and feeds of them
+history, saved_searches, favourites -> what they keep; own_data: all of it as one JSON object
+search_news -> a worker finds new documents of saved searches; digests and feeds of them
 """

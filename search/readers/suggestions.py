@@ -26,11 +26,11 @@ from common.accounts.models import User
 from common.api.access import UserThrottle
 from common.database import named
 from ingestion.identifiers import Pattern, find_identifiers, index_forms
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.engine.configuration import current
 from search.query.parse import clean_text
-from search.query.synonyms_and_pins import hidden_from
-from search.readers.history_and_saved import history_of, keeps_history
+from search.query.query_key import hidden_from
+from search.readers.history import history_of, keeps_history
 from search.retrieval import Filters, Scope
 
 MOST = 8  # rows below the box: what a phone shows above its keyboard. A guess.

@@ -17,12 +17,12 @@ from django.utils import timezone
 from common.database import named
 from ingestion.documents.currency import not_current
 from ingestion.models import Chunk, Collection, Concept, Document
-from ingestion.models.chunks_and_embeddings import EqualsAny, SubqueryOnce
-from ingestion.models.collection_access import Viewer, narrower
+from ingestion.models.chunks import EqualsAny, SubqueryOnce
+from ingestion.models.collections import Viewer, narrower
 from ingestion.models.documents import DocumentQuerySet
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
-from search.retrieval.columns_and_metadata_filters import fits, fitting
+from search.retrieval.metadata_filters import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 
 Row = TypeVar("Row", bound=Model)

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from common.database import named
-from ingestion.lexical.languages_and_word_parts import IN_RUN, has_part, spaced, units
+from ingestion.lexical.bigrams import IN_RUN, has_part, spaced, units
 from ingestion.models import Chunk
 
 # The most chunks with all words of the phrases whose texts are read; a note says if there are more.

@@ -13,8 +13,8 @@ from typing import Any
 from django.db import connection
 
 from common.database import named
-from ingestion.lexical.languages_and_word_parts import humps_sql, quoted_sql
-from ingestion.models.collection_access import Viewer
+from ingestion.lexical.compounds import humps_sql, quoted_sql
+from ingestion.models.collections import Viewer
 from search.domain import TermStatistic
 from search.query.spelling_correction import Neighbour
 from search.retrieval.filters import Scope, readable_to

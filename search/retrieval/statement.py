@@ -12,21 +12,17 @@ from django.db.models import QuerySet
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
-from search.retrieval.columns_and_metadata_filters import Sent, read, sent
+from search.retrieval.boosts import SECTION, SECTION_READ, counts
+from search.retrieval.candidate_rows import Sent, read, sent
 from search.retrieval.filters import Scope
-from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
-from search.retrieval.pin_and_boost_sql import (
+from search.retrieval.identifiers import (
     IDENTIFIER_MATCH,
     IDENTIFIER_TABLES,
-    PLACE,
-    SECTION,
-    SECTION_READ,
-    counts,
     holders,
     identifier_params,
-    pin_params,
-    pinned_chunks,
 )
+from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
+from search.retrieval.pins import PLACE, pin_params, pinned_chunks
 from search.retrieval.prepared import Shapes, Statement, run, send
 from search.signals import query_terms, registry
 from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL

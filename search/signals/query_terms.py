@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.languages_and_word_parts import joined_sql, names_sql, quoted_sql, spaced
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import joined_sql, names_sql, quoted_sql
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 
@@ -88,7 +89,7 @@ _PARTS = "UNION ALL SELECT string_agg(parts, ' '), {part}, 10000 FROM {names} na
 # The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
 # A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
 # the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
-# N over the configurations that read it. Otherwise the few chunks that hold `bearings` would
+# N over the configurations that read it. Otherwise the few chunks that hold “bearings” would
 # outweigh those that hold its stem. Of a lexeme in more chunks than its configurations have, most
 # belong to another word in another language: it counts by itself, hence next to nothing.
 # A compound is dropped if its joined reading finds as many chunks; where chunks were read before

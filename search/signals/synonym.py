@@ -12,7 +12,7 @@ from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.lexical.languages_and_word_parts import spaced
+from ingestion.lexical.bigrams import spaced
 from search.domain import Signal
 from search.signals.query_terms import bm25, lexemes, terms, weights
 from search.signals.registry import Inputs, SignalPart, SignalSQL

@@ -18,19 +18,14 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.documents import progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
-from ingestion.models.collection_access import ICONS
+from ingestion.models.collections import ICONS
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import why_here as drawing
-from search.presentation.labels_and_notices import (
-    CLASS_LABELS,
-    measure_label,
-    rule_text,
-    tier_reason,
-)
+from search.presentation.labels import CLASS_LABELS, measure_label, rule_text, tier_reason
 from search.presentation.results import Result
 from search.presentation.why_here import reason
-from search.readers import history_and_saved, reviews
+from search.readers import favourites, reviews
 from search.readers.models import SavedSearch
 from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.judging import GRADES
@@ -210,7 +205,7 @@ def item(mapping: Mapping[str, Any], name: str) -> Any:
 @register.simple_tag(takes_context=True)
 def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
     """Whether the page's reader has starred the document; one query."""
-    return history_and_saved.is_favourite(context["request"].user, document)
+    return favourites.is_favourite(context["request"].user, document)
 
 
 register.filter("reviews_feed", reviews.feed_of)

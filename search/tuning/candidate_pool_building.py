@@ -19,8 +19,8 @@ from search.domain.candidates import facts
 from search.engine import Purpose, Request, configuration
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
-from search.engine.rank_with_reranker import with_strengths
 from search.engine.read import Question, read_query
+from search.engine.reranker import with_strengths
 from search.errors import EmptyQuestion, InvalidFilter, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters

@@ -33,8 +33,8 @@ from search.domain import (
 from search.domain.candidates import from_facts
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.rank_with_reranker import fingerprint_for
 from search.engine.read import read_query
+from search.engine.reranker import fingerprint_for
 from search.ranking.text_boosts import as_json, boost_key, by_criteria, parse_boosts
 from search.signals import registry
 from search.tuning.evaluation.golden_set import Golden, golden_set

@@ -1,7 +1,7 @@
 """File formats of judgements: CSV, and BEIR's folder as a ZIP. Pure: bytes <-> rows.
 
 Reading does not stop at a bad line: it becomes a Problem with its number. Documents keep the names
-used in the file; `exchange` looks them up.
+used in the file; `golden_import_export` looks them up.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.models import Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.errors import JudgementError
-from search.query.synonyms_and_pins import query_key
+from search.query.query_key import query_key
 from search.tuning.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.models.golden import ALREADY_THERE

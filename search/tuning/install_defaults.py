@@ -18,11 +18,12 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
-from search.presets_default_and_baselines import DEFAULT, Preset
-from search.presets_of_seed_systems import PRESETS
+from search.presets.default import DEFAULT
+from search.presets.preset import Preset
+from search.presets.seeds import PRESETS
 from search.query.shipped_classifier_rules import RULES
 from search.ranking.text_boosts import as_json
-from search.tuning import profile_activation_and_rollback as activation
+from search.tuning import activation as activation
 from search.tuning.models import ProfileChange
 
 SEEN = (
@@ -40,7 +41,7 @@ EDITED = (
 
 
 def _right(action: str, model: str) -> str:
-    """The name `app.action_model` of the permission for an action on `app.model`."""
+    """The name “app.action_model” of the permission for an action on `app.model`."""
     app, _, name = model.partition(".")
     return f"{app}.{action}_{name}"
 

@@ -18,10 +18,11 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.errors import JudgementError
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import fold_query, query_key
+from search.query.query_key import query_key
+from search.query.synonyms import fold_query
 from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 

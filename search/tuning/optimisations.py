@@ -27,8 +27,8 @@ from ingestion.errors import IngestionError
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import drafts
 from search.tuning.candidate_pool_building import fresh_pools
 from search.tuning.evaluation.golden_set import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING

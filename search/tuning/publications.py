@@ -15,9 +15,8 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
-from search.tuning import gate, gate_runs
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import diff, drafts, gate, gate_runs
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
@@ -216,7 +215,7 @@ def _fail(publication: Publication, problem: str) -> Publication:
 
 def _refuse(publication: Publication, state: Publication.State) -> Publication:
     active, draft = publication.replaces, publication.profile
-    changes = drafts.differences(active, draft) if active else []
+    changes = diff.differences(active, draft) if active else []
     drafts.audit(
         draft,
         Action.REFUSED,

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field, replace
 from django.core.cache import cache
 
 from ingestion.models import Collection
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import Purpose, Request, configuration
-from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
-from search.engine.rank_with_reranker import fingerprint_for, with_strengths
+from search.engine.ranking import Ranking, ranking_of
 from search.engine.read import Question, read_query
-from search.engine.settle_class_and_weights import settle
+from search.engine.reranker import fingerprint_for, with_strengths
+from search.engine.settle import settle
 from search.errors import RerankerUnavailable
 from search.presentation.result_rows import Rows
 from search.presentation.results import Result, results_for

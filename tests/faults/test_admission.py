@@ -20,7 +20,7 @@ from rest_framework.parsers import MultiPartParser
 
 from common.accounts import tokens
 from common.accounts.models import User
-from common.api.requests_and_errors import Rank
+from common.api.requests import Rank
 from kbsite.serving import admission, ranks_and_body_limits
 from kbsite.serving.admission import Admission, Busy
 from kbsite.serving.dispatch import Pages, Site

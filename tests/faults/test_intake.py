@@ -23,7 +23,7 @@ from common.jobs import BULK, INTERACTIVE, sweep, waiting
 from ingestion import services, spaces
 from ingestion.documents import processing_steps
 from ingestion.errors import NotStored
-from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake import imports as importing
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,

@@ -64,7 +64,7 @@ def serve() -> None:
     """Fork a worker for each line of the input, until it ends."""
     import django
 
-    from ingestion.lexical.languages_and_word_parts import detect_language
+    from ingestion.lexical.languages import detect_language
     from kbsite.celery import app
 
     django.setup()

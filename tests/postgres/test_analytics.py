@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from common.accounts.models import User
-from search.analytics import failed_search_detection, reporting, visitors_and_anonymising
+from search.analytics import failed_search_detection, reporting, retention
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
 from search.tuning.evaluation import nightly
@@ -59,7 +59,7 @@ class TestForgetting:
         old = make_event("my own illness", at=long_ago(31), user=reader)
         new = make_event("my own illness", at=long_ago(29), user=reader)
 
-        assert visitors_and_anonymising.forget() == 1
+        assert retention.forget() == 1
         old.refresh_from_db()
         new.refresh_from_db()
         assert (old.user, old.visitor, old.query, old.folded) == (None, "", "", "")
@@ -69,10 +69,10 @@ class TestForgetting:
     def test_words_that_many_use_stay(self) -> None:
         for visitor in ("ann", "bob", "cleo"):
             make_event("opening hours", at=long_ago(31), visitor=visitor)
-        visitors_and_anonymising.forget()
+        retention.forget()
         # Three are known no longer, and one more becomes so: the words still name nobody.
         late = make_event("Opening hours", at=long_ago(31), visitor="dan")
-        visitors_and_anonymising.forget()
+        retention.forget()
 
         late.refresh_from_db()
         assert late.query == "Opening hours"
@@ -81,13 +81,13 @@ class TestForgetting:
     def test_one_who_asks_often_is_not_many(self) -> None:
         for _ in range(5):
             make_event("my own illness", at=long_ago(31))
-        visitors_and_anonymising.forget()
+        retention.forget()
         assert set(SearchEvent.objects.values_list("query", flat=True)) == {""}
 
     def test_in_the_end_the_search_is_gone(self) -> None:
         say(make_event("old", at=long_ago(181)), "click")
         kept = make_event("less old", at=long_ago(179))
-        visitors_and_anonymising.forget()
+        retention.forget()
 
         assert list(SearchEvent.objects.all()) == [kept]
         assert not Interaction.objects.exists()
@@ -97,7 +97,7 @@ class TestForgetting:
         for visitor in ("ann", "bob", "cleo"):
             make_event("parental leave", total=0, at=long_ago(31), visitor=visitor)
         failed_search_detection.gather()
-        visitors_and_anonymising.forget()
+        retention.forget()
 
         assert [wording.query for wording in GapWording.objects.all()] == ["parental leave"]
         assert Gap.objects.count() == 1
@@ -109,7 +109,7 @@ class TestForgetting:
         make_event("my own illness", total=0, at=long_ago(31))
         failed_search_detection.gather()
         Gap.objects.update(owner=administrator)
-        visitors_and_anonymising.forget()
+        retention.forget()
 
         assert GapWording.objects.get().query == "my own illness"
 

@@ -22,7 +22,7 @@ from ingestion.models import (
     WatchedFile,
     WatchedFolder,
 )
-from ingestion.models.collection_access import validate_icon
+from ingestion.models.collections import validate_icon
 from search import pipeline
 from search.retrieval import Filters
 from tests.support.factories import make_collection, make_document, upload

@@ -16,7 +16,7 @@ from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.visitors_and_anonymising import recorded_visitor
+from search.analytics.pseudonyms import recorded_visitor
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict

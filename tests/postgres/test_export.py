@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
-from ingestion.intake.import_protocol_and_folders import ImportRefused
+from ingestion.intake.import_protocol import ImportRefused
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, Visibility
 from ingestion.models.versions import UNFINISHED

@@ -12,9 +12,8 @@ from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, search
-from search.tuning import gate_runs, judging, publications
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import drafts, gate_runs, judging, publications
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
@@ -202,7 +201,7 @@ class TestPublishing:
         def away(*arguments: Any, **rest: Any) -> Any:
             raise EmbeddingUnavailable("The model is away.")
 
-        monkeypatch.setattr("search.engine.find._embed", away)
+        monkeypatch.setattr("search.engine.embed._embed", away)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
         assert "embedding model did not answer" in done.error

@@ -9,7 +9,8 @@ from django.db import connection
 from pytest import approx
 
 from ingestion.lexical import bm25_weights
-from ingestion.lexical.languages_and_word_parts import joined_sql, spaced
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import joined_sql
 from ingestion.models import Chunk
 from search.pipeline import search
 from search.presentation.document_text import marked_text

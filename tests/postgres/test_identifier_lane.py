@@ -92,17 +92,17 @@ def test_a_code_that_everyone_names_is_left_to_the_keywords() -> None:
     """In a longer query; alone it is still what was asked for."""
     configuration.current()
     collection = make_collection("Code")
-    from search.retrieval import pin_and_boost_sql
+    from search.retrieval import identifiers
 
     for number in range(3):
         make_document(
             collection, f"# Note {number}\n\nSet max_length here.", file_name=f"{number}.md"
         )
-    limit, pin_and_boost_sql.MAX_HOLDERS = pin_and_boost_sql.MAX_HOLDERS, 2
+    limit, identifiers.MAX_HOLDERS = identifiers.MAX_HOLDERS, 2
     try:
         longer = search("how long may max_length be", viewer=None).results
         alone = search("max_length", viewer=None).results
     finally:
-        pin_and_boost_sql.MAX_HOLDERS = limit
+        identifiers.MAX_HOLDERS = limit
     assert not any(result.hit.explanation.tier.reason for result in longer)
     assert sum(bool(result.hit.explanation.tier.reason) for result in alone) == 3

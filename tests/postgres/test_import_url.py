@@ -15,9 +15,9 @@ from django.core.management import CommandError, call_command
 from ingestion.documents import processing_steps
 from ingestion.errors import IngestionError
 from ingestion.intake import import_web as web
-from ingestion.intake.import_protocol_and_folders import ImportRefused
+from ingestion.intake.import_protocol import ImportRefused
 from ingestion.intake.import_runner import run
-from ingestion.intake.import_start_stop_retry import resume, start, stop
+from ingestion.intake.imports import resume, start, stop
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind, State
 from tests.samples import builders
 from tests.support.factories import make_collection

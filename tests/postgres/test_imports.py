@@ -18,7 +18,7 @@ from common.accounts.models import User
 from common.jobs import sweep
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.intake import import_runner as runner
-from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake import imports as importing
 from ingestion.intake.import_archives import ArchiveSource
 from ingestion.models import (
     Collection,

@@ -13,7 +13,7 @@ from pytest import approx
 
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
-from ingestion.lexical.languages_and_word_parts import spaced, spaced_sql
+from ingestion.lexical.bigrams import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search

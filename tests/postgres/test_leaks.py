@@ -37,7 +37,7 @@ from search.engine.configuration import current
 from search.mcp import tool_results
 from search.pages.facets import facets_for
 from search.presentation import result_rows
-from search.readers import history_and_saved, reviews, search_news
+from search.readers import favourites, reviews, search_news
 from search.readers.models import Favourite, Find, SavedSearch
 from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
@@ -223,7 +223,7 @@ class Shown:
         if self.viewer.is_anonymous:
             return self.expected
         found = search_news.readable(Find.objects.filter(search__user=self.viewer), self.viewer)
-        starred = self.words(history_and_saved.favourites_of(self.viewer))
+        starred = self.words(favourites.favourites_of(self.viewer))
         assert starred == self.words(find.version.document for find in found)
         return starred
 

@@ -15,7 +15,7 @@ from ingestion import services
 from ingestion.documents import processing_steps
 from ingestion.exporting import restoring, writing
 from ingestion.intake import import_runner as runner
-from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake import imports as importing
 from ingestion.lexical import bm25_weights
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search

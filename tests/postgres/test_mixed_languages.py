@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion.lexical.languages_and_word_parts import TEXT_CONFIGS
+from ingestion.lexical.languages import TEXT_CONFIGS
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
 from search.signals import query_terms as query_terms

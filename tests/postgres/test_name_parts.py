@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from ingestion import services
-from ingestion.chunking.sizes_and_embedding_text import LAYOUT
-from ingestion.lexical.languages_and_word_parts import name_parts, spaced
+from ingestion.chunking.options import LAYOUT
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import name_parts
 from ingestion.models import Chunk, DocumentVersion
 from search.domain import Signal, TitleScorer
 from search.pipeline import Choices, search

@@ -15,8 +15,7 @@ from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning import candidate_pools as pools
-from search.tuning import optimisations, weight_search
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import drafts, optimisations, weight_search
 from search.tuning.models import GoldenQuery, Judgement, Optimisation, ProfileChange
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

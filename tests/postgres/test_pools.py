@@ -16,7 +16,7 @@ from common.jobs import claim
 from ingestion.models import Document
 from search.domain import Boost, Fusion, KeywordScorer, Profile, QueryClass, Signal, Weights
 from search.engine import configuration
-from search.engine.find import QueryVector
+from search.engine.embed import QueryVector
 from search.errors import PoolError
 from search.models import Pin, Synonym
 from search.pipeline import Choices, search
@@ -204,7 +204,7 @@ class TestCoverage:
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         silent = QueryVector(None, (Signal.VECTOR,))
-        monkeypatch.setattr("search.engine.find.embed_query", lambda *_: silent)
+        monkeypatch.setattr("search.engine.embed.embed_query", lambda *_: silent)
         profile = replace(active(), depth=200)
         with pytest.raises(PoolError, match="did not answer"):
             build(Width.of(profile))

@@ -15,7 +15,7 @@ from ingestion.errors import EmbeddingUnavailable
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
-from search.presets_of_seed_systems import PRESETS, SEEDS
+from search.presets.seeds import PRESETS, SEEDS
 from search.tuning.install_defaults import install_presets
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

@@ -9,9 +9,8 @@ from pytest import approx
 
 from search.domain import Fusion, QueryClass, Weights
 from search.pipeline import search
-from search.tuning import judging
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import drafts, judging
 from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.models import ProfileChange
 from search.tuning.workbench_preview import preview

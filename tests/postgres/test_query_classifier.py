@@ -10,7 +10,7 @@ import pytest
 
 from kbsite.operations.probes.settings import query_classifier
 from search.domain import Classification, Query, QueryClass
-from search.engine import settle_class_and_weights
+from search.engine import external_classifier
 from search.pipeline import SearchResponse, search
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "empty_pause")]
@@ -21,10 +21,10 @@ LEAK = "dripping boiler at night"
 @pytest.fixture
 def empty_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has plugged-in models of its own, which may take their time."""
-    monkeypatch.setattr(settle_class_and_weights, "MODEL_SECONDS", 10.0)
-    settle_class_and_weights.plugged_in.cache_clear()
+    monkeypatch.setattr(external_classifier, "MODEL_SECONDS", 10.0)
+    external_classifier.plugged_in.cache_clear()
     yield
-    settle_class_and_weights.plugged_in.cache_clear()
+    external_classifier.plugged_in.cache_clear()
 
 
 def found(text: str = LEAK) -> SearchResponse:
@@ -99,7 +99,7 @@ class TestOnesOwn:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.{name}"
-        monkeypatch.setattr(settle_class_and_weights, "MODEL_SECONDS", 0.05)
+        monkeypatch.setattr(external_classifier, "MODEL_SECONDS", 0.05)
         response = found()
         assert response.classification.query_class is QueryClass.GENERAL
         assert NOTE in response.notes
@@ -114,7 +114,7 @@ class TestOnesOwn:
         self, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.Failing"
-        monkeypatch.setattr(settle_class_and_weights, "MODEL_PAUSE", 0.0)
+        monkeypatch.setattr(external_classifier, "MODEL_PAUSE", 0.0)
         assert NOTE in found().notes
         monkeypatch.setattr(Failing, "classify", Sure.classify)
         monkeypatch.setattr(Failing, "asked", [], raising=False)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ingestion.models import Document
 from search.domain import Hit, Query, Weights
 from search.engine import configuration
-from search.engine.batch_ranking import ranking_of
-from search.engine.settle_class_and_weights import settle
+from search.engine.ranking import ranking_of
+from search.engine.settle import settle
 from search.errors import SearchError
 from search.pipeline import Choices, search
 from search.query.parse import clean_text

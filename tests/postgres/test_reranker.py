@@ -24,7 +24,7 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
 from search.domain import Profile, QueryClass, RunningExperiment, Stage, Weights
 from search.engine import configuration
-from search.engine.rank_with_reranker import PASSAGE_CHARS, USUAL
+from search.engine.reranker import PASSAGE_CHARS, USUAL
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
 from search.parts import reranker as part
@@ -33,7 +33,7 @@ from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.retrieval.filters import Filters
 from search.tuning import candidate_pools as pools
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import drafts
 from search.tuning import workbench_comparison as comparing
 from search.tuning import workbench_preview as preview
 from search.tuning.candidate_pool_building import build, goldens_to_build

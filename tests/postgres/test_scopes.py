@@ -16,9 +16,8 @@ from search.engine import configuration
 from search.models import ScopeProfile, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
-from search.tuning import publications
+from search.tuning import activation as activation
+from search.tuning import drafts, publications
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile

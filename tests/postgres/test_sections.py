@@ -11,8 +11,8 @@ from django.core.management import call_command
 from pytest import approx
 
 from ingestion import services
+from ingestion.chunking.options import LAYOUT
 from ingestion.chunking.sections import paths
-from ingestion.chunking.sizes_and_embedding_text import LAYOUT
 from ingestion.documents import processing_steps
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Identifier

@@ -12,7 +12,7 @@ from ingestion import spaces
 from ingestion.models import ChunkEmbedding
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
-from search.presets_of_seed_systems import CONCEPT_RAG, INDEXFOUNDRY, PRESETS, SEEDS, TEXTBOOK
+from search.presets.seeds import CONCEPT_RAG, INDEXFOUNDRY, PRESETS, SEEDS, TEXTBOOK
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, SystemCheckError
 
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces import allowed_servers_and_metering, changes, configuring
+from ingestion.spaces import allowed_servers, changes, configuring
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_openai import FakeOpenAI
 
@@ -112,7 +112,7 @@ def test_the_command_asks_the_settings_too(listener: FakeOpenAI) -> None:
 def test_addresses_that_look_like_a_listed_one(settings: Any, address: str) -> None:
     settings.EMBEDDING_ADDRESSES = ["https://models.example.org/v1"]
     with pytest.raises(EmbeddingRejected, match="not in the settings"):
-        allowed_servers_and_metering.require_address(address)
+        allowed_servers.require_address(address)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_addresses_that_are_listed(settings: Any, address: str | None) -> None:
     settings.EMBEDDING_ADDRESSES = [
         "https://models.example.org/v1", "http://10.0.0.7:8080", "http://[fd00::7]:8080/v1",
     ]  # fmt: skip
-    allowed_servers_and_metering.require_address(address)
+    allowed_servers.require_address(address)
 
 
 def test_an_entry_that_is_no_address_is_an_error(settings: Any) -> None:

@@ -12,8 +12,8 @@ from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.answers import answering
 from search.answers.domain import Answered, AnswerParameters, Mode
-from search.answers.follow_ups_and_what_to_ask_next import FIRST, MOST, TRIED, follow_ups
 from search.answers.request import AnswerRequest
+from search.answers.suggested_questions import FIRST, MOST, TRIED, follow_ups
 from search.pipeline import search
 from search.retrieval import Filters
 from tests.support.database import lasting

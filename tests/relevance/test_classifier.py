@@ -23,7 +23,7 @@ import pytest
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Query, QueryClass
-from search.presets_default_and_baselines import DEFAULT
+from search.presets.default import DEFAULT
 from search.query import classify, parse
 from search.query.shipped_classifier_rules import RULES
 from search.ranking import identifiers_lead

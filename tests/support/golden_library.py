@@ -10,8 +10,7 @@ from typing import Any
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning import judging
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import diff, drafts, judging
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -61,6 +60,6 @@ def draft_with(
         setattr(draft, name, value)
     draft.save()
     if weights is not None:
-        shares = {**dict.fromkeys(drafts.SIGNALS, Decimal(0)), **weights}
+        shares = {**dict.fromkeys(diff.SIGNALS, Decimal(0)), **weights}
         draft.class_weights.update(**shares)
     return SearchProfile.objects.get(pk=draft.pk)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.domain import (
     ABSENT,
     GENERATORS,
@@ -24,9 +24,9 @@ from search.domain import (
     row_type,
 )
 from search.engine import Request
-from search.engine.batch_ranking import hits_of
 from search.engine.configuration import Configuration
 from search.engine.find import Breadth, find
+from search.engine.ranking import hits_of
 from search.engine.read import Question, read_query
 from search.ranking import Batch, Prepared, prepare
 from search.ranking import rank as rank_batch

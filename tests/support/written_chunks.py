@@ -8,7 +8,8 @@ from typing import Any
 from django.db import connection
 
 from ingestion.lexical import bm25_weights
-from ingestion.lexical.languages_and_word_parts import spaced, with_readings_sql
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import with_readings_sql
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, RetrievalOptions, Scope, retrieve

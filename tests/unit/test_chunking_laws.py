@@ -11,7 +11,7 @@ from tokenizers import Tokenizer as Encoder
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
 from ingestion.chunking.text_splitting import CHARS_PER_TOKEN
-from ingestion.chunking.units_and_tables import MAX_GAP_CHARS
+from ingestion.chunking.units import MAX_GAP_CHARS
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 from ingestion.embedding.minilm import tokenizer_file
 from ingestion.embedding.protocol import EstimatedTokenizer, ModelTokenizer, Tokenizer

@@ -22,9 +22,9 @@ from search.domain import (
     Weights,
 )
 from search.domain.candidates import facts, from_facts
-from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled
+from search.engine.ranking import Ranking, ranking_of
+from search.engine.settle import Settled
 from search.ranking.rank import BEHIND
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns

@@ -21,7 +21,7 @@ from search.domain import (
 from search.presentation.why_here import joined
 from search.ranking import applicable
 from search.ranking.text_boosts import anchors, boost_key, parse_boosts
-from search.retrieval.pin_and_boost_sql import patterns
+from search.retrieval.boosts import patterns
 from tests.support.ranking import made, rank
 
 HALVES = Weights(vector=0.5, keyword=0.5, title=0)

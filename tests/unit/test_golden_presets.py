@@ -22,7 +22,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.checking.verdicts import field_factor, source_credit
 from search.answers.making.modes import escalates
 from search.domain import Candidate, Hit, Profile, QueryClass, Signal
-from search.presets_of_seed_systems import PRESETS
+from search.presets.seeds import PRESETS
 from search.query import classifiers, parse
 from search.query.classifiers import classify_by
 from search.ranking.text_boosts import applicable, boost_key

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from search.domain import Candidate, IdentifierMatch, QueryClass, Signal, Weights
 from search.ranking import Batch, rank
-from search.ranking.superseded_and_grouping import grouped, leaders
+from search.ranking.grouping import grouped, leaders
 from tests.support.ranking import made, prepared
 
 ZERO = 0

@@ -20,8 +20,8 @@ from search.domain import (
     QueryClass,
     Weights,
 )
-from search.engine.batch_ranking import Ranking
-from search.engine.settle_class_and_weights import Settled
+from search.engine.ranking import Ranking
+from search.engine.settle import Settled
 from search.parts.experiments import mixed
 from search.parts.experiments.interleaving_and_statistics import of_interleaving, team_draft
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.lexical.languages_and_word_parts import spaced, units
+from ingestion.lexical.bigrams import spaced, units
 from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 # Letters of every script that is read so, with marks, and what may stand around them.

@@ -23,10 +23,10 @@ from search.domain import (
     Weights,
 )
 from search.engine import NOTHING_FORCED, Choices
-from search.engine.batch_ranking import Ranking, ranking_of
-from search.engine.settle_class_and_weights import settle
-from search.presentation.labels_and_notices import language_gap
-from search.presets_default_and_baselines import DEFAULT
+from search.engine.ranking import Ranking, ranking_of
+from search.engine.settle import settle
+from search.presentation.notices import language_gap
+from search.presets.default import DEFAULT
 from search.query.language import other_language, other_languages
 from search.tuning.evaluation.whatif import Case, WhatIf
 from tests.support.laws import examples

@@ -16,7 +16,7 @@ from pytest import approx
 from search.domain import Candidate, Classifier, KeywordScorer, Profile, QueryClass, Signal, Weights
 from search.models.profiles import check_regex
 from search.models.versions import NAME
-from search.presets_of_seed_systems import PRESETS, SEEDS
+from search.presets.seeds import PRESETS, SEEDS
 from search.query import classifiers
 from search.ranking.text_boosts import anchors as boost_anchors
 from search.ranking.text_boosts import as_json, boost_key, parse_boosts

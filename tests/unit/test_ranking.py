@@ -31,7 +31,7 @@ from search.engine import Choices, Request, adjust_weights
 from search.engine.adjust_weights import Weighing
 from search.engine.configuration import Configuration
 from search.engine.read import Plan, read, register_planner
-from search.engine.settle_class_and_weights import Settled
+from search.engine.settle import Settled
 from search.ranking import Batch
 from search.ranking.fusion import NORMALISERS
 from tests.support.ranking import columns, made, prepared, rank

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import manuals, relevance
-from search.presets_default_and_baselines import DEFAULT
+from search.presets.default import DEFAULT
 from search.tuning.evaluation.judged_collections import JudgedCollection
 from search.tuning.evaluation.measures import NAMES, Interval
 from search.tuning.evaluation.profile_runs import MeasuredCollection

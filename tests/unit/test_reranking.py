@@ -21,9 +21,9 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.engine.batch_ranking import Ranking, ranking_of
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled
+from search.engine.ranking import Ranking, ranking_of
+from search.engine.settle import Settled
 from search.ranking.reranking import FIRST
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns

@@ -11,8 +11,8 @@ from pytest import approx
 
 from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
 from search.engine.adjust_weights import Weighing, lean_on_meaning, leaning_on_meaning
-from search.engine.settle_class_and_weights import Settled
-from search.presets_default_and_baselines import DEFAULT
+from search.engine.settle import Settled
+from search.presets.default import DEFAULT
 from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
 from search.ranking.confidence import Background
 from tests.support.random_pools import configuration

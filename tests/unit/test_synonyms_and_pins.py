@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.analytics.failed_search_detection import nearest_group, shares_words, unit
-from search.query.synonyms_and_pins import (
-    MAX_KEY,
-    SynonymGroup,
-    Synonyms,
-    expansions,
-    fold_query,
-    pins_for,
-    query_key,
-)
+from search.query.query_key import MAX_KEY, pins_for, query_key
+from search.query.synonyms import SynonymGroup, Synonyms, expansions, fold_query
 
 GROUPS = (
     SynonymGroup(("FK", "forward kinematics")),

@@ -11,8 +11,8 @@ from pytest import approx
 
 from search.domain.candidates import Candidates, facts, from_facts
 from search.engine import Choices
-from search.engine.batch_ranking import ranking_of
-from search.engine.settle_class_and_weights import settle
+from search.engine.ranking import ranking_of
+from search.engine.settle import settle
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.whatif import WhatIf
 from tests.support.laws import examples

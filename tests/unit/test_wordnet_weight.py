@@ -20,9 +20,9 @@ from search.domain import (
 )
 from search.engine.adjust_weights import Weighing
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled
+from search.engine.settle import Settled
 from search.parts.wordnet import widen, wordnet_factor
-from search.presets_of_seed_systems import PRESETS
+from search.presets.seeds import PRESETS
 from tests.support.ranking import columns, prepared
 
 NO_CONFIGURATION = Configuration(stamp=1, active=None, published={})

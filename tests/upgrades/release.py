@@ -46,8 +46,7 @@ def fill() -> None:
 
     from common.accounts.models import User
     from search.models import Pin, SearchProfile, Synonym
-    from search.tuning import judging
-    from search.tuning import profile_drafts_and_differences as drafts
+    from search.tuning import drafts, judging
     from tests.support.factories import make_collection, make_document
 
     keeper = User.objects.create_user("keeper", email="keeper@example.org", is_staff=True)

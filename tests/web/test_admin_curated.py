@@ -11,8 +11,7 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import Hide, Pin, SearchProfile, Synonym
-from search.tuning import profile_drafts_and_differences as drafts
-from search.tuning import publications
+from search.tuning import drafts, publications
 from tests.support.admin_client import said, signed_in, staff
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document

@@ -10,8 +10,7 @@ from django.test import Client
 from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.models import ClassWeights, SearchProfile
-from search.tuning import profile_drafts_and_differences as drafts
-from search.tuning import publications
+from search.tuning import drafts, publications
 from search.tuning.models import ProfileChange
 from tests.support.admin_client import form_data, said, signed_in, staff
 

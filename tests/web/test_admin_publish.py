@@ -11,8 +11,7 @@ from django.test import Client
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.models import SearchProfile
-from search.tuning import gate_runs, judging, publications
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import drafts, gate_runs, judging, publications
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import (
     EvaluationRun,

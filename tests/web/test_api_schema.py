@@ -33,7 +33,7 @@ from common.accounts.models import User
 from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
 from search.models import SearchProfile
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import drafts
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import require_packages
 

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.models import Collection
 from search.domain import OPTIONAL, Signal
 from search.models import SearchProfile
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import drafts
 from tests.support.database import lasting
 from tests.support.explanations import recomputed_json
 from tests.support.factories import make_collection, make_document

@@ -26,7 +26,7 @@ from kbsite.operations import instrumentation, logs
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
-from search.engine.settle_class_and_weights import PluggedIn
+from search.engine.external_classifier import PluggedIn
 from search.parts.reranker import GuardedReranker
 from search.parts.reranker_http_and_local import Kind, RerankerConfig
 from search.query import parse

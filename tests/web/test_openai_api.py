@@ -31,7 +31,7 @@ from search.answers.domain import (
     State,
     Token,
 )
-from search.answers.follow_ups_and_what_to_ask_next import MOST_EARLIER
+from search.answers.follow_ups import MOST_EARLIER
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.api.openai_protocol import Links

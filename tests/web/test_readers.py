@@ -24,7 +24,7 @@ from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
 from search.pages.search_form import SearchForm
-from search.readers import history_and_saved, search_news
+from search.readers import favourites, history, search_news
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
@@ -58,7 +58,7 @@ def pumps(saved: SavedSearch, library: SimpleNamespace) -> Document:
 
 
 def asked_by(reader: User) -> list[str]:
-    return [entry.question for entry in history_and_saved.history_of(reader)]
+    return [entry.question for entry in history.history_of(reader)]
 
 
 class TestHistory:
@@ -66,7 +66,7 @@ class TestHistory:
         within, after = {"collection": ["handbook"]}, {"after": ["2020-01-31"]}
         for filters in (within, within, after, {}):
             own.get("/", {"q": "connection pool", **filters})
-        kept = [(entry.question, entry.params) for entry in history_and_saved.history_of(reader)]
+        kept = [(entry.question, entry.params) for entry in history.history_of(reader)]
         assert kept == [("connection pool", filters) for filters in ({}, after, within)]
         page = own.get("/me/history/").content.decode()
         assert "From: 2020-01-31" in page
@@ -88,14 +88,14 @@ class TestHistory:
         own.get("/", {"q": "connection pool"})
         assert SearchEvent.objects.filter(user=reader).exists()
         own.post("/me/history/", {"do": "clear"})
-        assert not history_and_saved.history_of(reader).exists()
+        assert not history.history_of(reader).exists()
         event = SearchEvent.objects.get()
         assert (event.user, event.visitor, event.query) == (None, "", "")
 
     def test_one_entry_goes_and_the_others_stay(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "one"})
         own.get("/", {"q": "two"})
-        entry = history_and_saved.history_of(reader).get(question="one")
+        entry = history.history_of(reader).get(question="one")
         own.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
         assert asked_by(reader) == ["two"]
 
@@ -109,15 +109,15 @@ class TestHistory:
     ) -> None:
         for question in ("one", "two", "three"):
             own.get("/", {"q": question})
-        monkeypatch.setattr(history_and_saved, "MOST_ENTRIES", 2)
-        assert history_and_saved.forget_history() == 1
+        monkeypatch.setattr(history, "MOST_ENTRIES", 2)
+        assert history.forget_history() == 1
         assert asked_by(reader) == ["three", "two"]
 
     def test_old_entries_are_forgotten(self, own: Client, settings: Any) -> None:
         own.get("/", {"q": "old"})
-        assert history_and_saved.forget_history() == 0
+        assert history.forget_history() == 0
         later = timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)
-        assert history_and_saved.forget_history(now=later) == 1
+        assert history.forget_history(now=later) == 1
 
 
 class TestSaving:
@@ -373,7 +373,7 @@ class TestFavourites:
         self, own: Client, reader: User, library: SimpleNamespace
     ) -> None:
         assert own.post(f"/me/favourites/{library.secret.public_id}/").status_code == 404
-        history_and_saved.star(reader, library.secret, on=True)  # from before it was hidden
+        favourites.star(reader, library.secret, on=True)  # from before it was hidden
         for page in ("/me/", "/me/favourites/", "/me/export/"):
             assert library.secret.title not in own.get(page).content.decode()
         where = {"next": "https://evil.example/"}
@@ -408,7 +408,7 @@ class TestNobodyElse:
     @pytest.fixture
     def things(self, own: Client, saved: SavedSearch, reader: User, library: Any) -> SavedSearch:
         own.get("/", {"q": "a private question"})
-        history_and_saved.star(reader, library.regions, on=True)
+        favourites.star(reader, library.regions, on=True)
         tokens.make(reader, name="Secret robot", scopes=["read"])
         search_news.renew_feed(saved)
         saved.refresh_from_db()

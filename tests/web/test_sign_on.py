@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from common.accounts import claims_and_groups
+from common.accounts import claim_refresh, claims
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from kbsite.tasks import forget_sessions
@@ -145,9 +145,9 @@ class TestWhoGetsAnAccount:
             assert "Ask an administrator" in response.content.decode()
 
     def test_is_nobody_by_default(self) -> None:
-        from kbsite.settings import sign_in_and_api
+        from kbsite.settings import accounts
 
-        assert sign_in_and_api.SSO_SIGN_UP == "closed"
+        assert accounts.SSO_SIGN_UP == "closed"
         page = Client().post("/accounts/sign-up/", {"username": "me", "password1": "long-enough-7"})
         assert "accounts are not created here" in page.content.decode()
         assert not User.objects.exists()
@@ -193,7 +193,7 @@ class TestWhoGetsAnAccount:
 
 class TestClaims:
     def names(self, **person: Any) -> set[str]:
-        return claims_and_groups.group_names(person)
+        return claims.group_names(person)
 
     def test_values_map_to_groups(self, settings: Any) -> None:
         settings.SSO_GROUPS = {
@@ -232,7 +232,7 @@ class TestRefresh:
         return User.objects.get()
 
     def later(self, **passed: int) -> int:
-        return claims_and_groups.refresh_all(now=timezone.now() + timedelta(**passed))
+        return claim_refresh.refresh_all(now=timezone.now() + timedelta(**passed))
 
     def test_asks_again_and_follows(
         self, ann: User, provider: OidcProvider, vault: Collection

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from common.accounts import claims_and_groups
+from common.accounts import claim_refresh
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from tests.support.factories import make_collection
@@ -66,7 +66,7 @@ def provider(
         for name, value in documented(request.param, started).items():
             monkeypatch.setenv(name, value)
         # The settings as a site with these variables reads them.
-        read = runpy.run_path(str(ROOT / "kbsite" / "settings" / "sign_in_and_api.py"))
+        read = runpy.run_path(str(ROOT / "kbsite" / "settings" / "accounts.py"))
         for name, value in read.items():
             if name.startswith(("SSO_", "OIDC_", "SOCIALACCOUNT_")):
                 setattr(settings, name, value)
@@ -98,10 +98,10 @@ def test_leaving_the_group_is_heard_of(provider: OidcProvider, vault: Collection
     provider.person |= {"groups": [], "email": "ann@gmail.example"}
     if provider.dialect is GOOGLE:  # it gives no refresh tokens
         assert not SignOn.objects.get().refresh_token
-        assert claims_and_groups.refresh_all(now=timezone.now() + timedelta(hours=11)) == 0
+        assert claim_refresh.refresh_all(now=timezone.now() + timedelta(hours=11)) == 0
         sign_in(address=LOGIN)
     else:
-        claims_and_groups.refresh_all(now=timezone.now() + timedelta(minutes=16))
+        claim_refresh.refresh_all(now=timezone.now() + timedelta(minutes=16))
     assert not reads(ann, vault)
     assert not SignOn.objects.get().withdrawn
 
@@ -136,6 +136,6 @@ class TestTooManyGroups:
         ann = User.objects.get()
         assert reads(ann, vault)
         provider.person["groups"] = [GUID] * 201
-        claims_and_groups.refresh_all(now=timezone.now() + timedelta(minutes=16))
+        claim_refresh.refresh_all(now=timezone.now() + timedelta(minutes=16))
         assert not reads(ann, vault)
         assert "left out" in caplog.text

@@ -14,7 +14,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.models import Hide
-from search.readers import history_and_saved
+from search.readers import history
 from search.readers.suggestions import suggest
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
@@ -105,7 +105,7 @@ def test_a_reader_s_own_searches_come_first(reader: User, client: Client) -> Non
     assert client.get("/suggestions/", {"q": "how a"}).json()[1] == [asked]
     assert Client().get("/suggestions/", {"q": "how a"}).json()[1] == []
 
-    history_and_saved.switch_history(reader, keeps=False)
+    history.switch_history(reader, keeps=False)
     assert told("how are", reader, reader=reader) == []
 
 

@@ -18,8 +18,7 @@ from search.analytics.models import SearchEvent
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
-from search.tuning import profile_drafts_and_differences as drafts
-from search.tuning import publications
+from search.tuning import drafts, publications
 from search.tuning.evaluation import golden_runs, targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import (

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from ingestion.models import Document, DocumentVersion
 from search import retrieval
-from search.engine import adjust_weights, configuration, rank_with_reranker
+from search.engine import adjust_weights, configuration, reranker
 from search.models import ClassWeights, SearchProfile
 from search.signals import registry
 from search.tuning.api.profile_serializers import SharesSerializer
@@ -58,7 +58,7 @@ class TestSite:
             if type(part).__module__.startswith("search.signals")
         }
         monkeypatch.setattr(registry, "_parts", core)
-        monkeypatch.setattr(rank_with_reranker, "_source", lambda: None)
+        monkeypatch.setattr(reranker, "_source", lambda: None)
         ours = adjust_weights.__name__
         changes = [each for each in adjust_weights._adjustments if each.__module__ == ours]
         monkeypatch.setattr(adjust_weights, "_adjustments", changes)

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search import tasks
 from search.engine import configuration
-from search.engine.batch_ranking import ranking_of
+from search.engine.ranking import ranking_of
 from search.models import SearchProfile
 from search.tuning import candidate_pools as pools
 from search.tuning.candidate_pool_building import build

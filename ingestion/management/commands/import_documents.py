@@ -18,12 +18,13 @@ from django.utils import timezone
 from ingestion.documents import completeness
 from ingestion.documents.progress import progress_view
 from ingestion.errors import IngestionError, InvalidMetadata
-from ingestion.intake import import_start_stop_retry as importing
+from ingestion.intake import imports as importing
 from ingestion.intake.import_archives import PATH
-from ingestion.intake.import_manifests_and_kinds import BASE
-from ingestion.intake.import_protocol_and_folders import FILES, MANIFEST_ENDS, file_option
+from ingestion.intake.import_folders import FILES, file_option
+from ingestion.intake.import_protocol import MANIFEST_ENDS
 from ingestion.intake.import_runner import run
-from ingestion.intake.import_start_stop_retry import counts_of
+from ingestion.intake.imports import counts_of
+from ingestion.intake.manifests import BASE
 from ingestion.management import WaitingCommand, language_code
 from ingestion.metadata import Metadata, from_pairs
 from ingestion.models import Collection, Document, Import, ImportItem, State

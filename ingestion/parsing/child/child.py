@@ -24,14 +24,10 @@ from ingestion.files import filetypes
 from ingestion.parsing import page_pictures
 from ingestion.parsing.child.isolation import Confinement, cut_off
 from ingestion.parsing.formats import markup
+from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.ocr import Ocr
-from ingestion.parsing.parsers_and_limits import (
-    Extraction,
-    ParseLimits,
-    ScannedPages,
-    Source,
-    parser_for,
-)
+from ingestion.parsing.protocol import Extraction, ScannedPages, Source
+from ingestion.parsing.registry import parser_for
 
 # A soft hyphen within a word would keep searches from matching the word.
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")

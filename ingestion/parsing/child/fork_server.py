@@ -24,7 +24,7 @@ from ingestion.parsing import page_pictures
 from ingestion.parsing.child import child, privileges
 from ingestion.parsing.child.scratch import used_bytes
 from ingestion.parsing.formats import markup
-from ingestion.parsing.parsers_and_limits import parser_for
+from ingestion.parsing.registry import parser_for
 
 IDLE_SECONDS = 300
 # A child's line closes just before it exits. A child that closes it and goes on is killed.

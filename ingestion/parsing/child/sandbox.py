@@ -29,9 +29,9 @@ from ingestion.parsing.child.scratch import (
     scratch_directory,
 )
 from ingestion.parsing.formats.inner_files import PARTS_FOLDER, safe_path, unique_path
+from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.ocr import Ocr
 from ingestion.parsing.page_pictures import DECK_FILE, PICTURE_FILE, WORDS_FILE, is_deck
-from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
 from ingestion.parsing.passage_rectangles import Word
 
 logger = logging.getLogger(__name__)

@@ -145,7 +145,7 @@ _REFUSED = {
     "setdomainname": (171, 162),
 }
 # Allowed unless they make a namespace; allowed for this process (0) alone; said to be missing, so
-# that libraries fall back to `clone`, whose flags can be read here.
+# that libraries fall back to clone(2), whose flags can be read here.
 _CLONE, _PRLIMIT, _CLONE3 = (56, 220), (302, 261), (435, 435)
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET.
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x70000000

@@ -20,7 +20,8 @@ from ingestion.parsing.formats.markup import PandocUnreadable, decode_html, extr
 from ingestion.parsing.formats.pandoc_tree import TreeReader
 from ingestion.parsing.formats.xml_data import Element, read_elements
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _CHAPTERS = (".xhtml", ".html", ".htm", ".xml")

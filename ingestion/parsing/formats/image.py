@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.parsers_and_limits import Extraction, ScannedPages, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, ScannedPages, Source, StatedMetadata
 
 if TYPE_CHECKING:
     from PIL.Image import Exif, Image

@@ -18,7 +18,7 @@ from typing import IO
 from ingestion.domain import Block, BlockKind, Part
 from ingestion.errors import EmptyFile, ParseLimitExceeded, TypeMismatch, UnsupportedType
 from ingestion.files.filetypes import HEAD_BYTES, ZIP, sniff
-from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
+from ingestion.parsing.limits import MIB, ParseLimits
 
 PARTS_FOLDER = "parts"
 LONGEST_PATH = 900

@@ -12,7 +12,8 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import TOO_DEEP_WARNING, plain_text
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
 
 # Objects are decoded as tuples of (key, value) pairs, so that a repeated key keeps all values;
 # arrays as lists, and all else as text.

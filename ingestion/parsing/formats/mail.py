@@ -16,13 +16,14 @@ from email.utils import parsedate_to_datetime
 
 from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import ParseFailed, ParseLimitExceeded
-from ingestion.parsing.formats.content_counts import note_parts
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
+from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 50

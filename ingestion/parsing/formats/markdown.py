@@ -33,7 +33,8 @@ from ingestion.parsing.formats.markup import (
     read_tree,
 )
 from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100

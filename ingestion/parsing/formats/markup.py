@@ -22,7 +22,8 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source, StatedMetadata
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 _HEAP_EXHAUSTED = 251
 # pandoc takes exponential time on these, with no limit of its own (docs/adr/0008-parsers.md).

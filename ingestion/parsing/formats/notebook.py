@@ -22,7 +22,7 @@ from ingestion.parsing.formats.markup import (
     read_tree,
     tree_metadata,
 )
-from ingestion.parsing.parsers_and_limits import Extraction, Source
+from ingestion.parsing.protocol import Extraction, Source
 
 Json = dict[str, Any]
 

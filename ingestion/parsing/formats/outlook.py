@@ -18,7 +18,8 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
 
 # MAPI's numbers of properties, [MS-OXPROPS].
 _SUBJECT, _BODY, _HTML, _HTML_STRING, _RTF = 0x0037, 0x1000, 0x1013, 0x1013, 0x1009

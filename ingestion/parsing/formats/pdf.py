@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
-from ingestion.parsing.formats.content_counts import note_pages, note_parts
 from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
+from ingestion.parsing.formats.office_counts import note_parts
+from ingestion.parsing.formats.pdf_counts import note_pages
+from ingestion.parsing.formats.pdf_headings import (
+    LONGEST_HEADING,
+    lines_of,
+    with_outline,
+    with_parted_titles,
+    without_repeats,
+)
 from ingestion.parsing.formats.pdf_layout import (
     LetterSizes,
     Page,
@@ -26,19 +34,14 @@ from ingestion.parsing.formats.pdf_layout import (
 from ingestion.parsing.formats.pdf_metadata import (
     DAMAGED,
     ENCRYPTED,
-    LONGEST_HEADING,
     attached_files,
     drawn_pages,
-    lines_of,
     read_facts,
-    with_outline,
-    with_parted_titles,
-    without_repeats,
 )
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr
-from ingestion.parsing.parsers_and_limits import Extraction, ScannedPages, Source
+from ingestion.parsing.protocol import Extraction, ScannedPages, Source
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, LiteParse, ParsedPage

@@ -18,7 +18,7 @@ from ingestion.parsing.formats.markup import (
     tree_metadata,
 )
 from ingestion.parsing.formats.pandoc_tree import Attr, Node, TreeReader, defined
-from ingestion.parsing.parsers_and_limits import Extraction, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 # Directives with a verbatim body that pandoc would read as prose.
 _VERBATIM = {

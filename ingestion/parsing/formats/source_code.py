@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ingestion.domain import Block, BlockKind
 from ingestion.files.text_types import FAMILIES
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.parsers_and_limits import Extraction, Source
+from ingestion.parsing.protocol import Extraction, Source
 
 LONGEST_LINE = 400
 """Longer lines are minified code or data and are ignored. A guess."""

@@ -12,7 +12,8 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
 
 Row = list[str]
 

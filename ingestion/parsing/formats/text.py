@@ -9,7 +9,7 @@ Whether the hyphen belongs to the word is decided by the text's own words, in th
 4. a half that is a word of the text ("oat-cell", where a cell is mentioned) keeps it, except after
    a prefix: it cannot be known, and a kept hyphen is searchable by both readings (ADR 44);
 5. a half that is part of another compound of the text ("three-dimensional") keeps it;
-6. anything else drops it: most of the 1,512 hyphens at line ends of the `med` collection.
+6. anything else drops it: most of the 1,512 hyphens at line ends of the MED collection.
 
 After a capital, rule 4 asks for both halves: German parts its long nouns between whole words, and
 writes hyphenated ones with a second capital (Daten-Bank).
@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.parsers_and_limits import Extraction, Source
+from ingestion.parsing.protocol import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
 """Longest paragraph block. A guess: a page of text, about ten chunks."""

@@ -1,6 +1,6 @@
 """DOCX, DOC, ODT and RTF -> Blocks, by anydoc; metadata from the container's own files.
 
-`sheets_and_slides` builds on this module.
+`spreadsheets` and `slides` build on this module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
-from ingestion.parsing.formats.content_counts import container, counted
 from ingestion.parsing.formats.docx_definition_lists import (
     RUN_IN,
     TITLE,
@@ -26,9 +25,10 @@ from ingestion.parsing.formats.docx_definition_lists import (
     with_definitions,
 )
 from ingestion.parsing.formats.inner_files import without_contents
+from ingestion.parsing.formats.office_counts import container, counted
 from ingestion.parsing.formats.tabular import has_header_row, spread
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
-from ingestion.parsing.parsers_and_limits import Extraction, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 if TYPE_CHECKING:
     import anydoc

@@ -15,7 +15,8 @@ from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
-from ingestion.parsing.parsers_and_limits import Extraction, ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
 
 _DEEPEST = 500
 _TITLES = frozenset({"title", "head", "heading", "article-title"})

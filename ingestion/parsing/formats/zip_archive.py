@@ -16,11 +16,12 @@ from typing import IO
 from ingestion.domain import Block, Completeness, Unit
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.files.filetypes import HEAD_BYTES
-from ingestion.parsing.formats.content_counts import note_parts
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal, is_archive
+from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.zip_safety import RATIO_COUNTS_FROM, UNREADABLE, members_of
-from ingestion.parsing.parsers_and_limits import MIB, Extraction, Source
+from ingestion.parsing.limits import MIB
+from ingestion.parsing.protocol import Extraction, Source
 
 DEEPEST = 2
 """Levels of nested archives that are unpacked, including the uploaded one."""

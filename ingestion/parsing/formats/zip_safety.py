@@ -11,7 +11,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
-from ingestion.parsing.parsers_and_limits import MIB, ParseLimits
+from ingestion.parsing.limits import MIB, ParseLimits
 
 # Text compresses well: below this size any ratio is harmless.
 RATIO_COUNTS_FROM = 8 * MIB

@@ -12,13 +12,13 @@ from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
 from common.accounts.models import User
-from common.accounts.rights_and_factors import FACTORS
+from common.accounts.second_factor import FACTORS
 from common.accounts.tokens import everlasting
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.identifiers import regex_problems
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from ingestion.models.statistics import differences
-from ingestion.spaces.allowed_servers_and_metering import why_refused
+from ingestion.spaces.allowed_servers import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.report import overview
 from kbsite.operations import endpoints

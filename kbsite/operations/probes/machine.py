@@ -18,7 +18,7 @@ from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 from kbsite.operations import backups, endpoints
 from kbsite.operations.probes import findings
 

@@ -22,7 +22,7 @@ from ingestion.embedding.minilm import tokenizer_file
 from ingestion.errors import EmbeddingError
 from ingestion.intake.url_guard import read_rules
 from ingestion.parsing.ocr import installed
-from ingestion.spaces.allowed_servers_and_metering import origin
+from ingestion.spaces.allowed_servers import origin
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from kbsite.operations.logs import FORMATS
 from search import retrieval

@@ -21,8 +21,8 @@ from search.answers.checking.names import (
     same_name,
 )
 from search.answers.checking.splitting import MARKER, Span, split
+from search.answers.content_words import alike, content, words
 from search.answers.domain import Passage
-from search.answers.stop_words_and_stems import alike, content, words
 
 LONGEST = 4_000  # characters of a sentence that are checked; a longer one is a table or a dump
 _MARKED = re.compile(rf"[ \t]*{MARKER.pattern}")

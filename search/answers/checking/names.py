@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ingestion.identifiers import find_identifiers, index_forms
-from search.answers.stop_words_and_stems import STOP, words
+from search.answers.content_words import STOP, words
 
 _GERMAN = frozenset(
     """

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
-from ingestion.lexical.languages_and_word_parts import detect_language, primary_code
+from ingestion.lexical.languages import detect_language, primary_code
 from search.answers.checking.evidence import CitedPassage, Claim, Line, claim_of, lacking, source_of
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
+from search.answers.content_words import content
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict
-from search.answers.stop_words_and_stems import content
 
 # The share, by weight, of a sentence's words that its cited passages must contain; chosen on
 # mutated copies of sentences (docs/answers.md).

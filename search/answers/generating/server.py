@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from common.circuit_breaker import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
-from ingestion.lexical.languages_and_word_parts import language_odds
+from ingestion.lexical.languages import language_odds
 from search.errors import ModelUnavailable
 
 if TYPE_CHECKING:

@@ -4,5 +4,5 @@ modes              the order of the steps in each mode: read it first
 searching          what is searched for, and the context of the results
 writing            the text: a model's, or quotes
 drafting           the text as it grows, checked by the sentence; pure
-unfinished_answer  what there is of the answer, what it has cost, and its calls of the model
+draft              what there is of the answer, what it has cost, and its calls of the model
 """

@@ -124,7 +124,7 @@ def replay(answer: Answered) -> Iterator[Event]:
         yield Checked(index, sentence)
 
 
-# What would be markup in a quotation: anywhere, or at a line's beginning. Names such as `a_name`
+# What would be markup in a quotation: anywhere, or at a line's beginning. Names such as a_name
 # stay as they are, for programs that show no Markdown.
 _MARKUP = re.compile(r"([\\`*\[\]<]|~(?=~)|&(?=#?\w+;)|(?<!\w)_+|_+(?!\w))")
 _OPENING = re.compile(r"^(\d*)([#>|=+\-.)])")

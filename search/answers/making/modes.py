@@ -28,9 +28,9 @@ from search.answers.as_json import not_current
 from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
+from search.answers.making.draft import Work
 from search.answers.making.drafting import Draft, replay, unsupported
 from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
-from search.answers.making.unfinished_answer import Work
 from search.answers.making.writing import off_loop, write_answer, write_quotes
 
 ESCALATE_BELOW = 0.3  # S4-15

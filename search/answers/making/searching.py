@@ -14,9 +14,9 @@ from django.db.models import Count, Q
 
 from common.database import in_thread, together
 from ingestion.domain import BlockPlace, SectionPlace
-from ingestion.lexical.languages_and_word_parts import detect_language
+from ingestion.lexical.languages import detect_language
 from ingestion.models import Chunk, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search import pipeline
 from search.answers.context import Selection, select
 from search.answers.context_pieces import Piece
@@ -28,10 +28,10 @@ from search.answers.generating.messages import (
     split_messages,
     standalone_messages,
 )
-from search.answers.making.unfinished_answer import Work
+from search.answers.making.draft import Work
 from search.answers.request import AnswerRequest
 from search.domain import Hit, QueryClass
-from search.engine.find import hiding_notes
+from search.engine.notes import hiding_notes
 from search.errors import SearchError
 from search.pipeline import SearchResponse
 from search.query.parse import clean_text

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.database import in_thread
-from ingestion.lexical.languages_and_word_parts import detect_language
+from ingestion.lexical.languages import detect_language
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -29,8 +29,8 @@ from search.answers.domain import (
 )
 from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
+from search.answers.making.draft import Work, milliseconds_since
 from search.answers.making.drafting import Draft, quoted, replay
-from search.answers.making.unfinished_answer import Work, milliseconds_since
 from search.answers.quotes import Extract, extract, sentence_embedder
 from search.engine import configuration
 from search.errors import ModelUnavailable

@@ -14,8 +14,8 @@ from django.utils import timezone
 from ingestion.management import PlainCommand
 from search.engine import configuration
 from search.management import load, positive, progress, relevance_folder
-from search.presentation.labels_and_notices import measure_label
-from search.presets_default_and_baselines import BASELINES, DEFAULT
+from search.presentation.labels import measure_label
+from search.presets.default import BASELINES, DEFAULT
 from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
 from search.tuning.evaluation.judged_collections import (
     Corpus,

@@ -20,14 +20,14 @@ from dataclasses import replace
 from search.domain import Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
 from search.engine import Request
 from search.engine import configuration as configurations
-from search.engine.batch_ranking import Ranking
 from search.engine.configuration import Configuration
+from search.engine.ranking import Ranking
 from search.engine.read import Mix, Plan, register_planner
 from search.parts.experiments.interleaving_and_statistics import takes_part, team_draft
 from search.parts.experiments.outcomes import finish_running
-from search.query.synonyms_and_pins import fold_query
+from search.query.synonyms import fold_query
+from search.tuning.activation import activated
 from search.tuning.models import Experiment
-from search.tuning.profile_activation_and_rollback import activated
 
 Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
 """Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""

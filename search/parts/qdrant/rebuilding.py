@@ -20,7 +20,7 @@ from django.utils import timezone
 from common import UserError
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import EmbeddingSpace
-from ingestion.models.chunks_and_embeddings import WRITTEN_STATES
+from ingestion.models.embeddings import WRITTEN_STATES
 from search.parts.qdrant import points
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection

@@ -1,5 +1,5 @@
 """Tuning in the admin: profiles, workbench, golden queries, runs, publishing, pins, synonyms."""
 
-from search.tuning.admin import gate_and_audit, golden, pins_synonyms_and_rules, profiles, runs
+from search.tuning.admin import curation, gate, golden, profiles, runs
 
-__all__ = ["gate_and_audit", "golden", "pins_synonyms_and_rules", "profiles", "runs"]
+__all__ = ["curation", "gate", "golden", "profiles", "runs"]

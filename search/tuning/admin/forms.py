@@ -15,10 +15,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.profile_versions_and_progress import VersionForm
+from common.admin.versions import VersionForm
 from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.models import SearchProfile
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import diff, drafts
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
 
@@ -118,7 +118,7 @@ class ProfileForm(VersionForm):
 
     class Meta:
         model = SearchProfile
-        fields = ("name", *drafts.FIELDS)
+        fields = ("name", *diff.FIELDS)
         help_texts = COSTS
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
 
@@ -133,7 +133,7 @@ class ProfileForm(VersionForm):
     @property
     def settings(self) -> dict[str, object]:
         """The cleaned values of the profile's settings, without its weights."""
-        return {name: self.cleaned_data[name] for name in drafts.FIELDS}
+        return {name: self.cleaned_data[name] for name in diff.FIELDS}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -242,7 +242,7 @@ class WorkbenchForm(ProfileForm):
         cleaned, saved = self.cleaned_data, self.instance
         return excluded | {
             name
-            for name in drafts.FIELDS
+            for name in diff.FIELDS
             if name in cleaned and cleaned[name] == getattr(saved, name)
         }
 

@@ -23,7 +23,7 @@ from unfold.widgets import (
 
 from common.accounts.models import User
 from common.admin.mixins import OwnPages, actor, own_page
-from common.api.requests_and_errors import states
+from common.api.requests import states
 from ingestion.models import Collection, Document
 from search.errors import JudgementError
 from search.tuning import golden_import_export as exchange

@@ -18,18 +18,18 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.mixins import ViewersForm, actor, become, moment_column
-from common.admin.profile_versions_and_progress import STATE_LABELS, VersionPages
+from common.admin.versions import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
 from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.models.scopes import TYPES, names_in_force
 from search.models.versions import ProfileEdit
-from search.presets_default_and_baselines import DEFAULT
-from search.presets_of_seed_systems import PRESETS
+from search.presets.default import DEFAULT
+from search.presets.seeds import PRESETS
 from search.signals import registry
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import diff, drafts
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publish_pages import (
     PublishingPages,
@@ -94,7 +94,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = template_profile()
-        values = {name: getattr(source, name) for name in drafts.FIELDS} if source else {}
+        values = {name: getattr(source, name) for name in diff.FIELDS} if source else {}
         return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
     published_at = moment_column("published", _("published"))

@@ -13,9 +13,8 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 from common.admin.mixins import OwnPages, actor, own_page, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
-from search.tuning import gate_runs, publications
-from search.tuning import profile_activation_and_rollback as activation
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import activation as activation
+from search.tuning import diff, drafts, gate_runs, publications
 from search.tuning.admin.forms import template_profile
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import targets
@@ -171,8 +170,8 @@ def gate_page(publication: Publication | None) -> HttpResponse | None:
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     """The differences that affect searches: all but the description."""
-    lines = drafts.differences(before, after)
-    return [line for line in lines if line != drafts.DESCRIPTION_CHANGED]
+    lines = diff.differences(before, after)
+    return [line for line in lines if line != diff.DESCRIPTION_CHANGED]
 
 
 def differences_from_active(profile: SearchProfile) -> list[str]:

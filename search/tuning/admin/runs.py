@@ -26,11 +26,11 @@ from search.domain import QueryClass, Signal
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.models.rules import NORMALISERS
-from search.presentation.labels_and_notices import CLASS_LABELS, measure_label
+from search.presentation.labels import CLASS_LABELS, measure_label
 from search.signals import registry
 from search.tuning import optimisations
 from search.tuning.admin.forms import template_profile
-from search.tuning.admin.gate_and_audit import split
+from search.tuning.admin.gate import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows

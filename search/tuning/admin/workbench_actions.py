@@ -25,9 +25,8 @@ from search.domain import Profile
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.presentation.labels_and_notices import measure_label
-from search.tuning import candidate_pool_building, judging
-from search.tuning import profile_drafts_and_differences as drafts
+from search.presentation.labels import measure_label
+from search.tuning import candidate_pool_building, drafts, judging
 from search.tuning.admin.forms import WorkbenchForm
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 
 from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
 from search.domain import Profile, Query, QueryClass, Signal
-from search.presentation.labels_and_notices import CLASS_LABELS, rule_text, tier_reason
+from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
 from search.presentation.why_here import Segment, bar_parts, figure, figures, full_scale, segments
 from search.signals import registry

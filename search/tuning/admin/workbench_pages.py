@@ -25,13 +25,13 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from common.admin import mixins
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.analytics.gap_queue import summaries
 from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.labels_and_notices import CLASS_LABELS
+from search.presentation.labels import CLASS_LABELS
 from search.signals import registry
 from search.tuning import judging
 from search.tuning.admin import workbench_actions as actions

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django_filters import filters
 from rest_framework import serializers
 
-from common.api.requests_and_errors import actor
+from common.api.requests import actor
 from common.api.serializers import ChoiceField, CleanSerializer
 from common.api.viewsets import ChoicesFilter, EditableViewSet, FilterSet, Row
 from ingestion.api.serializers import CollectionField
@@ -18,7 +18,7 @@ from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import query_key
+from search.query.query_key import query_key
 from search.tuning.api.profile_serializers import CLASSES
 
 

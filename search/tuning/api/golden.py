@@ -18,14 +18,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests_and_errors import actor, read_body, read_query
+from common.api.requests import actor, read_body, read_query
 from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
 from common.api.viewsets import ApiViewSet, ChoicesFilter, EditableViewSet, FilterSet
 from ingestion.api.documents import UploadParser
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import fold_query, query_key
+from search.query.query_key import query_key
+from search.query.synonyms import fold_query
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging

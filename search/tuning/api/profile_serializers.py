@@ -18,7 +18,7 @@ from search.models import SearchProfile
 from search.models.profiles import in_force_first
 from search.models.versions import NAME
 from search.signals import registry
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import diff
 from search.tuning.evaluation.golden_set import fingerprint
 
 SEE_DRAFTS = "search.view_searchprofile"
@@ -103,7 +103,7 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     class Meta:
         model = SearchProfile
         fields = (
-            "name", "version", "state", "active", "weights", *drafts.FIELDS, "published",
+            "name", "version", "state", "active", "weights", *diff.FIELDS, "published",
             "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
@@ -166,14 +166,12 @@ class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
 
     class Meta:
         model = SearchProfile
-        fields = (*drafts.FIELDS, "weights", "reason", "fingerprint")
-        extra_kwargs: ClassVar[dict[str, Any]] = {
-            name: {"required": False} for name in drafts.FIELDS
-        }
+        fields = (*diff.FIELDS, "weights", "reason", "fingerprint")
+        extra_kwargs: ClassVar[dict[str, Any]] = {name: {"required": False} for name in diff.FIELDS}
 
     @property
     def settings(self) -> dict[str, object]:
-        return {name: self.validated_data[name] for name in drafts.FIELDS
+        return {name: self.validated_data[name] for name in diff.FIELDS
                 if name in self.validated_data}  # fmt: skip
 
     @property

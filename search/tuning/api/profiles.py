@@ -17,15 +17,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests_and_errors import actor, read_body, read_query
+from common.api.requests import actor, read_body, read_query
 from common.api.serializers import Parameters
 from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
 from search.models.profiles import in_force_first
-from search.tuning import gate_runs, publications
-from search.tuning import profile_drafts_and_differences as drafts
+from search.tuning import diff, drafts, gate_runs, publications
 from search.tuning.api.profile_serializers import (
     SEE_DRAFTS,
     NewProfileSerializer,
@@ -105,7 +104,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         data, user = form.validated_data, actor(request)
         base = self._base(data.get("based_on"))
         if name := data.get("name"):
-            values = {field: getattr(base, field) for field in drafts.FIELDS}
+            values = {field: getattr(base, field) for field in diff.FIELDS}
             shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
             draft = drafts.create(
                 name,
@@ -159,7 +158,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         """Show how a profile differs from another."""
         against = read_query(request, DifferenceParameters).validated_data.get("against")
         row, other = self.get_object(), self._base(against)
-        return Response({"differences": drafts.differences(other, row)})
+        return Response({"differences": diff.differences(other, row)})
 
     @extend_schema(
         request=PublishSerializer,

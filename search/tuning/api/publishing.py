@@ -13,12 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests_and_errors import actor, body, read_body
+from common.api.errors import body
+from common.api.requests import actor, read_body
 from common.api.serializers import Parameters
 from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
-from search.presentation.labels_and_notices import by_measure
+from search.presentation.labels import by_measure
+from search.tuning import activation as activation
 from search.tuning import gate_runs, publications
-from search.tuning import profile_activation_and_rollback as activation
 from search.tuning.api.profile_serializers import (
     ProfileNameSerializer,
     named_profile,

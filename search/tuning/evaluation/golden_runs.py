@@ -21,7 +21,7 @@ from common.accounts.models import User
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
 from ingestion.errors import IngestionError
 from ingestion.models import Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation.golden_set import (

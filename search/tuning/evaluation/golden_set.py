@@ -22,7 +22,7 @@ import numpy as np
 from ingestion.errors import EmbeddingError
 from ingestion.models import Document
 from search.domain import Profile, QueryClass
-from search.engine.find import warm_up
+from search.engine.embed import warm_up
 from search.errors import RunFailed
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures

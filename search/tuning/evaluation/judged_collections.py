@@ -21,8 +21,8 @@ from django.db.models import F
 
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
-from ingestion.models.collection_access import JUDGED
-from search.engine.batch_ranking import Ranking
+from ingestion.models.collections import JUDGED
+from search.engine.ranking import Ranking
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"

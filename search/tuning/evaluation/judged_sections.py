@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 from ingestion.chunking.sections import paths
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
-from search.engine.batch_ranking import Ranking
+from search.engine.ranking import Ranking
 from search.tuning.evaluation.judged_collections import (
     QRELS,
     QUERIES,

@@ -20,7 +20,7 @@ from django.utils.translation import gettext, ngettext
 
 from ingestion.webhooks.sending import record_fall
 from search.models import SearchProfile
-from search.presentation.labels_and_notices import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, PublishGate, QualityRun
 

@@ -15,8 +15,8 @@ from common.accounts.models import User
 from ingestion import spaces
 from search.domain import Classifier, Profile, QueryClass, Signal, Stage
 from search.engine import configuration
-from search.engine.find import warm_up
-from search.engine.settle_class_and_weights import query_model
+from search.engine.embed import warm_up
+from search.engine.external_classifier import query_model
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.models import SearchProfile
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse, search

@@ -1,6 +1,6 @@
 """The golden set's measures under other weights: pools -> rankings -> measures.
 
-The rankings are those of a search (`search.engine.batch_ranking`), of every query at once: hundreds
+The rankings are those of a search (`search.engine.ranking`), of every query at once: hundreds
 of queries of hundreds of candidates in a fraction of a second (docs/adr/0030-ranking.md).
 `measure` gives the measures of `measures`.
 """
@@ -28,9 +28,9 @@ from search.domain import (
     Signal,
 )
 from search.engine import Choices
-from search.engine.batch_ranking import rankings
 from search.engine.configuration import Configuration
-from search.engine.settle_class_and_weights import Settled, classified, settled_as
+from search.engine.ranking import rankings
+from search.engine.settle import Settled, classified, settled_as
 from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
 

@@ -16,10 +16,10 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
-from ingestion.models.collection_access import Viewer
+from ingestion.models.collections import Viewer
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms_and_pins import MAX_KEY, query_key
+from search.query.query_key import MAX_KEY, query_key
 
 ALREADY_THERE = _("This question is already a golden query.")
 
@@ -206,7 +206,7 @@ class CandidatePool(models.Model):
 class PoolBuild(Job):
     """The building of the pools under one key: how far it has come, or what went wrong.
 
-    `width` is the requested `workbench.pool_spec.Width` of the pools.
+    `width` is the requested `candidate_pools.Width` of the pools.
     """
 
     State = JobState

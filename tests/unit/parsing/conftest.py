@@ -11,7 +11,7 @@ import pytest
 
 from ingestion.domain import ParsedDocument
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 
 Parse = Callable[..., ParsedDocument]
 

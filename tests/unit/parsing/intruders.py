@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.child import child, fork_server, isolation
 from ingestion.parsing.formats import text
-from ingestion.parsing.parsers_and_limits import Extraction
+from ingestion.parsing.protocol import Extraction
 {before}
 def attempt(source):
 {body}

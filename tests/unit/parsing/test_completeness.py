@@ -20,7 +20,8 @@ from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.parsing.child.child import outcome_of
-from ingestion.parsing.parsers_and_limits import ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Source
 from tests.samples import builders, outlook, sheets_and_slides
 from tests.samples.builders import WORDS, make_zip
 from tests.unit.parsing.test_samples import ROWS, SAMPLES, _almost_without_text

@@ -7,12 +7,8 @@ import pytest
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
 from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
-from ingestion.parsing.parsers_and_limits import (
-    MODULES,
-    parser_for,
-    title_from_file_name,
-    with_file_name,
-)
+from ingestion.parsing.file_titles import title_from_file_name, with_file_name
+from ingestion.parsing.registry import MODULES, parser_for
 from tests.samples import builders
 from tests.samples.outlook import make_msg
 

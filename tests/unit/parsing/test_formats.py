@@ -10,7 +10,8 @@ import pytest
 from ingestion.domain import Block
 from ingestion.files import filetypes
 from ingestion.parsing.child.child import outcome_of
-from ingestion.parsing.parsers_and_limits import ParseLimits, Source
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Source
 from tests.samples import builders
 from tests.samples.builders import CODE, TABLE
 

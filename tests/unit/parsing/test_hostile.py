@@ -17,7 +17,7 @@ from ingestion.errors import DamagedFile, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
 from ingestion.parsing.child import scratch
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 
 from . import hostile
 from .conftest import processes_in

@@ -15,8 +15,8 @@ from ingestion.domain import Gap, ParsedDocument, Unit, Why
 from ingestion.errors import DamagedFile, NoText, PageNotDrawn, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import draw_page, parse_file
 from ingestion.parsing.formats.image import HOLDS_EXIF
+from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.ocr import Ocr, installed
-from ingestion.parsing.parsers_and_limits import ParseLimits
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks

@@ -19,7 +19,7 @@ from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExcee
 from ingestion.parsing.child import isolation
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.formats.zip_safety import read_properties
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 from kbsite.celery import warn_of_isolation
 from kbsite.operations.probes import machine
 from tests.samples import builders

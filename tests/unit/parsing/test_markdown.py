@@ -11,7 +11,7 @@ from ingestion.domain import Block
 from ingestion.parsing.child.child import clean_block
 from ingestion.parsing.formats import markdown
 from ingestion.parsing.formats.pandoc_tree import Node
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = ParseLimits()

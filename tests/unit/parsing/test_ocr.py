@@ -13,8 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.domain import Gap, Unit, Why
 from ingestion.errors import NoText
 from ingestion.parsing.child.sandbox import parse_file
+from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.ocr import SWITCHED_OFF, Ocr, installed
-from ingestion.parsing.parsers_and_limits import ParseLimits
 from tests.support.programs import needs
 
 pytestmark = pytest.mark.forks

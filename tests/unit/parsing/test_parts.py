@@ -12,7 +12,7 @@ from ingestion.domain import ParsedDocument
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.formats.inner_files import LONGEST_PATH, safe_path, unique_path
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 from tests.samples import builders
 from tests.samples.outlook import Attachment, Letter, make_msg, make_ole
 

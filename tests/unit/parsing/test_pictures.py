@@ -13,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.errors import PageNotDrawn, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.passage_rectangles import SCALE, Box, places_of, words_in
 
 pytestmark = pytest.mark.forks

@@ -13,7 +13,7 @@ from ingestion.errors import ParseFailed, ParseLimitExceeded
 from ingestion.files.filetypes import ODP, PDF, PPT, PPTX
 from ingestion.parsing import page_pictures
 from ingestion.parsing.child.sandbox import DrawnPage, draw_page
-from ingestion.parsing.parsers_and_limits import ParseLimits
+from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.passage_rectangles import SCALE, places_of
 from tests.samples.builders import make_zip
 from tests.samples.sheets_and_slides import make_odp, make_pptx

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.readers import history_and_saved
+from search.readers import favourites, saved_searches
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
@@ -68,10 +68,10 @@ def violations(page: Page) -> list[str]:
 
 def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
     admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
-    history_and_saved.save(
+    saved_searches.save(
         admin, name="Pool", question="connection", params={"type": ["text/markdown"]}
     )
-    history_and_saved.star(admin, document, on=True)
+    favourites.star(admin, document, on=True)
     profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     bench = reverse("admin:search_workbench").removeprefix("/admin/")
     named = {"document": document.pk, "profile": profile.pk, "workbench": bench}

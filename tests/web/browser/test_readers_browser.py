@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
-from search.readers import history_and_saved, search_news
+from search.readers import saved_searches, search_news
 from search.readers.models import HistoryEntry, SavedSearch
 from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
@@ -32,7 +32,7 @@ def overflow(page: Page) -> int:
 def saved(reader: User) -> SavedSearch:
     reader.email = "reader@example.org"
     reader.save()
-    made = history_and_saved.save(
+    made = saved_searches.save(
         reader,
         name="Pumps and what becomes of them in salt water",
         question="how is the bilge pump greased",

@@ -1,0 +1,100 @@
+"""The files below a folder of the server, opened without following links out.
+
+Hidden files are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from ingestion.intake.file_patterns import AS_FILE, AS_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file: its path relative to the folder (with "/"), size and modification time."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file or folder that could not be read, with the reason for people."""
+
+    path: str
+    reason: str
+
+
+def walk(root: Path, *, recursive: bool = True) -> Iterator[Entry | Unreadable]:
+    """Yield every regular file below `root` in order of names; hidden files are skipped.
+
+    Raises OSError if `root` itself cannot be read. Links are not followed: a target within the
+    folder is listed under its own name.
+    """
+    yield from _listed(root, root, "", recursive)
+
+
+def open_below(root: Path, path: str) -> IO[bytes]:
+    """Open the file at a path that `walk` yielded; refuse if any part has become a link."""
+    *folders, name = PurePosixPath(path).parts
+    if not name or ".." in (*folders, name):
+        raise FileNotFoundError(2, "no such file", path)
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            below = os.open(folder, AS_FOLDER, dir_fd=at)
+            os.close(at)
+            at = below
+        file = os.open(name, AS_FILE, dir_fd=at)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(22, "not a regular file", path)
+    return os.fdopen(file, "rb")
+
+
+def path_text(path: str | Path) -> str:
+    """A path as text that a database accepts: invalid UTF-8 becomes U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[Entry | Unreadable]:
+    with os.scandir(folder) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
+    for entry in entries:
+        path = below + entry.name
+        if entry.name.startswith("."):
+            continue
+        try:
+            if entry.is_symlink():
+                if not Path(entry.path).resolve().is_relative_to(root.resolve()):
+                    yield Unreadable(path, "The link points out of the folder and was skipped.")
+            elif entry.is_dir(follow_symlinks=False):
+                if recursive:
+                    yield from _below(root, Path(entry.path), path, recursive)
+            elif entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                yield Entry(path, status.st_size, status.st_mtime_ns)
+        except OSError as error:
+            yield Unreadable(path, _unreadable(error))
+
+
+def _unreadable(error: OSError) -> str:
+    return f"It cannot be read: {error.strerror or error}."
+
+
+def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Entry | Unreadable]:
+    files = _listed(root, folder, f"{path}/", recursive)
+    try:
+        yield from files
+    except OSError as error:
+        # Its files may still exist: their state is unknown.
+        yield Unreadable(path, _unreadable(error))

@@ -1,0 +1,30 @@
+"""The sources of imports by kind."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext
+
+from ingestion.intake.import_archives import ArchiveSource
+from ingestion.intake.import_folders import FolderSource
+from ingestion.intake.import_protocol import ImportRefused, ImportSource
+from ingestion.intake.import_web import SitemapSource, SiteSource, UrlSource
+from ingestion.intake.manifests import ManifestSource
+from ingestion.models import Import
+
+SOURCES: dict[str, type[ImportSource]] = {
+    Import.Kind.ARCHIVE: ArchiveSource,
+    Import.Kind.MANIFEST: ManifestSource,
+    Import.Kind.FOLDER: FolderSource,
+    Import.Kind.URL: UrlSource,
+    Import.Kind.SITE: SiteSource,
+    Import.Kind.SITEMAP: SitemapSource,
+}
+
+
+def source_for(of: Import) -> ImportSource:
+    """The source of an import, not yet open. Raises ImportRefused for an unknown kind."""
+    if of.kind not in SOURCES:
+        raise ImportRefused(
+            gettext("No importer exists for “%(label)s”.") % {"label": Import.Kind(of.kind).label}
+        )
+    return SOURCES[of.kind](of)

@@ -1,0 +1,151 @@
+"""Compounds and names of code: as one word, and as their parts.
+
+A compound, words of letters with hyphens between them, has a joined reading as well: "half-life" is
+also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifiers (ADR 2), and
+1990-1995 is a range. The joined lexemes stand at the end of the tsvector, far from the text's own
+and each other: no other lexeme changes its position, and no phrase reaches from one to another.
+
+A name of code has its parts beside it: RenameField is also indexed as rename and field, form.save
+as form and save, at the name's own positions (ADR 44). Postgres' parser itself divides names with
+underscores and hyphens.
+"""
+
+from __future__ import annotations
+
+import re
+
+# ts_token_type's numbers for compounds of letters: asciihword and hword.
+_COMPOUNDS = "16, 17"
+# Guesses: state-of-the-art has four parts; a longer chain is a list or a path, a long word data.
+MOST_PARTS = 4
+MOST_LETTERS = 60
+
+# The last position of a tsvector; Postgres moves all later ones to it.
+_LAST_POSITION = 16_383
+# Between two occurrences of a joined lexeme: more words than a phrase leaves out as stop words.
+_GAP = 64
+# BM25 is nearly saturated long before; positions from 9,983 on are beyond any chunk of prose.
+_MOST_OCCURRENCES = 100
+
+
+def joined_sql(text: str) -> str:
+    """SQL for a table of the text's compounds in order: each as written, and joined.
+
+    Its columns are `compound`, `joined` and `nth`. `text` is a text expression as `to_tsvector`
+    gets it (`spaced`). Contains no percent signs.
+    """
+    return f"""(
+    SELECT token AS compound, replace(token, '-', '') AS joined, nth
+    FROM ts_parse('default', {text}) WITH ORDINALITY parsed(tokid, token, nth)
+    WHERE tokid IN ({_COMPOUNDS}) AND length(token) <= {MOST_LETTERS}
+      AND length(token) - length(replace(token, '-', '')) < {MOST_PARTS}
+)"""  # noqa: S608  # ours
+
+
+def hyphenated_sql(text: str) -> str:
+    """SQL for the words of the text that contain a hyphen, between spaces; NULL without one.
+
+    Parsing these alone takes a fifth of the time of parsing the whole text.
+    """
+    return rf"""(
+    SELECT string_agg(part[1], ' ')
+    FROM regexp_matches({text}, '\S*[^\s-]-[^\s-]\S*', 'g') part
+)"""  # noqa: S608  # ours
+
+
+def quoted_sql(expression: str) -> str:
+    """SQL for a lexeme as it is written in the text form of a tsvector."""
+    return f"'''' || replace(replace({expression}, '\\', '\\\\'), '''', '''''') || ''''"
+
+
+# ts_token_type's numbers of words, parts of compounds, hosts and files: `form.save` is a host.
+_NAMES = "1, 2, 3, 6, 9, 10, 11, 19"
+_ADDRESS = "5, 14"  # an address, a protocol: what follows is a part of it
+# Where a hump begins: renameField, HTTPServer, as in `steelyard_words`. McDonald and APIs are none.
+_HUMP = (
+    "(?<=[[:lower:][:digit:]])(?=[[:upper:]])|(?<=[[:upper:]])(?=[[:upper:]][[:lower:]][[:lower:]])"
+)
+# Without look-around, which takes four times as long.
+_NAME = "|".join(
+    (
+        "[[:lower:][:digit:]][[:upper:]]",
+        "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
+        "[[:alnum:]][./][[:alnum:]_]",
+    )
+)
+_PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
+
+
+_WORD = re.compile(r"[^\W_]+")
+_BEFORE_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+
+
+def name_parts(text: str, *, whole: bool = False) -> list[str]:
+    """The lower-case words of a text, names split; with `whole`, camel-case names unsplit too."""
+    words = [(word, _BEFORE_HUMP.split(word)) for word in _WORD.findall(text)]
+    return [
+        part.casefold()
+        for word, parts in words
+        for part in (parts if len(parts) == 1 or not whole else (word, *parts))
+    ]
+
+
+def humps_sql(text: str) -> str:
+    """SQL for the text with a space before each part of its camel-case names; without braces."""
+    return f"regexp_replace({text}, '{_HUMP}', ' ', 'g')"
+
+
+def names_sql(text: str) -> str:
+    """SQL for a table of the text's names of code: each as written, and its parts, with spaces.
+
+    Its columns are `name` and `parts`; `text` is as for `joined_sql`. Addresses yield no names.
+    """
+    return rf"""(
+    SELECT name, parts
+    FROM (
+        SELECT DISTINCT token AS name
+        FROM (
+            SELECT tokid, token, lag(tokid, 1, 0) OVER (ORDER BY nth) AS before
+            FROM ts_parse('default', (
+                SELECT string_agg(word[1], ' ')
+                FROM regexp_matches({text}, '\S*(?:{_NAME})\S*', 'g') word
+            )) WITH ORDINALITY parsed(tokid, token, nth)
+        ) parsed
+        WHERE tokid IN ({_NAMES}) AND before NOT IN ({_ADDRESS}) AND length(token) <= {MOST_LETTERS}
+          AND token ~ '{_NAME}' AND token !~ '{_PERSON}'
+    ) names, LATERAL (
+        SELECT string_agg(part[1], ' ') AS parts
+        FROM regexp_matches({humps_sql("name")}, '[[:alnum:]][[:alnum:]]+', 'g') part
+    ) divided
+    WHERE parts ~ '[[:alpha:]]'
+)"""  # noqa: S608  # ours
+
+
+def with_readings_sql(vector: str, config: str, text: str) -> str:
+    """SQL for the tsvector with the joined lexemes of compounds of `text`, and the parts of names.
+
+    `vector` may be evaluated several times. Joined lexemes have the weight D, like those of a text.
+    """
+    return f"""(
+    SELECT CASE WHEN added IS NULL THEN {vector}
+                ELSE ({vector}::text || ' ' || added)::tsvector END
+    FROM (
+        SELECT string_agg({quoted_sql("lexeme")} || ':' || places, ' ') AS added
+        FROM (
+            SELECT lexeme, place::text AS places FROM (
+            SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
+                       PARTITION BY lexeme ORDER BY nth) - 1) AS place
+            FROM {joined_sql(text)} parted,
+                 unnest(to_tsvector({config}, parted.joined))
+            ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+            UNION ALL
+            SELECT part.lexeme, (SELECT string_agg(position || weight, ',')
+                                 FROM unnest(whole.positions, whole.weights) at(position, weight))
+            FROM {names_sql(text)} named,
+                 unnest(to_tsvector({config}, named.name)) said,
+                 unnest(to_tsvector({config}, named.parts)) part,
+                 unnest({vector}) whole
+            WHERE whole.lexeme = said.lexeme
+        ) placed
+    ) readings
+)"""  # noqa: S608  # ours

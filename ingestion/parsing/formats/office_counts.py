@@ -1,0 +1,202 @@
+"""The contents of office files, counted in the bytes, because libraries drop parts without notice.
+
+Regular expressions suffice: a count may be slightly wrong, and only decides about a warning.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ingestion.domain import Block, Completeness, Unit, Why, visible
+from ingestion.files import filetypes
+from ingestion.parsing.formats.epub import elements_in
+from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.protocol import Source
+
+_TAG = re.compile(rb"<[^<>]*>")
+_ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
+# Repeated or deleted text and remarks, which a reader of the text does not expect.
+_ASIDE = re.compile(
+    rb"<mc:Fallback>.*?</mc:Fallback>"
+    rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",
+    re.DOTALL,
+)
+_RUN = re.compile(rb"<\w{1,9}:t(?:\s[^<>]*)?>([^<]*)<")
+_TEXTS = re.compile(
+    r"word/(?:document|footnotes|endnotes)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
+    r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
+)
+_PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|word/afchunk")
+_CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The member's bytes; empty if it is missing or cannot be unpacked."""
+    try:
+        return archive.read(name)
+    except (KeyError, *UNREADABLE):
+        return b""
+
+
+def container(source: Source) -> Completeness:
+    """The pictures, embedded files and characters of an office document in a checked container.
+
+    The workbook with a chart's data is not a loss, because the chart shows it. Files of other
+    formats yield an empty result.
+    """
+    completeness = Completeness()
+    if not zipfile.is_zipfile(source.path):
+        return completeness
+    with zipfile.ZipFile(source.path) as archive:
+        names = archive.namelist()
+        completeness.pictures = sum(bool(_PICTURE.match(name)) for name in names)
+        charts = b"".join(_read(archive, name) for name in names if "/charts/_rels/" in name)
+        charted = {name.decode("utf-8", "replace") for name in _CHART_LINK.findall(charts)}
+        embedded = [name for name in names if _EMBEDDED.match(name)]
+        left = [name for name in embedded if name.partition("/")[2] not in charted]
+        completeness.add(Unit.FILE, Why.EMBEDDED, [name.rpartition("/")[2] for name in left])
+        for name in filter(_TEXTS.fullmatch, names):
+            texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
+            completeness.found += sum(map(_visible, texts))
+        if body := _ODF_BODY.search(_read(archive, "content.xml")):
+            completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
+    return completeness
+
+
+def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
+    """Record the number of inner files, and the refused ones; an empty file is not a loss."""
+    count = len(keeper.parts)
+    for refusal, paths in keeper.refused.items():
+        why = Why.BLANK if refusal is Refusal.EMPTY else Why[refusal.name]
+        completeness.add(Unit.FILE, why, paths)
+        count += len(paths)
+    if completeness.unit is Unit.FILE:
+        completeness.total = count
+    elif count:
+        completeness.others[Unit.FILE] = count
+
+
+def _visible(text: bytes) -> int:
+    return len("".join(html.unescape(text.decode("utf-8", "replace")).split()))
+
+
+def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
+    """Yield the blocks, then compare their number of characters with the file's."""
+    extracted = 0
+    for block in blocks:
+        extracted += visible(block)
+        yield block
+    completeness.compare(completeness.found, extracted)
+
+
+_DRAWN = re.compile(rb"<(?:p:pic|p:graphicFrame|draw:image)\b")
+_VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
+_NO_VALUE = re.compile(
+    rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
+)
+_FEWEST_CELLS = 5  # that may be empty texts; a guess
+_INDEX = {
+    filetypes.XLSX: ("xl/", "workbook.xml", "sheet"),
+    filetypes.PPTX: ("ppt/", "presentation.xml", "sldId"),
+}
+_ODF_UNIT = {
+    filetypes.ODS: re.compile(rb"<table:table\s"),
+    filetypes.ODP: re.compile(rb"<draw:page[\s>/]"),
+}
+
+
+class Member(NamedTuple):
+    """A sheet or slide; its `content` is empty where it is missing or cut off."""
+
+    name: str
+    content: bytes
+    is_hidden: bool = False
+
+
+def members(source: Source) -> Iterator[Member]:
+    """The sheets of a workbook or the slides of a deck, in order; none of binary formats."""
+    if split := _ODF_UNIT.get(source.file_type):
+        with zipfile.ZipFile(source.path) as archive:
+            _, *units = split.split(_read(archive, "content.xml"))
+        yield from (Member(str(number), unit) for number, unit in enumerate(units, 1))
+    if source.file_type not in _INDEX:
+        return
+    folder, index, name = _INDEX[source.file_type]
+    relations = elements_in(source.path, f"{folder}_rels/{index}.rels", "Relationship")
+    targets = {one.attributes.get("Id"): one.attributes.get("Target", "") for one in relations}
+    with zipfile.ZipFile(source.path) as archive:
+        for number, element in enumerate(elements_in(source.path, folder + index, name), 1):
+            entry = element.attributes
+            links = (value for key, value in entry.items() if key.endswith(":id"))
+            target = targets.get(next(links, ""), "")
+            path = target.lstrip("/") if target.startswith("/") else folder + target
+            content = _read(archive, path).rstrip()
+            whole = content if content.endswith((b"sheet>", b"sld>")) else b""
+            is_hidden = entry.get("state", "visible") != "visible"
+            yield Member(entry.get("name", str(number)), whole, is_hidden)
+
+
+def workbook(source: Source) -> Completeness:
+    """A workbook's sheets, its cells and its formulas without a stored result."""
+    completeness, cells = container(source), 0
+    for sheet in members(source):
+        completeness.unit = Unit.SHEET
+        completeness.total += 1
+        values, valueless = (
+            sum(1 for _ in one.finditer(sheet.content)) for one in (_VALUE, _NO_VALUE)
+        )
+        if sheet.is_hidden:
+            completeness.add(Unit.SHEET, Why.HIDDEN, [sheet.name])
+        elif not sheet.content:
+            completeness.add(Unit.SHEET, Why.DAMAGED, [sheet.name])
+        elif not values and not valueless and b"<text:p" not in sheet.content:
+            completeness.add(Unit.SHEET, Why.BLANK, [sheet.name])
+        else:
+            cells += values + valueless
+            completeness.add(Unit.CELL, Why.NO_VALUE, count=valueless)
+    if cells:
+        completeness.others[Unit.CELL] = cells
+    return completeness
+
+
+def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
+    """Yield the blocks of a workbook, then compare their number of cells with the file's."""
+    extracted = 0
+    for block in blocks:
+        extracted += sum(bool(cell) for row in block.rows for cell in row) or not block.level
+        yield block
+    without = sum(gap.count for gap in completeness.gaps if gap.unit is Unit.CELL)
+    expected = completeness.others.get(Unit.CELL, 0) - without
+    if expected - extracted > max(_FEWEST_CELLS, expected / 10):
+        completeness.add(Unit.CELL, Why.DROPPED, count=expected - extracted)
+
+
+def deck(source: Source, read: Sequence[Sequence[Block]]) -> tuple[Completeness, list[int]]:
+    """The completeness of a deck, and the numbers of the slides that the reader returned.
+
+    `read` are the blocks before the first slide, or all where slides cannot be told apart, then
+    those of each. The reader omits unreadable slides without notice, so the numbers may have gaps.
+    """
+    completeness = container(source)
+    slides = [
+        (each.content != b"", _DRAWN.search(each.content) is not None) for each in members(source)
+    ]
+    completeness.compare(completeness.found, sum(visible(one) for each in read for one in each))
+    whole = [number for number, (is_whole, _) in enumerate(slides, 1) if is_whole]
+    numbers = whole if len(whole) == len(read) - 1 else list(range(1, len(read)))
+    if not numbers:
+        return completeness, []
+    completeness.unit, completeness.total = Unit.SLIDE, max(len(slides), len(numbers))
+    missing = [number for number in range(1, completeness.total + 1) if number not in numbers]
+    completeness.add(Unit.SLIDE, Why.DAMAGED, missing)
+    for number, blocks in zip(numbers, read[1:], strict=True):
+        if not blocks:
+            is_drawn = number <= len(slides) and slides[number - 1][1]
+            completeness.add(Unit.SLIDE, Why.PICTURE if is_drawn else Why.BLANK, [number])
+    return completeness, numbers

@@ -1,0 +1,120 @@
+"""Slides (PPTX, PPT, ODP) -> Blocks, by anydoc.
+
+anydoc does not report where a slide begins: a mark inserted into every slide beforehand comes out
+between the blocks of two slides. PPT is a binary format and gets no slide numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ingestion.domain import Block, BlockKind
+from ingestion.files import filetypes
+from ingestion.parsing.formats import office_counts, word_documents
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.protocol import Extraction, Source
+
+if TYPE_CHECKING:
+    pass
+
+
+# U+E000 is for private use and does not occur in ordinary text.
+_MARK = "\ue000steelyard-slide\ue000"
+_PPTX_MARK = (
+    '<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    '<p:nvSpPr><p:cNvPr id="0" name=""/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{_MARK}</a:t></a:r></a:p></p:txBody></p:sp>"
+).encode()
+# A separate page, because anydoc moves a page's title before its other shapes.
+_ODP_MARK = (
+    '<draw:page xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><draw:frame><draw:text-box>'
+    f"<text:p>{_MARK}</text:p></draw:text-box></draw:frame></draw:page>"
+).encode()
+_PPTX_SLIDE = re.compile(r"ppt/slides/[^/]+\.xml")
+_PPTX_SHAPES = re.compile(rb"<p:grpSpPr\s*/>|</p:grpSpPr>")
+_ODP_PAGE = re.compile(rb"(?=<draw:page[\s>/])")
+# PowerPoint's default title of a deck without one, in any of its languages.
+_NO_TITLE = re.compile(r"(?=.*PowerPoint).{1,40}", re.IGNORECASE)
+
+
+class SlidesParser:
+    """Titles as headings, texts, tables, the data of charts; notes at the end of each slide."""
+
+    name = "anydoc-slides"
+
+    def extract(self, source: Source) -> Extraction:
+        data = word_documents.read_checked(source)
+        # If a member cannot be unpacked, anydoc reports it or reads the others.
+        with suppress(*UNREADABLE):
+            data = _marked(data, source.file_type)
+        document = word_documents.open_document(data, source.file_type)
+        slides = _slides(word_documents.DocumentReader(document).blocks())
+        completeness, numbers = office_counts.deck(source, slides)
+        metadata = word_documents.read_metadata(source)
+        title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title
+        stated = replace(metadata, title=title, page_count=completeness.total or None)
+        return Extraction(_blocks(slides, numbers), stated, completeness=completeness)
+
+
+def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
+    """The deck without pictures and with a mark before every slide.
+
+    Unchanged if a mark cannot be placed: no slide numbers are better than wrong ones.
+    """
+    if file_type not in (filetypes.PPTX, filetypes.ODP):
+        return data
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as marked,
+    ):
+        for name in archive.namelist():
+            if name.startswith(("ppt/media/", "Pictures/")):
+                continue
+            content = archive.read(name)
+            if file_type == filetypes.ODP and name == "content.xml":
+                content = _ODP_PAGE.sub(_ODP_MARK, content)
+            elif file_type == filetypes.PPTX and _PPTX_SLIDE.fullmatch(name):
+                place = _PPTX_SHAPES.search(content)
+                if place is None:
+                    return data
+                content = content[: place.end()] + _PPTX_MARK + content[place.end() :]
+            marked.writestr(name, content)
+    return out.getvalue()
+
+
+def _slides(blocks: Iterable[Block]) -> list[list[Block]]:
+    """The blocks before the first mark (all of them without marks), then those of each slide."""
+    slides: list[list[Block]] = [[]]
+    for block in blocks:
+        if block.text == _MARK:
+            slides.append([])
+        else:
+            slides[-1].append(block)
+    return slides
+
+
+def _blocks(slides: list[list[Block]], numbers: list[int]) -> Iterator[Block]:
+    """All blocks with their slide's number, each slide's title first.
+
+    The first slide's title is that of the deck; the others are below it. `numbers` are theirs.
+    """
+    for number, slide in zip((0, *numbers), slides, strict=True):
+        kinds = [block.kind for block in slide]
+        if number and BlockKind.HEADING in kinds:
+            slide.insert(0, slide.pop(kinds.index(BlockKind.HEADING)))
+        for place, block in enumerate(slide):
+            is_deck_title = (number, place, block.kind) == (1, 0, BlockKind.HEADING)
+            level = 1 if is_deck_title else block.level
+            yield replace(block, page=number or None, level=level)
+
+
+SLIDES = SlidesParser()

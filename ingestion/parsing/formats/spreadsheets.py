@@ -1,0 +1,202 @@
+"""Workbooks (XLSX, XLS, ODS) -> Blocks, by anydoc.
+
+A sheet is a heading and a table; openpyxl was tried and takes 2 GB on one with two cells far apart.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import zipfile
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import ParseLimitExceeded
+from ingestion.files import filetypes
+from ingestion.parsing.formats import office_counts, word_documents
+from ingestion.parsing.formats.tabular import has_header_row, lone_cell
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Extraction, Source
+
+if TYPE_CHECKING:
+    import anydoc
+
+
+Grid = list[list[str]]
+
+_SHEET_LEVEL = 2
+"""As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
+_NAMES_IN = {
+    filetypes.XLSX: ("xl/workbook.xml", re.compile(rb'<(?:\w+:)?sheet\s[^>]*?\bname="([^"]*)"')),
+    filetypes.ODS: ("content.xml", re.compile(rb'<table:table\s[^>]*?\btable:name="([^"]*)"')),
+}
+
+_CELL = re.compile(rb'<c\s(?P<before>[^>]*?)\br="(?P<column>[A-Z]{1,3})(?P<row>\d{1,7})"')
+_EMPTY_CELL = re.compile(rb"<c\s[^>]*/>|<c\s[^>]*></c>")
+_ROW = re.compile(rb'(<row\s(?:[^>]*?\s)?r=")(\d{1,7})"')
+# Both refer to positions that change. Merged cells keep their text but not their extent.
+_REFERENCES = re.compile(rb"<dimension\s[^>]*>|<mergeCells\b.*?</mergeCells>", re.DOTALL)
+# Guesses: a grid of the first size takes 0.3 s; in larger ones a tenth should be used.
+_DENSE_POSITIONS = 200_000
+_SPARSE_FACTOR = 10
+
+
+class SheetsParser:
+    """Cells as displayed, without empty rows and columns; merged cells fill their first position.
+
+    Rows above the table that hold one cell (a title, a remark) become paragraphs.
+    """
+
+    name = "anydoc-sheets"
+
+    def extract(self, source: Source) -> Extraction:
+        document = _open(word_documents.read_checked(source), source)
+        reader = _SheetReader(document, source.limits)
+        completeness = office_counts.workbook(source)
+        blocks = _named(office_counts.counted_cells(reader.blocks(), completeness), source)
+        return Extraction(blocks, word_documents.read_metadata(source), completeness=completeness)
+
+
+def _open(data: bytes, source: Source) -> anydoc.Document:
+    if source.file_type == filetypes.XLSX:
+        # If a member cannot be unpacked, anydoc reports it.
+        with suppress(*UNREADABLE):
+            data = without_gaps(data)
+    try:
+        return word_documents.open_document(data, source.file_type)
+    except ParseLimitExceeded as error:
+        raise ParseLimitExceeded(
+            f"This {source.file_type.label} has more cells than are allowed for one file. Delete "
+            "cells far from the others, or save each sheet as a CSV file and upload those."
+        ) from error
+
+
+class _SheetReader(word_documents.DocumentReader):
+    def __init__(self, document: anydoc.Document, limits: ParseLimits) -> None:
+        super().__init__(document)
+        self._limits = limits
+
+    def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
+        texts = (
+            ["" if slot.cell is None else self.cell_text(slot.cell) for slot in row]
+            for row in table.grid
+        )
+        rows = without_empty(list(texts))
+        width = max((len(row) for row in rows), default=0)
+        if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
+            raise ParseLimitExceeded(
+                f"A sheet of this workbook has {len(rows):,} rows and {width:,} columns. More "
+                f"than {self._limits.table_rows:,} rows or {self._limits.table_columns:,} columns "
+                "cannot be read: split it into several files."
+            )
+        first = 0
+        while first < len(rows) and (text := lone_cell(rows[first])):
+            yield Block(BlockKind.PARAGRAPH, text)
+            first += 1
+        body = without_empty(rows[first:])
+        if body:
+            yield Block.table(body, has_header=has_header_row(body))
+
+
+def without_empty(grid: Sequence[Sequence[str]]) -> Grid:
+    """The grid without empty rows and columns, all rows of one width."""
+    rows = [row for row in grid if any(cell.strip() for cell in row)]
+    columns = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
+    return [[row[place] if place < len(row) else "" for place in columns] for row in rows]
+
+
+def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
+    """The blocks, preceded by the sheet's name if anydoc omits it, as for a single sheet."""
+    first = next(blocks, None)
+    if first is None:
+        return
+    if first.kind is not BlockKind.HEADING and (names := _sheet_names(source)):
+        yield Block(BlockKind.HEADING, names[0], level=_SHEET_LEVEL)
+    yield first
+    yield from blocks
+
+
+def _sheet_names(source: Source) -> list[str]:
+    member, pattern = _NAMES_IN.get(source.file_type, ("", re.compile(b"$")))
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            names: list[bytes] = pattern.findall(archive.read(member))
+    except (KeyError, *UNREADABLE):
+        return []
+    return [html.unescape(name.decode("utf-8", "replace")) for name in names]
+
+
+def without_gaps(data: bytes) -> bytes:
+    """The workbook with sparse sheets renumbered to leave out unused rows and columns.
+
+    Unchanged if no sheet is sparse. Readers allocate a grid up to the last cell: one stray cell in
+    the last corner of a sheet would take 17 billion positions. The container must have passed
+    `check_archive`; raises the errors in `zip_safety.UNREADABLE`.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        closed = {
+            name: sheet
+            for name in archive.namelist()
+            if name.startswith("xl/worksheets/") and name.endswith(".xml")
+            if (sheet := _closed_up(archive.read(name))) is not None
+        }
+        if not closed:
+            return data
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
+            for name in archive.namelist():
+                copy.writestr(name, closed.get(name) or archive.read(name))
+    return out.getvalue()
+
+
+def _closed_up(sheet: bytes) -> bytes | None:
+    """The sheet without gaps; None if it is not sparse."""
+    rows, columns, cells = _used(sheet)
+    positions = max(rows, default=0) * max(map(_number, columns), default=0)
+    if positions <= max(_DENSE_POSITIONS, _SPARSE_FACTOR * cells):
+        return None
+    sheet = _EMPTY_CELL.sub(b"", _REFERENCES.sub(b"", sheet))
+    rows, columns, _ = _used(sheet)
+    in_order = sorted(rows)
+    row_of = {row: number for number, row in enumerate(in_order, 1)}
+    column_of = {
+        name: _letters(number) for number, name in enumerate(sorted(columns, key=_number), 1)
+    }
+
+    def moved_cell(match: re.Match[bytes]) -> bytes:
+        place = b"%s%d" % (column_of[match["column"]], row_of[int(match["row"])])
+        return b'<c %sr="%s"' % (match["before"], place)
+
+    def moved_row(match: re.Match[bytes]) -> bytes:
+        return b'%s%d"' % (match[1], bisect_left(in_order, int(match[2])) + 1)
+
+    return _ROW.sub(moved_row, _CELL.sub(moved_cell, sheet))
+
+
+def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
+    """The used rows and columns, and the number of cells."""
+    cells = [(int(match["row"]), match["column"]) for match in _CELL.finditer(sheet)]
+    return {row for row, _ in cells}, {column for _, column in cells}, len(cells)
+
+
+def _number(column: bytes) -> int:
+    """A column's number: 1 for A, 27 for AA."""
+    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, column, 0)
+
+
+def _letters(number: int) -> bytes:
+    """A column's name: A for 1, AA for 27."""
+    name = b""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        name = b"%c" % (ord("A") + letter) + name
+    return name
+
+
+SHEETS = SheetsParser()

@@ -1,0 +1,78 @@
+"""An embedder that counts its calls in the metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from common import metrics
+from ingestion.embedding import Embedder
+from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.errors import EmbeddingUnavailable
+
+
+class MeteredEmbedder:
+    """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
+
+    def __init__(self, embedder: Embedder, kind: str) -> None:
+        self._embedder = embedder
+        self._kind = kind
+
+    @property
+    def card(self) -> ModelCard:
+        return self._embedder.card
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._embedder.tokenizer
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
+        """The embedder's batches; the time that the caller takes to store one is not counted."""
+        return self._metered(self._embedder.embed_batches(texts))
+
+    def _metered(
+        self, batches: Iterator[tuple[Sequence[int], Vectors]]
+    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+        while True:
+            with self._counted("passages"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            self._embedded("passages", len(batch[0]))
+            yield batch
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        with self._counted("passages"):
+            vectors = self._embedder.embed_documents(texts)
+        self._embedded("passages", len(texts))
+        return vectors
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        with self._counted("query"):
+            vector = self._embedder.embed_query(text, timeout=timeout)
+        self._embedded("query", 1)
+        return vector
+
+    @contextmanager
+    def _counted(self, use: str) -> Iterator[None]:
+        started, outcome = time.perf_counter(), "ok"
+        try:
+            yield
+        except EmbeddingUnavailable:
+            outcome = "unavailable"
+            raise
+        except Exception:
+            outcome = "rejected"
+            raise
+        finally:
+            metrics.observe(
+                metrics.EMBEDDER_SECONDS,
+                time.perf_counter() - started,
+                kind=self._kind,
+                use=use,
+                outcome=outcome,
+            )
+
+    def _embedded(self, use: str, texts: int) -> None:
+        metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)

@@ -1,0 +1,83 @@
+"""The query's vector, within a time limit."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from common.circuit_breaker import TimedOut, TimeLimited
+from ingestion import spaces
+from ingestion.errors import EmbeddingError
+from ingestion.lexical.languages import language_odds
+from ingestion.models import EmbeddingSpace
+from search.domain import Signal
+from search.query.language import is_listed
+from search.query.parse import count_words
+
+logger = logging.getLogger(__name__)
+
+# A full pool counts as slow. A guess.
+_calls = TimeLimited("embed-query", workers=8)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a query, or None. `milliseconds` is the time waited.
+
+    `unread` is the number of words at the query's end that the vector does not cover.
+    """
+
+    values: Sequence[float] | None = None
+    degraded: tuple[Signal, ...] = ()
+    milliseconds: float = 0.0
+    unread: int = 0
+
+
+def embed_query(text: str, space: EmbeddingSpace, patience: float | None = None) -> QueryVector:
+    """The vector of `text` in `space`; degraded if the model fails or is slow.
+
+    `patience` are the seconds to wait instead of the settings' limit.
+    """
+    started = time.perf_counter()
+    limit = patience or settings.QUERY_EMBEDDING_TIMEOUT
+    values: Sequence[float] | None = None
+    unread = 0
+    try:
+        # Resolved here because the pool's threads must not use the database.
+        values, unread = _calls.call(partial(_embed, text, spaces.resolve(space)), limit)
+    except TimedOut:
+        logger.warning("The query's embedding took over %s s", limit)
+    except EmbeddingError as error:
+        logger.warning("The query could not be embedded: %s", error)
+    elapsed = (time.perf_counter() - started) * 1000
+    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
+
+
+def _embed(text: str, space: EmbeddingSpace, seconds: float) -> tuple[Sequence[float], int]:
+    """The vector, and the number of words at the end that it does not cover."""
+    # Only the space's own embedder: vectors of different models are not comparable.
+    embedder = spaces.query_embedder(space)
+    vector = embedder.embed_query(text, timeout=seconds)
+    return vector.tolist(), count_words(embedder.left_out(text))
+
+
+def warm_up() -> None:
+    """Load the active space's model now, so that the first search does not wait for it.
+
+    Also loads the language recognition, for a model that knows several languages, and the list of
+    ordinary words.
+    """
+    is_listed("warm", "en")
+    try:
+        embedder = spaces.embedder()
+        embedder.embed_query("warm up")
+        if len(embedder.card.languages) != 1:
+            language_odds("warm up")
+    except (EmbeddingError, DatabaseError) as error:
+        logger.warning("The embedding model is not available: %s", error)

@@ -1,0 +1,61 @@
+"""Labels of classes, rules, tiers and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from search.domain import Classification, Hit, Query, QueryClass
+from search.query.rule_classifier import FALLBACK_RULE
+
+# Lazily translated: they become strings when rendered.
+CLASS_LABELS: dict[QueryClass, Any] = {
+    QueryClass.LOOKUP: _("Lookup"),
+    QueryClass.CONCEPT: _("Concept question"),
+    QueryClass.CODE: _("Code question"),
+    QueryClass.DEBUG: _("Debugging question"),
+    QueryClass.COMPARISON: _("Comparison"),
+    QueryClass.GENERAL: _("General question"),
+}
+# The names that people see, of the measures that ir-measures names.
+MEASURE_LABELS = {
+    "nDCG@10": "nDCG@10",
+    "RR@10": "MRR@10",
+    "R@10": "Recall@10",
+    "R@100": "Recall@100",
+    "P@5": "Precision@5",
+    "Success@1": "Hit@1",
+}
+
+
+def rule_text(classification: Classification) -> str:
+    """The rule that decided the class, as text."""
+    if classification.rule == FALLBACK_RULE:
+        return gettext("no rule matched")
+    return gettext("rule: %(name)s") % {"name": classification.rule}
+
+
+def tier_reason(hit: Hit, query: Query) -> str:
+    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
+    reason = hit.explanation.tier.reason
+    match = hit.candidate.identifier
+    if not reason or match is None:
+        return gettext(reason) if reason else ""
+    typed = (each.text for each in query.identifiers if match.form in dict(each.forms))
+    text = gettext(reason.replace(match.form, "%(name)s"))
+    return text.replace("%(name)s", next(typed, match.form))
+
+
+def measure_label(name: str) -> str:
+    """The common name of a measure."""
+    return MEASURE_LABELS.get(name, name)
+
+
+def by_measure(values: Any) -> Any:
+    """The values, of any depth, under the common names of their measures."""
+    if not isinstance(values, Mapping):
+        return values
+    return {measure_label(name): by_measure(inner) for name, inner in values.items()}

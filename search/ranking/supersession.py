@@ -1,0 +1,67 @@
+"""A step after the ranking: superseded documents are put behind those that replace them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from search.domain import Floats, Integers
+from search.ranking.rank import Ranked, ordered
+from search.ranking.tiers import PLAIN
+
+STEP = 1e-6  # between the scores of two documents that `put_behind` orders
+
+
+def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) -> Ranked:
+    """The rankings with each document after the best passages of the documents that must precede
+    it.
+
+    `behind` has these documents by document, for each query; all of them are candidates. A passage
+    that comes before gets a score below theirs, and their tier. Pinned passages stay, and so do
+    those with an identifier of the query that the preceding document lacks: the question names it.
+    """
+    if not any(behind):
+        return ranked
+    scores, tiers, order = ranked.scores.copy(), ranked.tiers.copy(), ranked.order.copy()
+    lowered: dict[int, dict[int, float]] = {}
+    for place, pairs in enumerate(behind):
+        if not pairs:
+            continue
+        columns, each = ranked.columns(place), ranked.batch.prepared[place]
+        documents = each.candidates.rows["document"][each.rows]
+        before = scores[place].copy()
+        # Until nothing moves: a document may be behind one that is itself moved.
+        for _ in pairs:
+            unmoved = columns
+            for pair in pairs.items():
+                if _lower(documents, columns, scores[place], tiers[place], *pair):
+                    columns = ordered(columns, scores[place], tiers[place])
+            if columns is unmoved:
+                break
+        order[place, : len(each)] = columns
+        loss = before - scores[place]
+        lowered[place] = {at: float(loss[at]) for at in np.flatnonzero(loss).tolist()}
+    return replace(ranked, order=order, scores=scores, tiers=tiers, lowered=lowered)
+
+
+def _lower(
+    documents: Integers,
+    columns: Integers,
+    scores: Floats,
+    tiers: Integers,
+    document: int,
+    others: Sequence[int],
+) -> bool:
+    """Move a document's passages behind the best of the other documents; return whether any did."""
+    ordered = documents[columns]
+    place = max(int(np.argmax(ordered == other)) for other in others)
+    limit, ahead = columns[place], columns[:place][ordered[:place] == document]
+    ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= PLAIN) | (tiers[limit] < PLAIN))]
+    if not len(ahead):
+        return False
+    steps = STEP * (1 + scores[ahead].max() - scores[ahead])
+    scores[ahead] = np.minimum(scores[ahead], scores[limit] - steps)
+    tiers[ahead] = tiers[limit]
+    return True

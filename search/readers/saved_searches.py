@@ -1,0 +1,84 @@
+"""A reader's saved searches."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from ingestion.metadata import clean
+from search.errors import SearchError
+from search.readers.models import (
+    OwnQuerySet,
+    Params,
+    SavedSearch,
+)
+
+# Guesses: more than a reader can survey, few enough for a worker to look through.
+MOST_SEARCHES = 100
+
+
+class NotSaved(SearchError):
+    """A saved search or a favourite that cannot be saved; the message says why."""
+
+    code = "not_saved"
+
+
+def searches_of(user: User) -> OwnQuerySet[SavedSearch]:
+    """The reader's saved searches by name."""
+    return SavedSearch.objects.owned_by(user)
+
+
+def save(
+    user: User, *, name: str, question: str, params: Params, mails: bool = False
+) -> SavedSearch:
+    """Save a search; the question is its name by default. Raises NotSaved.
+
+    Without a question its filters alone are saved, under a name.
+    """
+    if not question and not params:
+        raise NotSaved(gettext("Type a question or set a filter first: there is nothing to save."))
+    if not clean(name) and not question:
+        raise NotSaved(gettext("Give the search a name: it has no question to be named after."))
+    _check_mail(user, mails=mails)
+    label = clean(name)[:120] or clean(question)[:120]
+    try:
+        with transaction.atomic():
+            User.objects.select_for_update().get(pk=user.pk)  # counted and made one at a time
+            if searches_of(user).count() >= MOST_SEARCHES:
+                raise NotSaved(
+                    gettext("You have %(most)d saved searches. Delete one first.")
+                    % {"most": MOST_SEARCHES}
+                )
+            return SavedSearch.objects.create(
+                user=user, name=label, question=question, params=dict(params), mails=mails
+            )
+    except IntegrityError as error:
+        raise _duplicate_name(label) from error
+
+
+def change(search: SavedSearch, *, name: str, mails: bool) -> None:
+    """Rename a saved search and switch its mails on or off. Raises NotSaved."""
+    _check_mail(search.user, mails=mails and not search.mails)
+    label = clean(name)[:120] or search.name
+    try:
+        with transaction.atomic():
+            SavedSearch.objects.filter(pk=search.pk).update(name=label, mails=mails)
+    except IntegrityError as error:
+        raise _duplicate_name(label) from error
+
+
+def _check_mail(user: User, *, mails: bool) -> None:
+    if mails and not user.email:
+        raise NotSaved(
+            gettext(
+                "Your account has no e-mail address. Ask an administrator to add one, or use the "
+                "feed."
+            )
+        )
+
+
+def _duplicate_name(name: str) -> NotSaved:
+    return NotSaved(
+        gettext("You have a saved search named “%(name)s”. Choose another name.") % {"name": name}
+    )

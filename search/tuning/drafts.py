@@ -1,0 +1,191 @@
+"""Drafts of profiles and their targets.
+
+A draft is edited in place; editing a published profile creates one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from search.domain import QueryClass, Weights
+from search.engine import configuration
+from search.errors import ProfileError
+from search.models import ClassWeights, SearchProfile
+from search.models.versions import ProfileEdit, check_settings
+from search.tuning.diff import FIELDS, SIGNALS, differences, differs, figure
+from search.tuning.evaluation import targets
+from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets
+
+Action = ProfileChange.Action
+# Audit entries that do not change the profile.
+CHANGED_NOTHING = (
+    Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED, Action.TARGETS,
+)  # fmt: skip
+
+
+def edit_stamp(profile: SearchProfile) -> str:
+    """An opaque version token (ETag) that changes whenever the profile is edited or published."""
+    changes = ProfileChange.objects.filter(profile=profile.pk)
+    latest = changes.exclude(action__in=CHANGED_NOTHING).order_by("-pk").first()
+    state = SearchProfile.objects.values_list("state", flat=True).get(pk=profile.pk)
+    return f"{state}-{latest.pk if latest else 0}"
+
+
+@transaction.atomic
+def draft_from(
+    profile: SearchProfile, *, acting_user: User | None, reason: str = ""
+) -> SearchProfile:
+    """Create a draft with the profile's settings and weights as the next version of its name."""
+    draft = profile.next_draft(FIELDS)
+    draft.save()
+    ClassWeights.objects.bulk_create(
+        ClassWeights(
+            profile=draft,
+            query_class=row.query_class,
+            **{signal: getattr(row, signal) for signal in SIGNALS},
+        )
+        for row in profile.class_weights.all()
+    )
+    targets.copy(profile, draft)
+    audit(draft, Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
+    return draft
+
+
+@transaction.atomic
+def edit(
+    profile: SearchProfile,
+    fields: Mapping[str, object],
+    weights: Mapping[QueryClass, Weights],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> ProfileEdit[SearchProfile]:
+    """Change fields and weights of a draft, or of a new draft of a published profile.
+
+    Fields and classes that are not named keep their values. The differences are audited, and the
+    reason even without any difference. Raises ProfileError for an unknown field.
+    """
+    check_settings(fields, FIELDS)
+    rows = SearchProfile.objects.prefetch_related("class_weights")
+    before = rows.select_for_update().get(pk=profile.pk)
+    if not differs(before, fields, weights):
+        if not (before.is_draft and reason):
+            return ProfileEdit(before)
+        note = (gettext("A note, without a change"),)
+        audit(before, Action.EDITED, acting_user, reason, list(note))
+        return ProfileEdit(before, note)
+    draft = before
+    if not before.is_draft:
+        draft = draft_from(before, acting_user=acting_user, reason=reason)
+    else:
+        draft = SearchProfile.objects.get(pk=before.pk)
+    for name, value in fields.items():
+        setattr(draft, name, value)
+    draft.save(update_fields=list(fields) or None)
+    set_weights(draft, weights)
+    after = rows.get(pk=draft.pk)
+    changes = differences(before, after)
+    audit(after, Action.EDITED, acting_user, reason, changes)
+    return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
+
+
+@transaction.atomic
+def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> None:
+    """Set the weights of a draft by class. Raises ProfileError for a published profile."""
+    if not draft.is_draft:
+        raise ProfileError(
+            gettext("%(draft)s is published and cannot be changed. Create a draft of it first.")
+            % {"draft": draft}
+        )
+    for query_class, shares in weights.items():
+        ClassWeights.objects.update_or_create(
+            profile=draft, query_class=query_class, defaults=shares.as_dict()
+        )
+
+
+def audit(
+    profile: SearchProfile,
+    action: Action,
+    user: User | None,
+    reason: str,
+    changes: Sequence[str],
+    *,
+    findings: Sequence[str] = (),
+    run: EvaluationRun | None = None,
+    replaced: SearchProfile | None = None,
+) -> None:
+    """Add an entry to the audit of a profile."""
+    ProfileChange.objects.create(
+        profile=profile,
+        action=action,
+        user=user,
+        reason=reason,
+        differences=list(changes),
+        findings=list(findings),
+        run=run,
+        replaced=replaced,
+    )
+    # Bulk writes send no signals.
+    configuration.bump()
+
+
+def last_reason(draft: SearchProfile) -> str:
+    """The reason of the draft's latest edit that has one, offered for its publication."""
+    edits = ProfileChange.objects.filter(
+        profile=draft.pk, action__in=(Action.CREATED, Action.EDITED)
+    )
+    return edits.exclude(reason="").order_by("-pk").values_list("reason", flat=True).first() or ""
+
+
+@transaction.atomic
+def create(
+    name: str,
+    fields: Mapping[str, object],
+    weights: Mapping[QueryClass, Weights],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> SearchProfile:
+    """Create a profile and return its first draft. Raises ProfileError if the name is taken."""
+    SearchProfile.check_new_name(name)
+    draft = SearchProfile.objects.create(name=name, **fields)
+    set_weights(draft, weights)
+    audit(draft, Action.CREATED, acting_user, reason, ["New profile"])
+    return draft
+
+
+@transaction.atomic
+def set_targets(
+    profile: SearchProfile,
+    values: Mapping[str, float | None],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> ProfileTargets:
+    """Set the named targets of a draft or a published version, with an entry in the audit.
+
+    None removes one. Raises ProfileError for invalid targets.
+    """
+    SearchProfile.objects.select_for_update().get(pk=profile.pk)
+    row = targets.of_profile(profile)
+    before = {name: getattr(row, name) for name in targets.NAMES}
+    for name, value in values.items():
+        setattr(row, name, value)
+    try:
+        row.full_clean(validate_unique=False)
+    except ValidationError as error:
+        raise ProfileError(" ".join(error.messages)) from error
+    changes = [
+        f"{ProfileTargets._meta.get_field(name).verbose_name}: {figure(was)} → {figure(now)}"  # type: ignore[union-attr]
+        for name, was in before.items()
+        if was != (now := getattr(row, name))
+    ]
+    if changes:
+        row.save()
+        audit(profile, Action.TARGETS, acting_user, reason, changes)
+    return row
