@@ -119,7 +119,7 @@ def _sample(
     )
     from search.presets import default as presets
     from search.query.parse import count_words
-    from search.ranking import Batch, prepare, rank
+    from search.ranking import Batch, prepare, score_batch
     from search.ranking.batch import MeaningEvidence
     from search.ranking.confidence import FIRST_PAGE, Evidence
 
@@ -147,7 +147,7 @@ def _sample(
     leaning = MeaningEvidence.of(prepared, count_words(question.text), background.scale)
     moved = weights.keyword * leaning.for_meaning * profile.short_lean
     shifted = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
-    ranked = rank(Batch.of([prepared]), [shifted], [QueryClass.GENERAL], profile)
+    ranked = score_batch(Batch.of([prepared]), [shifted], [QueryClass.GENERAL], profile)
     columns = ranked.columns(0).tolist()
     evidence = Evidence.of(prepared, columns, background)
     if evidence is None:

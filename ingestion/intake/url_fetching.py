@@ -96,12 +96,12 @@ def _ask(target: Target, policy: Policy, deadline: Deadline, file: IO[bytes]) ->
         ("Connection", "close"),
     ]
     wait = max(deadline.left, 0.01)
-    patience = {"connect": wait, "read": wait, "write": wait, "pool": wait}
+    timeout = {"connect": wait, "read": wait, "write": wait, "pool": wait}
     try:
         with (
             pool(policy.guard, policy.resolver, deadline, policy.tls) as connections,
             connections.stream(
-                "GET", target.url, headers=headers, extensions={"timeout": patience}
+                "GET", target.url, headers=headers, extensions={"timeout": timeout}
             ) as response,
         ):
             return _read(response, target, policy, deadline, file)

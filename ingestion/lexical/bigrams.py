@@ -87,7 +87,7 @@ _PATTERNS = tuple((re.compile(pattern), replacement) for pattern, replacement in
 _PART = re.compile(f"(?![{_WHOLE}])[{_LETTERS}][{_MARKS}]*")
 _SPLITS = re.compile(_TO_SPLIT)
 _UNWRITTEN = _members((_HALF_WIDTH_KANA,))
-UNIT = re.compile(f"[{_LETTERS}{_UNWRITTEN}][{_MARKS}\uff9e\uff9f]*")
+CHARACTER = re.compile(f"[{_LETTERS}{_UNWRITTEN}][{_MARKS}\uff9e\uff9f]*")
 """A letter of a run with its combining marks, as written in a text."""
 IN_RUN = re.compile(f"[{_RUN}{_UNWRITTEN}]")
 """A letter or mark that can begin or end a word without a space."""
@@ -126,9 +126,11 @@ def tidied_sql(expression: str) -> str:
     )
 
 
-def units(text: str) -> list[tuple[int, int, str]]:
+def characters(text: str) -> list[tuple[int, int, str]]:
     """The letters of runs in `text` as (start, end, indexed form)."""
-    return [(match.start(), match.end(), _folded(match.group())) for match in UNIT.finditer(text)]
+    return [
+        (match.start(), match.end(), _folded(match.group())) for match in CHARACTER.finditer(text)
+    ]
 
 
 def has_part(text: str) -> bool:

@@ -182,13 +182,13 @@ def _post(webhook: Webhook, delivery: Delivery) -> Reply:
         ("webhook-signature", signature(webhook.secret, delivery.message_id, timestamp, body)),
     ]
     seconds = settings.WEBHOOK_SECONDS
-    patience = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+    timeout = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
     try:
         with (
             Deadline(seconds) as deadline,
             pool(allowed, resolve, deadline, None) as connections,
             connections.stream(
-                "POST", target.url, headers=headers, content=body, extensions={"timeout": patience}
+                "POST", target.url, headers=headers, content=body, extensions={"timeout": timeout}
             ) as response,
         ):
             # A redirect is a refusal: it could lead anywhere.

@@ -68,7 +68,7 @@ class ContributionSerializer(serializers.Serializer[Contribution]):
 
     signal = serializers.ChoiceField(choices=SIGNALS)
     raw = serializers.FloatField(allow_null=True)
-    strength = serializers.FloatField()
+    strength = serializers.FloatField(source="normalised")
     weight = serializers.FloatField()
     value = serializers.FloatField()
 

@@ -28,11 +28,11 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 # The candidate generators besides the signals. An identifier's holders have their own depth.
-HOLDERS, PINNED = "identifier", "pin"
-GENERATORS = (*(signal.value for signal in SIGNALS), HOLDERS, PINNED)
+IDENTIFIER, PINNED = "identifier", "pin"
+GENERATORS = (*(signal.value for signal in SIGNALS), IDENTIFIER, PINNED)
 # An identifier in more chunks than this is a common word (`max_length` in Django's documentation):
 # in a longer query only the keyword signal scores it. A guess, twice the usual depth.
-MAX_HOLDERS = 200
+MAX_IDENTIFIER_MATCHES = 200
 # The half-life in days of a wide candidate set's recency; any other is computed from it.
 WIDE_HALF_LIFE = 36_500
 ABSENT = -1
@@ -168,7 +168,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class RetrievalLimits:
     """The reach of a search: its depth (candidates per signal), and the signals that run.
 
     With `vector_only`, only the vector signal generates candidates.
@@ -186,8 +186,8 @@ class Reach:
 
     def _limit(self, generator: str) -> float:
         """The last rank of a candidate generator that this search includes."""
-        if generator == HOLDERS:
-            return max(self.depth, MAX_HOLDERS)
+        if generator == IDENTIFIER:
+            return max(self.depth, MAX_IDENTIFIER_MATCHES)
         if generator == PINNED:
             return math.inf
         generating = {Signal.VECTOR} if self.vector_only else self.signals

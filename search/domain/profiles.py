@@ -82,7 +82,7 @@ class Profile:
     ahead (`ranking.batch`). `wordnet_cap`, in [0, 1], is the most that WordNet may
     weigh if its weight depends on the query; 0 if it does not (`parts.wordnet`). `feedback` is the
     weight of relevance feedback as a share of the best score; 0 for none. `rerank`, in [0, 1], is
-    the reranker's share of the first results' scores; 0 for none (`ranking.reranking`).
+    the reranker's share of the first results' scores; 0 for none (`ranking.rerank`).
     `recency_half_life` is in days. Below `confidence_threshold`, in [0, 1], a search warns that it
     may not have found the answer; 0 for never. Raises ValueError for a constant out of range.
     """

@@ -66,16 +66,16 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One signal's part of a score: `value` = `weight` x `strength`, normalised from `raw`."""
+    """One signal's part of a score: `value` = `weight` x `normalised`, from the `raw` score."""
 
     signal: Signal
     raw: float | None
-    strength: float
+    normalised: float
     weight: float
 
     @property
     def value(self) -> float:
-        return self.weight * self.strength
+        return self.weight * self.normalised
 
     @property
     def label(self) -> str:
@@ -87,7 +87,7 @@ class Contribution:
 
     @property
     def parts(self) -> tuple[Node, ...]:
-        return (Leaf("weight", self.weight), Leaf("strength", self.strength))
+        return (Leaf("weight", self.weight), Leaf("strength", self.normalised))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from search.retrieval import Filters
 DEFAULT_PAGE_SIZE = 10
 MAX_PAGE_SIZE = 50
 # Seconds for a model's answer that no reader waits for. A guess.
-PATIENCE = 60.0
+MEASUREMENT_TIMEOUT = 60.0
 
 
 class Purpose(Enum):
@@ -23,12 +23,12 @@ class Purpose(Enum):
     MEASUREMENT = "measurement"
 
     @property
-    def patience(self) -> float | None:
+    def timeout(self) -> float | None:
         """The seconds to wait for each model's answer; None: the settings' limit for readers.
 
         Measurements wait longer: a figure must not depend on the machine's load.
         """
-        return PATIENCE if self is Purpose.MEASUREMENT else None
+        return MEASUREMENT_TIMEOUT if self is Purpose.MEASUREMENT else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 What is settled before retrieval cannot know what a question finds. Each adjustment changes the
 weights of one question, the passages that its words count for, or which document comes before
-another. Parts register theirs. The reranker's share is none: it needs a ranking (`rankings`).
+another. Parts register theirs. The reranker's share is none: it needs a ranking (`rank_batch`).
 """
 
 from __future__ import annotations

@@ -39,13 +39,13 @@ class QueryVector:
     unread: int = 0
 
 
-def embed_query(text: str, space: EmbeddingSpace, patience: float | None = None) -> QueryVector:
+def embed_query(text: str, space: EmbeddingSpace, timeout: float | None = None) -> QueryVector:
     """The vector of `text` in `space`; degraded if the model fails or is slow.
 
-    `patience` are the seconds to wait instead of the settings' limit.
+    `timeout` are the seconds to wait instead of the settings' limit.
     """
     started = time.perf_counter()
-    limit = patience or settings.QUERY_EMBEDDING_TIMEOUT
+    limit = timeout or settings.QUERY_EMBEDDING_TIMEOUT
     values: Sequence[float] | None = None
     unread = 0
     try:

@@ -25,8 +25,8 @@ from search.signals import registry
 
 
 @dataclass(frozen=True, slots=True)
-class Breadth:
-    """The rankings that a candidate set serves: under one profile, or under several.
+class CandidateBudget:
+    """How many candidates to retrieve, on which signals, and for which profiles.
 
     `profile` has the scorers and the depth. A wide set (`is_wide`) records the candidate generators
     of each candidate, so that a ranking can reduce it to the candidate set of a search under one
@@ -42,7 +42,7 @@ class Breadth:
 
     @classmethod
     def everything(cls, profile: Profile) -> Self:
-        """The breadth for any profile with the same scorers, no greater depth, and only boosts of
+        """The budget for any profile with the same scorers, no greater depth, and only boosts of
         this one.
         """
         boosts = by_criteria(profile.boosts)
@@ -51,7 +51,7 @@ class Breadth:
 
     @classmethod
     def of(cls, settled: Settled) -> Self:
-        """The breadth for a ranking under the profile of the settled question alone."""
+        """The budget for a ranking under the profile of the settled question alone."""
         profile = settled.profile
         boosts = by_criteria(applicable(profile.boosts, settled.classification.query_class))
         signals = settled.signals
@@ -59,7 +59,7 @@ class Breadth:
 
     @classmethod
     def joint(cls, settled: Sequence[Settled]) -> Self:
-        """The breadth for rankings under several profiles with the same scorers."""
+        """The budget for rankings under several profiles with the same scorers."""
         profiles = [each.profile for each in settled]
         signals = frozenset[Signal]().union(*(each.signals for each in settled))
         return cls(
@@ -72,23 +72,28 @@ class Breadth:
         )
 
 
-def breadths_of(question: Question) -> list[Breadth]:
-    """The breadth of each candidate set that the question's plan needs.
+def budgets_of(question: Question) -> list[CandidateBudget]:
+    """The budget of each candidate set that the question's plan needs.
 
     One for all profiles if they give the same raw scores, else one for each.
     """
     settled = question.settled
     if len(settled) > 1 and len({_scorers(each.profile) for each in settled}) == 1:
-        return [Breadth.joint(settled)]
-    return [Breadth.of(each) for each in settled]
+        return [CandidateBudget.joint(settled)]
+    return [CandidateBudget.of(each) for each in settled]
 
 
 def _scorers(profile: Profile) -> tuple[str, int, str]:
     return profile.keyword_scorer, profile.keyword_budget, profile.title_scorer
 
 
-def find(question: Question, breadth: Breadth) -> Candidates:
-    """The candidate set of this breadth; empty for an empty query.
+def find(question: Question) -> list[Candidates]:
+    """The candidate sets that the question's plan needs: one for all its profiles, or one each."""
+    return [candidates_of(question, budget) for budget in budgets_of(question)]
+
+
+def candidates_of(question: Question, budget: CandidateBudget) -> Candidates:
+    """The candidate set of this budget; empty for an empty query.
 
     If nothing matches in a scope that is not empty, the query is relaxed: its phrases and
     exclusions are no longer required. Raises InvalidFilter, EmptyQuestion.
@@ -97,21 +102,21 @@ def find(question: Question, breadth: Breadth) -> Candidates:
     if query.is_empty:
         return Candidates(query)
     vector = QueryVector()
-    if space is not None and Signal.VECTOR in breadth.signals:
-        vector = embed_query(query.text, space, question.request.purpose.patience)
+    if space is not None and Signal.VECTOR in budget.signals:
+        vector = embed_query(query.text, space, question.request.purpose.timeout)
     for part in registry.installed():
-        if part.signal in breadth.signals:
+        if part.signal in budget.signals:
             query = part.prepare(query)
-    candidates = _retrieved(query, question, breadth, vector)
+    candidates = _retrieved(query, question, budget, vector)
     spent = candidates.milliseconds["retrieve"]
     looser = relaxed(query)
     if not len(candidates) and looser is not query:
-        others = _retrieved(looser, question, breadth, vector)
+        others = _retrieved(looser, question, budget, vector)
         spent += others.milliseconds["retrieve"]
         candidates = replace(others, unchecked=candidates.unchecked) if len(others) else candidates
     return replace(
         candidates,
-        degraded=(*vector.degraded, *candidates.degraded, *_unavailable(breadth.required)),
+        degraded=(*vector.degraded, *candidates.degraded, *_unavailable(budget.required)),
         unread=vector.unread,
         currency=_currency_of(candidates, question),
         at=timezone.now(),
@@ -126,20 +131,20 @@ def _currency_of(candidates: Candidates, question: Question) -> dict[int, Curren
 
 
 def _retrieved(
-    query: Query, question: Question, breadth: Breadth, vector: QueryVector
+    query: Query, question: Question, budget: CandidateBudget, vector: QueryVector
 ) -> Candidates:
     """The candidates of one retrieval; phrases that the query prefers count as boosts."""
-    configuration, request, profile = question.configuration, question.request, breadth.profile
-    if breadth.is_wide:
+    configuration, request, profile = question.configuration, question.request, budget.profile
+    if budget.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
     options = RetrievalOptions(
-        signals=breadth.signals & set(OPTIONAL),
-        embeddings=breadth.embeddings,
-        boosts=(*breadth.boosts, *by_criteria([WISHED])) if query.wished else breadth.boosts,
+        signals=budget.signals & set(OPTIONAL),
+        embeddings=budget.embeddings,
+        boosts=(*budget.boosts, *by_criteria([WISHED])) if query.wished else budget.boosts,
         pins=pins_for(query.original, configuration.pins),
         words=checked(question.query),
-        places=breadth.is_wide,
+        places=budget.is_wide,
     )
     hidden = hidden_from(query.original, configuration.hides)
     return retrieve(

@@ -13,7 +13,7 @@ from search.engine.read import Question
 from search.engine.reranker import available, rerank_scores
 from search.engine.settle import Settled
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import FIRST
+from search.ranking.rerank import FIRST
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Candidates -> rankings, and the confidence that they answer (ADR 17). No I/O.
 
-`rankings` ranks a batch of questions, without the database: the workbench's what-if, the gate's
+`rank_batch` ranks a batch of questions, without the database: the workbench's what-if, the gate's
 figures and the optimiser rank the golden queries with it, and `ranking_of` a live search as a batch
 of one.
 """
@@ -19,14 +19,22 @@ from search.domain import Candidate, Candidates, Explanation, Floats, Group, Hit
 from search.engine.adjust_weights import adjust
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.ranking import Batch, Prepared, Ranked, prepare, put_behind, rank, reranked
+from search.ranking import (
+    Batch,
+    Prepared,
+    ScoredBatch,
+    prepare,
+    put_behind,
+    score_batch,
+    with_rerank,
+)
 from search.ranking.confidence import confidence
 from search.ranking.grouping import grouped, leaders
-from search.ranking.reranking import FIRST
+from search.ranking.rerank import FIRST
 
 
 @dataclass(frozen=True, eq=False)
-class Rankings:
+class BatchRanking:
     """The rankings of a batch of questions under one profile.
 
     `settled` are the questions with their final weights. `confidence` is NaN where unknown or not
@@ -34,11 +42,11 @@ class Rankings:
     """
 
     settled: tuple[Settled, ...]
-    ranked: Ranked
+    ranked: ScoredBatch
     confidence: Floats
 
 
-def rankings(
+def rank_batch(
     batch: Batch,
     settled: Sequence[Settled],
     configuration: Configuration,
@@ -46,7 +54,7 @@ def rankings(
     *,
     group: bool = True,
     confident: bool = False,
-) -> Rankings:
+) -> BatchRanking:
     """Each question's ranking under the profile, with its confidence if `confident`.
 
     The reranker's share is added last, for candidates with its strengths; the confidence is that of
@@ -59,14 +67,16 @@ def rankings(
     final = tuple(each.settled for each in weighings)
     weights = [each.weights for each in final]
     classes = [each.classification.query_class for each in final]
-    ranked = rank(batch, weights, classes, profile)
+    ranked = score_batch(batch, weights, classes, profile)
     unknown = np.full(len(settled), np.nan)
-    sure = _sureness(ranked, configuration, means, group) if confident else unknown
+    sure = _confidences(ranked, configuration, means, group) if confident else unknown
     # Last: a reranker knows nothing of it.
-    return Rankings(final, put_behind(_reranked(ranked), [each.behind for each in weighings]), sure)
+    return BatchRanking(
+        final, put_behind(_with_rerank(ranked), [each.behind for each in weighings]), sure
+    )
 
 
-def _reranked(ranked: Ranked) -> Ranked:
+def _with_rerank(ranked: ScoredBatch) -> ScoredBatch:
     """The ranking with the reranker's share of the first passages' scores."""
     if not ranked.profile.rerank:
         return ranked
@@ -75,11 +85,11 @@ def _reranked(ranked: Ranked) -> Ranked:
         for place, prepared in enumerate(ranked.batch.prepared)
         if prepared.candidates.reranked
     }
-    return reranked(ranked, heads)
+    return with_rerank(ranked, heads)
 
 
-def _sureness(
-    ranked: Ranked, configuration: Configuration, means: Sequence[bool], group: bool
+def _confidences(
+    ranked: ScoredBatch, configuration: Configuration, means: Sequence[bool], group: bool
 ) -> Floats:
     """The confidence of each ranking; NaN where unknown."""
     confidences = (
@@ -96,7 +106,7 @@ def _sureness(
     return np.array([np.nan if each is None else each for each in confidences])
 
 
-def led_by_foreign(ranked: Ranked, place: int) -> bool:
+def led_by_foreign(ranked: ScoredBatch, place: int) -> bool:
     """Whether the first hit is in another language, so that words are no evidence about it."""
     columns = ranked.columns(place)
     return len(columns) > 0 and bool(ranked.batch.foreign[place, columns[0]])
@@ -140,7 +150,7 @@ def ranking_of(
     document appears once, and near-duplicates are folded.
     """
     prepared = prepare(candidates, settled.profile, settled.signals, timezone.now())
-    ranked = rankings(
+    ranked = rank_batch(
         Batch.of([prepared]), [settled], configuration, settled.profile, group=group, confident=True
     )
     hits = hits_of(ranked.ranked)
@@ -154,7 +164,7 @@ def ranking_of(
     return Ranking(ranked.settled[0], candidates, hits, groups, None if math.isnan(sure) else sure)
 
 
-def hits_of(ranked: Ranked, place: int = 0) -> tuple[Hit, ...]:
+def hits_of(ranked: ScoredBatch, place: int = 0) -> tuple[Hit, ...]:
     """One query's hits, best first, with lazy explanations."""
     prepared, order = ranked.batch.prepared[place], ranked.columns(place)
     source = _Source(ranked, place)
@@ -175,7 +185,7 @@ def _of_hits(group: Group[int], hits: dict[int, Hit]) -> Group[Hit]:
 class _Source:
     """One query of a ranked batch, as the source of its hits; caches their explanations."""
 
-    ranked: Ranked
+    ranked: ScoredBatch
     place: int
     _candidates: dict[int, Candidate] = field(default_factory=dict)
     _explanations: dict[int, Explanation] = field(default_factory=dict)

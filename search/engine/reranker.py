@@ -20,7 +20,7 @@ from search.engine.configuration import Configuration
 from search.engine.ranking import ranking_of
 from search.engine.settle import settle
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import FIRST, RerankerInput
+from search.ranking.rerank import FIRST, RerankerInput
 
 # Most cross-encoders read 512 tokens of question and passage together: about 2,000 characters of
 # English. Further ones cost time alone.
@@ -39,11 +39,11 @@ class StrengthSource(Protocol):
     def fingerprint(self) -> str: ...
 
     def strengths(
-        self, query: str, passages: Sequence[RerankerInput], patience: float | None = None
+        self, query: str, passages: Sequence[RerankerInput], timeout: float | None = None
     ) -> dict[int, float]:
         """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
 
-        `patience`: the seconds to wait in place of a reader's time limit.
+        `timeout`: the seconds to wait in place of a reader's time limit.
         """
         ...
 
@@ -103,7 +103,7 @@ def rerank_scores(
     if not passages:
         return {}
     text = encodable(query)[:QUERY_CHARS]
-    return reranker.strengths(text, passages, request.purpose.patience)
+    return reranker.strengths(text, passages, request.purpose.timeout)
 
 
 def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[RerankerInput]:

@@ -27,7 +27,7 @@ from search.parts.reranker_http_and_local import (
     SentenceReranker,
     model_of_settings,
 )
-from search.ranking.reranking import RerankerInput
+from search.ranking.rerank import RerankerInput
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +55,15 @@ class GuardedReranker:
         self._calls = TimeLimited("reranker", WORKERS)
 
     def strengths(
-        self, query: str, passages: Sequence[RerankerInput], patience: float | None = None
+        self, query: str, passages: Sequence[RerankerInput], timeout: float | None = None
     ) -> dict[int, float]:
         """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable.
 
-        `patience`: the seconds to wait in place of the time limit, for a measurement.
+        `timeout`: the seconds to wait in place of the time limit, for a measurement.
         """
         keys = self._keys(query, passages)
         # A measurement uses no cached strengths: its questions count as new ones.
-        cached = _cached(list(keys.values())) if patience is None else {}
+        cached = _cached(list(keys.values())) if timeout is None else {}
         strengths = {chunk: cached[key] for chunk, key in keys.items() if key in cached}
         missing = [passage for passage in passages if passage.chunk not in strengths]
         for result, number in (("hit", len(strengths)), ("miss", len(missing))):
@@ -71,7 +71,7 @@ class GuardedReranker:
         if not missing:
             return strengths
         with metrics.timed(metrics.RERANKER_SECONDS, outcome="failed") as labels:
-            values = self._read(query, missing, patience or TIMEOUT)
+            values = self._read(query, missing, timeout or TIMEOUT)
             labels["outcome"] = "ok"
         read = {passage.chunk: each for passage, each in zip(missing, values, strict=True)}
         _cache({keys[chunk]: strength for chunk, strength in read.items()})

@@ -32,7 +32,7 @@ from ingestion.errors import EmbeddingError
 from ingestion.spaces import vectors
 from ingestion.spaces.configuring import build, config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
-from search.ranking.reranking import RerankerInput
+from search.ranking.rerank import RerankerInput
 
 
 class Kind(StrEnum):

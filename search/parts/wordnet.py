@@ -114,7 +114,7 @@ def widen(weighing: Weighing) -> Weighing:
         cap and weights.wordnet and others and words and candidates.expanded
     ):
         return weighing
-    concept = weighing.prepared.matches(CONCEPTS.signal)
+    concept = weighing.prepared.has_match(CONCEPTS.signal)
     factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
     wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
     if wordnet == weights.wordnet:

@@ -14,7 +14,7 @@ from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.lexical import bigrams, compounds
-from ingestion.lexical.bigrams import units
+from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
@@ -145,14 +145,14 @@ def restored(marked: str, text: str) -> str:
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
 def _units_to_mark(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """The pairs of adjacent letters to mark, and the letters that are in no pair."""
-    runs = units(words)
+    runs = characters(words)
     pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(runs) if end == start)
     paired = {unit for pair in pairs for unit in pair}
     return pairs, frozenset(unit for *_, unit in runs) - paired
 
 
 def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str:
-    runs = units(text)
+    runs = characters(text)
     marked = {place for place, (*_, unit) in enumerate(runs) if unit in singles}
     for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(runs)):
         if end == start and (a, b) in pairs:

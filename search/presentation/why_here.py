@@ -36,7 +36,7 @@ from search.domain import (
 )
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START
-from search.ranking.rank import BEHIND
+from search.ranking.scored_batch import BEHIND
 from search.ranking.text_boosts import BOOST
 from search.signals import registry
 
@@ -184,7 +184,7 @@ def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> st
     measure = _measure(get_language(), signal, scorer)
     return (
         f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
-        f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.strength, full)}</td>"
+        f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.normalised, full)}</td>"
         f"<td>× {_local(f'{part.weight:.3g}')}</td><td>= {figure(part.value, full)}</td></tr>"
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from ingestion.lexical.bigrams import units
+from ingestion.lexical.bigrams import characters
 from ingestion.lexical.languages import (
     DEFAULT_CONFIG,
     TEXT_CONFIGS,
@@ -217,9 +217,9 @@ def _own(readings: Sequence[Reading]) -> str:
 
 def _script(text: str) -> tuple[str, str] | None:
     """The language of the text's main script; None for scripts that separate words."""
-    letters = "".join(text[start:end] for start, end, _ in units(text))
-    words = [word for word in _WORDS.findall(text) if not units(word)]
-    if len(units(text)) <= len(words):
+    letters = "".join(text[start:end] for start, end, _ in characters(text))
+    words = [word for word in _WORDS.findall(text) if not characters(word)]
+    if len(characters(text)) <= len(words):
         return None
     names = {unicodedata.name(letter, "").split(" ")[0] for letter in letters}
     return next((language for name, language in _SCRIPTS.items() if name in names), None)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.identifiers import Pattern, index_forms, is_single_identifier, query_identifiers
-from ingestion.lexical.bigrams import UNIT
+from ingestion.lexical.bigrams import CHARACTER
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import EmptyQuestion, QueryTooLong
@@ -192,7 +192,7 @@ def _final_name(operator: Operator, *, pasted: bool, alone: bool) -> str:
 def count_words(text: str) -> int:
     """The number of words; of scripts without spaces, half as many as letters."""
     spaced = sum(any(map(str.isalnum, word)) for word in text.split())
-    return spaced + sum(1 for _ in UNIT.finditer(text)) // 2
+    return spaced + sum(1 for _ in CHARACTER.finditer(text)) // 2
 
 
 def _operator(match: re.Match[str]) -> Operator | None:

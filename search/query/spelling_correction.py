@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.lexical.bigrams import units
+from ingestion.lexical.bigrams import characters
 from search.domain import Query
 from search.query.field_operators import ASKING
 from search.query.language import american
@@ -156,7 +156,7 @@ def _is_plain(word: str) -> bool:
         MIN_LETTERS <= len(word) <= MAX_LETTERS
         and word.isalpha()
         and word[1:] == word[1:].lower()
-        and not units(word)
+        and not characters(word)
     )
 
 

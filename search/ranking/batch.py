@@ -24,7 +24,7 @@ from search.domain import (
     Fusion,
     Integers,
     Profile,
-    Reach,
+    RetrievalLimits,
     Signal,
     recency,
 )
@@ -38,16 +38,16 @@ _SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 class Prepared:
     """One query's candidates under a profile, independent of its weights.
 
-    `rows` index the candidates. `raw`, `strengths` and `finds` have a column for each signal:
-    `raw` is NaN, `strengths` 0 where the signal has no score; `finds` is true if it matched the
+    `rows` index the candidates. `raw`, `normalised` and `matches` have a column for each signal:
+    `raw` is NaN, `normalised` 0 where the signal has no score; `matches` is true if it matched the
     candidate. `leads`: candidates with an identifier of the query come before every score.
     """
 
     candidates: Candidates
     rows: Integers
     raw: Floats
-    strengths: Floats
-    finds: Booleans
+    normalised: Floats
+    matches: Booleans
     tiers: Integers
     leads: bool
     by_meaning: bool
@@ -77,7 +77,7 @@ class Prepared:
         """Each candidate's place among the pinned ones; ABSENT if not pinned."""
         return self.candidates.rows["pin"][self.rows].astype(np.int64)
 
-    def matches(self, signal: Signal) -> bool:
+    def has_match(self, signal: Signal) -> bool:
         """Whether the signal scored any candidate above 0."""
         return bool((self.raw[:, SIGNALS.index(signal)] > 0).any())
 
@@ -89,9 +89,9 @@ class Prepared:
     @cached_property
     def reranked(self) -> Floats:
         """The reranker's strength of each candidate; NaN for those that it has not read."""
-        strengths = self.candidates.reranked
+        normalised = self.candidates.reranked
         chunks = self.candidates.rows["chunk"][self.rows].tolist()
-        return np.array([strengths.get(chunk, np.nan) for chunk in chunks], np.float64)
+        return np.array([normalised.get(chunk, np.nan) for chunk in chunks], np.float64)
 
     @cached_property
     def embedded(self) -> Booleans:
@@ -106,7 +106,7 @@ def prepare(
     signals: frozenset[Signal],
     now: datetime | None = None,
 ) -> Prepared:
-    """The candidates of a search under the profile with these signals, and their strengths.
+    """The candidates of a search under the profile with these signals, and their normalised.
 
     A wide candidate set is reduced to them, with recency as of `now`; any other is used whole.
     """
@@ -117,27 +117,27 @@ def prepare(
         vector_only = (
             profile.vector_candidates_only and candidates.by_meaning and Signal.VECTOR in signals
         )
-        places = np.flatnonzero(Reach(profile.depth, signals, vector_only).brings(rows))
+        places = np.flatnonzero(RetrievalLimits(profile.depth, signals, vector_only).brings(rows))
         raw = raw[places]
         raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
         since = now - candidates.at if now and candidates.at else timedelta(0)
         for i, signal in enumerate(SIGNALS):
             if signal in signals and signal.traits.decays:
                 raw[:, i] = recency(raw[:, i], profile.recency_half_life, since)
-    strengths = np.zeros(raw.shape)
+    normalised = np.zeros(raw.shape)
     for i, signal in enumerate(SIGNALS):
         if signal in signals:
-            strengths[:, i] = strengths_of(raw[:, i], signal, profile)
+            normalised[:, i] = normalised_scores(raw[:, i], signal, profile)
     scores = np.where(np.isnan(raw), 0.0, raw)
-    finds = (strengths > 0) & ((scores > 0) | _SCORES_ALL)
+    matches = (normalised > 0) & ((scores > 0) | _SCORES_ALL)
     order = np.lexsort((places, -scores[:, KEYWORD]))
     leads = identifiers_lead(candidates.query)
     return Prepared(
         candidates,
         places[order],
         raw[order],
-        strengths[order],
-        finds[order],
+        normalised[order],
+        matches[order],
         tiers_of(rows[places[order]], leads=leads),
         leads,
         candidates.by_meaning and Signal.VECTOR in signals,
@@ -157,8 +157,8 @@ def prepared_by(profile: Profile) -> object:
     )
 
 
-def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
-    """One signal's strengths in the order of its raw scores; 0 for NaN.
+def normalised_scores(raw: Floats, signal: Signal, profile: Profile) -> Floats:
+    """One signal's normalised in the order of its raw scores; 0 for NaN.
 
     The scores are in order of chunk id, which breaks ties.
     """
@@ -166,31 +166,31 @@ def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
     if profile.own_candidates_only:
         best = np.argsort(-raw[scored], kind="stable")[: profile.depth]
         scored = scored[np.sort(best)]
-    strengths = np.zeros(len(raw))
+    normalised = np.zeros(len(raw))
     if profile.fusion is Fusion.RRF:
-        strengths[scored] = reciprocal_ranks(raw[scored], signal, profile.rrf_k)
+        normalised[scored] = reciprocal_ranks(raw[scored], signal, profile.rrf_k)
     else:
         normalise = NORMALISERS[profile.normalisers.get(signal, signal.traits.normaliser)]
-        strengths[scored] = normalise(raw[scored])
-    return strengths
+        normalised[scored] = normalise(raw[scored])
+    return normalised
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Prepared queries side by side: a row a query, a column a candidate.
 
-    `valid` is false beyond a query's candidates. `strengths` and `finds` have an array for each
+    `valid` is false beyond a query's candidates. `normalised` and `matches` have an array for each
     signal. `documents` index a query's own documents, `counts` has the matches of each boost by its
-    `boost_key`. `holders` contain an identifier of the query that does not lead. `foreign` are in
+    `boost_key`. `identified` have an identifier of the query that does not lead. `foreign` are in
     another language than the query, which the ranking's caller decides: see `with_foreign`.
     """
 
     prepared: tuple[Prepared, ...]
     valid: Booleans
-    strengths: Floats
-    finds: Booleans
+    normalised: Floats
+    matches: Booleans
     tiers: Integers
-    holders: Booleans
+    identified: Booleans
     documents: Integers
     counts: Mapping[str, Integers]
     foreign: Booleans
@@ -227,12 +227,12 @@ class Batch:
     def _write(self, place: int, each: Prepared) -> None:
         count, rows = len(each), each.candidates.rows
         self.valid[place, :count] = True
-        self.strengths[:, place, :count] = each.strengths.T
-        self.finds[:, place, :count] = each.finds.T
+        self.normalised[:, place, :count] = each.normalised.T
+        self.matches[:, place, :count] = each.matches.T
         self.tiers[place, :count] = each.tiers
         self.documents[place, :count] = each.documents
         if not each.leads:
-            self.holders[place, :count] = rows["form"][each.rows] != ABSENT
+            self.identified[place, :count] = rows["form"][each.rows] != ABSENT
         for i, name in enumerate(each.candidates.boosts):
             self.counts[name][place, :count] = rows["counts"][each.rows, i]
 

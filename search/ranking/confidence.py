@@ -126,7 +126,7 @@ class Evidence:
             ran=Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD,
             deviation=deviation,
             keyword=float(shares[0]),
-            keyword_lead=_lead(prepared.documents[page].tolist(), shares.tolist()),
+            keyword_lead=_margin(prepared.documents[page].tolist(), shares.tolist()),
             terms=math.log1p(len(candidates.terms)),
         )
 
@@ -204,7 +204,7 @@ def _rarest(chunks: int) -> float:
     return math.log(1 + (chunks + 0.5) / 0.5)
 
 
-def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
+def _margin(documents: Sequence[int], scores: Sequence[float]) -> float:
     """The best document's score minus the next one's; its own if there is no other."""
     best: dict[int, float] = {}
     for document, score in zip(documents, scores, strict=True):

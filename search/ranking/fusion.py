@@ -1,4 +1,4 @@
-"""Raw scores -> strengths in [0, 1] -> one score."""
+"""Raw scores -> normalised in [0, 1] -> one score."""
 
 from __future__ import annotations
 
@@ -101,26 +101,26 @@ def meaning_alone(shares: Floats) -> Floats:
 
 
 def combined(
-    strengths: Floats, finds: Booleans, shares: Floats, profile: Profile, foreign: Booleans
+    normalised: Floats, matches: Booleans, shares: Floats, profile: Profile, foreign: Booleans
 ) -> Floats:
     """The scores before boosts, a row a query.
 
-    `strengths` and `finds` have an array for each signal, `shares` the weights, a row a query.
+    `normalised` and `matches` have an array for each signal, `shares` the weights, a row a query.
     `foreign` is true for candidates in another language than the query.
     """
     weights = shares.T[:, :, None]
     if foreign.any():
         weights = np.where(foreign, meaning_alone(shares).T[:, :, None], weights)
-    parts = weights * strengths
+    parts = weights * normalised
     if profile.fusion is Fusion.MAX:
         # An optional signal without a weight does not run, and is excluded.
         columns = [i for i, s in enumerate(SIGNALS) if s not in OPTIONAL or shares[:, i].any()]
         return np.asarray(parts[columns].max(axis=0))
     total: Floats = parts.sum(axis=0)
     if profile.fusion is Fusion.COMBMNZ:
-        return np.asarray(total * ((weights > 0) & finds).sum(axis=0))
+        return np.asarray(total * ((weights > 0) & matches).sum(axis=0))
     if profile.fusion is Fusion.RRF and profile.both_factor != 1:
-        return np.where(both_match(finds), total * profile.both_factor, total)
+        return np.where(both_match(matches), total * profile.both_factor, total)
     return total
 
 
@@ -142,9 +142,9 @@ def combination(
     return total
 
 
-def both_match(finds: Booleans) -> Booleans:
+def both_match(matches: Booleans) -> Booleans:
     """Whether the vector and the keyword signal both matched each candidate."""
-    both: Booleans = finds[VECTOR] & finds[KEYWORD]
+    both: Booleans = matches[VECTOR] & matches[KEYWORD]
     return both
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from search.domain import Floats, Integers
-from search.ranking.rank import Ranked, ordered
+from search.ranking.scored_batch import ScoredBatch, ordered
 from search.ranking.tiers import PLAIN
 
 STEP = 1e-6  # between the scores of two documents that `put_behind` orders
 
 
-def put_behind(ranked: Ranked, behind: Sequence[Mapping[int, Sequence[int]]]) -> Ranked:
+def put_behind(ranked: ScoredBatch, behind: Sequence[Mapping[int, Sequence[int]]]) -> ScoredBatch:
     """The rankings with each document after the best passages of the documents that must precede
     it.
 

@@ -30,7 +30,7 @@ PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
 
 # The boost for containing a code that the query only mentions. 1.03 to 1.3 perform equally well on
 # SciFact (ADR 2).
-HOLDER_FACTOR = 1.1
+IDENTIFIER_FACTOR = 1.1
 # Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
 _DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--")
 
@@ -49,21 +49,21 @@ def _is_distinctive(identifier: QueryIdentifier) -> bool:
     return not identifier.loose and _DISTINCTIVE.search(identifier.text) is not None
 
 
-def holding(score: Node, match: IdentifierMatch) -> Node:
+def with_identifier(score: Node, match: IdentifierMatch) -> Node:
     """The score of a chunk that contains an identifier which does not lead."""
-    leaf = Leaf(f"names {match.form}", HOLDER_FACTOR)
+    leaf = Leaf(f"names {match.form}", IDENTIFIER_FACTOR)
     return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
 
 
 def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
     """The tier of each candidate without pins: full forms before partial ones, then by place."""
     tiers = np.full(len(rows), PLAIN, np.int64)
-    holders = np.flatnonzero(rows["form"] != ABSENT)
-    if leads and len(holders):
-        strengths, places = rows["strength"][holders], rows["held_at"][holders]
+    identified = np.flatnonzero(rows["form"] != ABSENT)
+    if leads and len(identified):
+        strengths, places = rows["strength"][identified], rows["held_at"][identified]
         orders = list(zip((-strengths).tolist(), places.tolist(), strict=True))
         ranks = {order: place for place, order in enumerate(sorted(set(orders)))}
-        tiers[holders] = [ranks[order] for order in orders]
+        tiers[identified] = [ranks[order] for order in orders]
     return tiers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.bigrams import units
+from ingestion.lexical.bigrams import characters
 from search.domain import Boost, Query
 from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, boost_key
 from search.retrieval.phrases import literal_pattern, literally
@@ -59,7 +59,7 @@ def wishes(query: Query) -> tuple[str, ...]:
 
     Only of two words or more: a single word is one of the keywords, rare or common.
     """
-    several = (each for each in query.wished if len(each.split()) > 1 or len(units(each)) > 1)
+    several = (each for each in query.wished if len(each.split()) > 1 or len(characters(each)) > 1)
     return tuple(f"(?i){literal_pattern(each)}" for each in several)[:MAX_ANCHORS]
 
 

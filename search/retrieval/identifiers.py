@@ -8,7 +8,7 @@ from django.db.models import BooleanField, F, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
-from search.domain import MAX_HOLDERS, Profile, Query
+from search.domain import MAX_IDENTIFIER_MATCHES, Profile, Query
 from search.signals.query_terms import bm25
 
 # Common table: the query's forms, without common words.
@@ -63,11 +63,11 @@ def identifier_params(query: Query) -> dict[str, Any]:
         "forms": list(forms),
         "form_strengths": list(forms.values()),
         "alone": query.is_identifier,
-        "max_holders": MAX_HOLDERS,
+        "max_holders": MAX_IDENTIFIER_MATCHES,
     }
 
 
-def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
+def identifier_matches(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
     """Chunks that contain a form of the query: full forms first, then by place, then by BM25."""
     score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
     # The plain condition joins the identifiers' table, which _HOLDING reads.
@@ -75,4 +75,4 @@ def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
         RawSQL(_HOLDING, (), output_field=BooleanField()), identifiers__strength__gt=0
     )
     order = (F("identifiers__strength").desc(), "identifiers__place", score.desc(nulls_last=True))
-    return holding.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]
+    return holding.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_IDENTIFIER_MATCHES)]

@@ -17,7 +17,7 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from common.database import named
-from ingestion.lexical.bigrams import IN_RUN, has_part, spaced, units
+from ingestion.lexical.bigrams import IN_RUN, characters, has_part, spaced
 from ingestion.models import Chunk
 
 # The most chunks with all words of the phrases whose texts are read; a note says if there are more.
@@ -109,7 +109,7 @@ def lacks(word: str, present: str) -> RawSQL:
     and as a part of a dotted, snake or camel name.
     """
     sql, params = _by_stems(word)
-    if units(word):
+    if characters(word):
         return _raw(f"NOT coalesce({sql}, false)", params)
     stems = f"({sql} AND NOT {_OWN_VECTOR} @@ {_OWN_READING})"
     parts, values = _as_part(word) if word.isalnum() else _exactly(word)
@@ -165,7 +165,7 @@ def literal_pattern(phrase: str) -> str:
 
 def _exactly(phrase: str) -> Condition:
     """The condition that a chunk contains the phrase."""
-    if units(phrase):
+    if characters(phrase):
         return _by_stems(phrase)
     narrowed, params = _by_index(phrase)
     read, values = _by_reading(phrase)
@@ -179,7 +179,7 @@ def _by_index(phrase: str) -> Condition:
     pattern, read = literal_pattern(phrase), spaced(phrase)
     if has_part(phrase):
         return "true", ()
-    if units(phrase):
+    if characters(phrase):
         return f"ingestion_chunk.lexemes @@ {_ANY_READING}", (read,)
     sql = f"({_HAS_WORDS} OR {_TITLED_EXACTLY})"
     return sql, (phrase, phrase, pattern, read, pattern)
@@ -187,7 +187,7 @@ def _by_index(phrase: str) -> Condition:
 
 def _by_reading(phrase: str) -> Condition:
     """The condition that text, headings or title of a chunk contain the phrase; uses no index."""
-    if units(phrase):
+    if characters(phrase):
         return _by_stems(phrase)
     pattern = literal_pattern(phrase)
     sql = f"({_IN_TEXT} OR {_TITLED_EXACTLY})"

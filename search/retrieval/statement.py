@@ -11,14 +11,14 @@ from django.db.models import QuerySet
 
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
-from search.domain import HOLDERS, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
+from search.domain import IDENTIFIER, PINNED, Boost, Candidates, Pinned, Profile, Query, Signal
 from search.retrieval.boosts import SECTION, SECTION_READ, counts
 from search.retrieval.candidate_rows import Sent, read, sent
 from search.retrieval.filters import Scope
 from search.retrieval.identifiers import (
     IDENTIFIER_MATCH,
     IDENTIFIER_TABLES,
-    holders,
+    identifier_matches,
     identifier_params,
 )
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
@@ -218,7 +218,7 @@ def _generators(
         if signal.find is not None and (name is Signal.VECTOR or not vector_only)
     }
     if plan.inputs.query.identifiers:
-        generators[HOLDERS] = holders(chunks, profile)
+        generators[IDENTIFIER] = identifier_matches(chunks, profile)
     if pins:
         generators[PINNED] = pinned_chunks(chunks, pins)
     return generators

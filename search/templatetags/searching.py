@@ -101,7 +101,7 @@ def score_bar(hit: Hit, full: float) -> SafeString:
 
 @register.simple_tag
 def figures(hit: Hit, response: SearchResponse, full: float) -> SafeString:
-    """The contributions as raw score, strength, weight and product, and their sum."""
+    """The contributions as raw score, normalised, weight and product, and their sum."""
     return drawing.figures(hit, response.profile, full, tier_reason(hit, response.query))
 
 

@@ -18,7 +18,7 @@ from search.domain import Candidates, Profile
 from search.domain.candidates import facts
 from search.engine import Purpose, Request, configuration
 from search.engine.configuration import Configuration
-from search.engine.find import Breadth, find
+from search.engine.find import CandidateBudget, candidates_of
 from search.engine.read import Question, read_query
 from search.engine.reranker import with_strengths
 from search.errors import EmptyQuestion, InvalidFilter, PoolError, QueryTooLong, RerankerUnavailable
@@ -207,7 +207,9 @@ def _retrieve(golden: Golden, profile: Profile, configured: Configuration) -> Ca
             spaces.query_embedder().embed_query(golden.text)
         query = read_query(golden.text, configured)
         request = Request(evaluator(), filters, purpose=Purpose.TUNER)
-        candidates = find(Question(query, request, configured), Breadth.everything(profile))
+        candidates = candidates_of(
+            Question(query, request, configured), CandidateBudget.everything(profile)
+        )
     except EmbeddingError as error:
         raise PoolError(
             gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}

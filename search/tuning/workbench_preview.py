@@ -22,7 +22,7 @@ from ingestion.models.collections import Viewer
 from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import Purpose, Request, configuration
 from search.engine.configuration import Configuration
-from search.engine.find import Breadth, find
+from search.engine.find import CandidateBudget, candidates_of
 from search.engine.ranking import Ranking, ranking_of
 from search.engine.read import Question, read_query
 from search.engine.reranker import fingerprint_for, with_strengths
@@ -238,7 +238,7 @@ def candidates_for(
     if not isinstance(candidates, Candidates):
         query = read_query(text, configured)
         question = Question(query, request, configured)
-        candidates = find(question, Breadth.everything(width.profile()))
+        candidates = candidates_of(question, CandidateBudget.everything(width.profile()))
         if candidates.degraded:
             return CachedCandidates(candidates)  # not cached: the model may be back soon
         if width.reranker:

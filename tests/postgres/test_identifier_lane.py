@@ -98,11 +98,11 @@ def test_a_code_that_everyone_names_is_left_to_the_keywords() -> None:
         make_document(
             collection, f"# Note {number}\n\nSet max_length here.", file_name=f"{number}.md"
         )
-    limit, identifiers.MAX_HOLDERS = identifiers.MAX_HOLDERS, 2
+    limit, identifiers.MAX_IDENTIFIER_MATCHES = identifiers.MAX_IDENTIFIER_MATCHES, 2
     try:
         longer = search("how long may max_length be", viewer=None).results
         alone = search("max_length", viewer=None).results
     finally:
-        identifiers.MAX_HOLDERS = limit
+        identifiers.MAX_IDENTIFIER_MATCHES = limit
     assert not any(result.hit.explanation.tier.reason for result in longer)
     assert sum(bool(result.hit.explanation.tier.reason) for result in alone) == 3

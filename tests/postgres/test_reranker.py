@@ -30,7 +30,7 @@ from search.models import SearchProfile
 from search.parts import reranker as part
 from search.parts.reranker import current
 from search.pipeline import Choices, SearchResponse, search
-from search.ranking.reranking import FIRST
+from search.ranking.rerank import FIRST
 from search.retrieval.filters import Filters
 from search.tuning import candidate_pools as pools
 from search.tuning import drafts

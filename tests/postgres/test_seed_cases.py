@@ -258,7 +258,7 @@ class TestTextbook:
     @pytest.mark.parametrize("profile", names(TEXTBOOK))
     def test_s3_29_keyword_strengths_lie_in_the_unit_interval(self, profile: str) -> None:
         for hit in ask("robots", "how does sensor fusion work", profile).hits:
-            assert all(0 <= part.strength <= 1 for part in hit.explanation.contributions)
+            assert all(0 <= part.normalised <= 1 for part in hit.explanation.contributions)
 
 
 class TestMind:

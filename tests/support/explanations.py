@@ -9,8 +9,8 @@ from search.domain import Hit, Operation
 
 
 def recomputed(hit: Hit) -> float:
-    """The sum of the contributions (weight x strength), and then each adjustment in its order."""
-    score = math.fsum(part.weight * part.strength for part in hit.explanation.contributions)
+    """The sum of the contributions (weight x normalised), and then each adjustment in its order."""
+    score = math.fsum(part.weight * part.normalised for part in hit.explanation.contributions)
     for operation, part in hit.explanation.adjustments:
         score = score + part.value if operation is Operation.SUM else score * part.value
     return score

@@ -25,11 +25,10 @@ from search.domain import (
 )
 from search.engine import Request
 from search.engine.configuration import Configuration
-from search.engine.find import Breadth, find
+from search.engine.find import CandidateBudget, candidates_of
 from search.engine.ranking import hits_of
 from search.engine.read import Question, read_query
-from search.ranking import Batch, Prepared, prepare
-from search.ranking import rank as rank_batch
+from search.ranking import Batch, Prepared, prepare, score_batch
 
 EVERY_SIGNAL = frozenset(Signal)
 # Its identifiers, if candidates hold any, come before every score.
@@ -111,7 +110,7 @@ def rank(
     """The candidates as hits, best first."""
     profile = profile or made()
     batch = Batch.of([prepared(candidates, profile)])
-    return hits_of(rank_batch(batch, [weights], [query_class], profile))
+    return hits_of(score_batch(batch, [weights], [query_class], profile))
 
 
 def objects(candidates: Candidates) -> list[Candidate]:
@@ -124,4 +123,4 @@ def wide_candidates(
 ) -> Candidates:
     """The candidate set of a pool, in all documents that the viewer may read."""
     question = Question(read_query(text, configuration), Request(viewer), configuration)
-    return find(question, Breadth.everything(profile))
+    return candidates_of(question, CandidateBudget.everything(profile))

@@ -26,7 +26,7 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.ranking import Batch, Prepared, rank
+from search.ranking import Batch, Prepared, score_batch
 from search.ranking.confidence import (
     DOUBT,
     FEATURES,
@@ -245,7 +245,7 @@ def test_the_scale_of_the_fused_score_does_not_matter(
     found = []
     for each in (boosted, candidates):
         held = prepared(columns(each, QUERY, terms=TERMS))
-        ranked = rank(Batch.of([held]), weights, classes, scaled)
+        ranked = score_batch(Batch.of([held]), weights, classes, scaled)
         found.append(confidence(held, ranked.columns(0).tolist(), BACKGROUND))
     assert found[0] == found[1]
 

@@ -25,7 +25,7 @@ from search.domain.candidates import facts, from_facts
 from search.engine.configuration import Configuration
 from search.engine.ranking import Ranking, ranking_of
 from search.engine.settle import Settled
-from search.ranking.rank import BEHIND
+from search.ranking.scored_batch import BEHIND
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns
 

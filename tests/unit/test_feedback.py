@@ -10,7 +10,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Candidate, IdentifierMatch, Signal, Weights
 from search.query import parse
 from search.ranking import identifiers_lead
-from search.ranking.reranking import likeness
+from search.ranking.feedback import likeness
 from tests.support.ranking import columns, made, prepared, rank
 
 MEANING = Weights(1, 0, 0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.domain import Candidate, IdentifierMatch, QueryClass, Signal, Weights
-from search.ranking import Batch, rank
+from search.ranking import Batch, score_batch
 from search.ranking.grouping import grouped, leaders
 from tests.support.ranking import made, prepared
 
@@ -102,7 +102,7 @@ def test_groups_stand_where_their_best_hits_stand() -> None:
             Candidate(4, 9, {Signal.VECTOR: 0.0}, pin=0),
         ]
     )
-    ranked = rank(Batch.of([held]), [Weights(1, 0, 0)], [QueryClass.GENERAL], made())
+    ranked = score_batch(Batch.of([held]), [Weights(1, 0, 0)], [QueryClass.GENERAL], made())
     groups = grouped(held, ranked.columns(0))
 
     assert [(held.rows[group.best] + 1, len(group.folded)) for group in groups] == [

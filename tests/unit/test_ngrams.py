@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.lexical.bigrams import spaced, units
+from ingestion.lexical.bigrams import characters, spaced
 from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 # Letters of every script that is read so, with marks, and what may stand around them.
@@ -62,7 +62,7 @@ def test_all_of_unicodes_punctuation_separates_words(category: str) -> None:
 @given(MIXED, st.data())
 def test_a_part_of_a_run_is_read_as_in_the_whole(text: str, data: st.DataObject) -> None:
     """What makes a phrase a phrase: the words of a part follow one another in the whole's."""
-    whole = [unit for *_, unit in units(spaced_run(text))]
+    whole = [unit for *_, unit in characters(spaced_run(text))]
     if len(whole) < 2:
         return
     start = data.draw(st.integers(0, len(whole) - 2))
@@ -73,13 +73,13 @@ def test_a_part_of_a_run_is_read_as_in_the_whole(text: str, data: st.DataObject)
 
 def spaced_run(text: str) -> str:
     """The letters of the text's runs as one run."""
-    return "".join(text[start:end] for start, end, _ in units(text))
+    return "".join(text[start:end] for start, end, _ in characters(text))
 
 
 @given(MIXED)
 def test_reading_loses_no_letter(text: str) -> None:
     read = set("".join(words(text)))
-    assert {letter for *_, unit in units(text) for letter in unit} <= read
+    assert {letter for *_, unit in characters(text) for letter in unit} <= read
 
 
 def shown(text: str, query: str) -> str:

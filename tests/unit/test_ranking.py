@@ -182,7 +182,7 @@ class TestLaws:
     ) -> None:
         for hit in rank(candidates, weights, made(fusion=fusion)):
             parts = hit.explanation.contributions
-            assert hit.score == math.fsum(part.weight * part.strength for part in parts)
+            assert hit.score == math.fsum(part.weight * part.normalised for part in parts)
 
     @given(candidate_lists, shares, every_option)
     def test_the_leaves_of_an_explanation_make_the_score_exactly(
@@ -199,7 +199,7 @@ class TestLaws:
         for hit in rank(candidates, other, AS_IT_IS):
             held = before[hit.candidate.chunk_id]
             change = math.fsum(
-                part.strength * (other.of(part.signal) - one.of(part.signal))
+                part.normalised * (other.of(part.signal) - one.of(part.signal))
                 for part in hit.explanation.contributions
             )
             assert hit.score - held.score == approx(change, abs=1e-9)

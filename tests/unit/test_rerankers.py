@@ -9,7 +9,7 @@ import pytest
 
 from search.errors import RerankerUnavailable
 from search.parts.reranker_http_and_local import HttpReranker, Kind, RerankerConfig, strengths_of
-from search.ranking.reranking import RerankerInput
+from search.ranking.rerank import RerankerInput
 from tests.support.fake_reranker import (
     Behaviour,
     FakeReranker,

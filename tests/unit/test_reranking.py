@@ -24,7 +24,7 @@ from search.domain import (
 from search.engine.configuration import Configuration
 from search.engine.ranking import Ranking, ranking_of
 from search.engine.settle import Settled
-from search.ranking.reranking import FIRST
+from search.ranking.rerank import FIRST
 from tests.support.explanations import recomputed
 from tests.support.ranking import EVERY_SIGNAL, columns
 

@@ -30,7 +30,7 @@ from search.engine.external_classifier import PluggedIn
 from search.parts.reranker import GuardedReranker
 from search.parts.reranker_http_and_local import Kind, RerankerConfig
 from search.query import parse
-from search.ranking.reranking import RerankerInput
+from search.ranking.rerank import RerankerInput
 from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 

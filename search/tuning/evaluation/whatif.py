@@ -29,9 +29,9 @@ from search.domain import (
 )
 from search.engine import Choices
 from search.engine.configuration import Configuration
-from search.engine.ranking import rankings
+from search.engine.ranking import rank_batch
 from search.engine.settle import Settled, classified, settled_as
-from search.ranking import Batch, Prepared, Ranked, prepare
+from search.ranking import Batch, Prepared, ScoredBatch, prepare
 from search.ranking.batch import prepared_by
 
 # The discount of a gain at ranks 1 to 10: nDCG@10 as in trec_eval.
@@ -143,7 +143,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False)
 class WhatIfResult:
-    """Rankings of the cases at `places` under one profile, and their measures.
+    """BatchRanking of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
     one for each case. `unread` is set if a first result lacks the strength that the reranker gives
@@ -222,7 +222,7 @@ class WhatIf:
         with self._lock:
             sheet = self._sheet(places, settled, profile)
         confident = profile.confidence_threshold > 0
-        result = rankings(sheet.batch, settled, self._configured, profile, confident=confident)
+        result = rank_batch(sheet.batch, settled, self._configured, profile, confident=confident)
         return WhatIfResult(
             places,
             sheet,
@@ -270,7 +270,7 @@ class WhatIf:
         return self._sheets[key]
 
 
-def _unread(ranked: Ranked) -> Booleans:
+def _unread(ranked: ScoredBatch) -> Booleans:
     """Whether each query has a first result that the profile's reranker has not read."""
     unread = np.zeros(len(ranked.batch.prepared), np.bool_)
     for place, prepared in enumerate(ranked.batch.prepared if ranked.profile.rerank else ()):

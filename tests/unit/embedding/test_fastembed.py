@@ -18,7 +18,7 @@ from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
 from search.parts.reranker_http_and_local import FastembedReranker, Kind, RerankerConfig
-from search.ranking.reranking import RerankerInput
+from search.ranking.rerank import RerankerInput
 from tests.support.fastembed_models import BGE, CROSS_ENCODER, bge, random_model
 from tests.support.programs import require_packages
 

@@ -1,8 +1,8 @@
 """The one ranking: a batch of queries and their weights -> orders, scores, groups.
 
-The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
+The scores are computed over arrays, for all queries at once. `ScoredBatch.explanation` recomputes a
 candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,
-boost or knob are side by side in one module: fusion, tiers, boosts, reranking.
+boost or knob are side by side in one module: fusion, tiers, boosts, rerank, feedback.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from search.domain import (
     Weights,
 )
 from search.ranking.batch import Batch
+from search.ranking.feedback import likeness, with_feedback
 from search.ranking.fusion import (
     FOREIGN_NOTE,
     VECTOR,
@@ -38,9 +39,9 @@ from search.ranking.fusion import (
     displayed_signals,
     meaning_alone,
 )
-from search.ranking.reranking import Reranking, likeness, reranking_of, with_feedback, with_reranker
+from search.ranking.rerank import Rerank, rerank_of, with_reranker
 from search.ranking.text_boosts import WISHED, boosted, with_boosts
-from search.ranking.tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
+from search.ranking.tiers import IDENTIFIER_FACTOR, PLAIN, SECOND, tier, with_identifier, with_pins
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12
@@ -49,7 +50,7 @@ BEHIND = "not current: behind the document in force"
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class ScoredBatch:
     """A ranked batch: the columns of each query, best first, and their scores by column.
 
     `weights` and `classes` are the queries'. `likeness` has the feedback's weight and the cosines
@@ -65,7 +66,7 @@ class Ranked:
     scores: Floats
     tiers: Integers
     likeness: dict[int, tuple[float, Floats]] = field(default_factory=dict)
-    rerankings: dict[int, Reranking] = field(default_factory=dict)
+    rerankings: dict[int, Rerank] = field(default_factory=dict)
     lowered: dict[int, dict[int, float]] = field(default_factory=dict)
     # The signals by query and by whether a candidate is in another language: a page explains
     # thirty.
@@ -87,16 +88,16 @@ class Ranked:
         """The explanation of a column's rank, from the numbers that ranked it."""
         prepared, candidate = self.batch.prepared[place], self.candidate(place, column)
         parts = self._contributions(place, column, candidate)
-        matches = {
+        matching = {
             part.signal
             for part in parts
-            if part.strength > 0 and (part.signal.traits.scores_all or (part.raw or 0) > 0)
+            if part.normalised > 0 and (part.signal.traits.scores_all or (part.raw or 0) > 0)
         }
-        root = combination(parts, matches, self.profile)
+        root = combination(parts, matching, self.profile)
         boosts = (*self.profile.boosts, WISHED)
         root = with_boosts(root, candidate, self.classes[place], boosts)
         if candidate.identifier is not None and not prepared.leads:
-            root = holding(root, candidate.identifier)
+            root = with_identifier(root, candidate.identifier)
         weight, cosines = self.likeness.get(place, (0.0, None))
         if cosines is not None and not math.isnan(cosines[column]):
             root = with_feedback(root, float(cosines[column]), weight)
@@ -110,10 +111,10 @@ class Ranked:
     def _contributions(
         self, place: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
-        strengths = self.batch.prepared[place].strengths[column].tolist()
+        normalised = self.batch.prepared[place].normalised[column].tolist()
         signals = self._signals(place, bool(self.batch.foreign[place, column]))
         return tuple(
-            Contribution(signal, candidate.raw.get(signal), strengths[i], share)
+            Contribution(signal, candidate.raw.get(signal), normalised[i], share)
             for i, signal, share in signals
         )
 
@@ -135,9 +136,9 @@ class Ranked:
         return rows
 
 
-def rank(
+def score_batch(
     batch: Batch, weights: Sequence[Weights], classes: Sequence[QueryClass], profile: Profile
-) -> Ranked:
+) -> ScoredBatch:
     """Each query's candidates, best first: by tier, then score, then keyword score, then chunk id.
 
     `weights` and `classes` are the queries', the rest is the profile's. With relevance feedback
@@ -145,13 +146,13 @@ def rank(
     """
     shares = np.array([[each.of(signal) for signal in SIGNALS] for each in weights])
     shares = shares.reshape(len(weights), len(SIGNALS))
-    scores = combined(batch.strengths, batch.finds, shares, profile, batch.foreign)
+    scores = combined(batch.normalised, batch.matches, shares, profile, batch.foreign)
     scores = boosted(scores, batch.counts, classes, (*profile.boosts, WISHED))
-    if batch.holders.any():
-        scores = np.where(batch.holders, scores * HOLDER_FACTOR, scores)
+    if batch.identified.any():
+        scores = np.where(batch.identified, scores * IDENTIFIER_FACTOR, scores)
     tiers = batch.tiers
     if profile.both_first:
-        tiers = np.where((tiers == PLAIN) & ~both_match(batch.finds), SECOND, tiers)
+        tiers = np.where((tiers == PLAIN) & ~both_match(batch.matches), SECOND, tiers)
     order = _order(batch, scores, tiers)
     if any(each.is_pinned for each in batch.prepared):
         tiers = _pinned(batch, order, tiers)
@@ -162,10 +163,10 @@ def rank(
         for place, (weight, cosines) in alike.items():
             scores[place, : len(cosines)] += np.where(np.isnan(cosines), 0.0, weight * cosines)
         order = _order(batch, scores, tiers)
-    return Ranked(batch, profile, tuple(weights), tuple(classes), order, scores, tiers, alike)
+    return ScoredBatch(batch, profile, tuple(weights), tuple(classes), order, scores, tiers, alike)
 
 
-def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
+def with_rerank(ranked: ScoredBatch, heads: Mapping[int, Sequence[int]]) -> ScoredBatch:
     """The rankings with the reranker's share of the scores, by the profile's `rerank`.
 
     `heads` are the first columns of each query, in order. A query of which the reranker has read
@@ -176,7 +177,7 @@ def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
     for place, head in heads.items():
         columns, prepared = ranked.columns(place), ranked.batch.prepared[place]
         before = scores[place, : len(prepared)]
-        reranking = reranking_of(before, prepared.reranked, head, share)
+        reranking = rerank_of(before, prepared.reranked, head, share)
         if reranking is None:
             continue
         after = reranking.applied_to(before)
