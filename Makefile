@@ -17,7 +17,7 @@ INSTALL = { $(PIP) install --require-hashes --requirement requirements/uv.txt &&
 	} || $(PIP) install --require-hashes --requirement $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test attack clients check messages bench relevance pictures docs format clean clean-data lock sbom audit
+.PHONY: help demo stop test attack clients check messages costs bench relevance pictures docs format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -28,6 +28,7 @@ help:
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"
+	@echo "make costs       what each feature costs: the table of docs/costs.md"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
 	@echo "make pictures    the pictures of README and docs/, from a running demo (ARGS: --site, --only)"
@@ -106,6 +107,9 @@ format: $(VENV)/.installed-dev
 messages: $(VENV)/.installed-dev
 	@$(PY) manage.py makemessages --all --no-wrap --no-obsolete --add-location file
 	@$(PY) manage.py compilemessages --ignore .venv
+
+costs: $(VENV)/.installed-dev
+	@$(PY) -m benchmarks.feature_costs --write
 
 bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)

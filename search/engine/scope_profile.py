@@ -23,17 +23,17 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeProfile:
+class ScopedProfile:
     """The profile of a search's scope, None for the site's; `notes` give the reason."""
 
     profile: Profile | None = None
     notes: tuple[str, ...] = ()
 
 
-OF_THE_SITE = ScopeProfile()
+OF_THE_SITE = ScopedProfile()
 
 
-def scope_profile(query: Query, request: Request, configuration: Configuration) -> ScopeProfile:
+def scope_profile(query: Query, request: Request, configuration: Configuration) -> ScopedProfile:
     """The profile that the only searched collection or type names; the collection's is preferred.
 
     A search over several uses the site's, with a note if one of them names another. Scopes that the
@@ -52,20 +52,20 @@ def scope_profile(query: Query, request: Request, configuration: Configuration) 
     others = [one for one in covered if _differs(one, configuration)]
     # Whole libraries are searched most: no query for them, so restricted collections stay unnamed.
     several = _known(others, request.viewer, ask=collections is not None)
-    return ScopeProfile(notes=(_over_several(several),)) if several else OF_THE_SITE
+    return ScopedProfile(notes=(_over_several(several),)) if several else OF_THE_SITE
 
 
-def _used(one: NamedProfile, configuration: Configuration) -> ScopeProfile:
+def _used(one: NamedProfile, configuration: Configuration) -> ScopedProfile:
     try:
         profile = configuration.profile(one.profile)
     except UnknownProfile:
         text = gettext(
             "The profile of %(scope)s, “%(profile)s”, is not published: ranked by the site's."
         )
-        return ScopeProfile(notes=(text % {"scope": one.label, "profile": one.profile},))
+        return ScopedProfile(notes=(text % {"scope": one.label, "profile": one.profile},))
     text = gettext("Ranked by the profile of %(scope)s: %(profile)s.")
     version = f"{profile.name} v{profile.version}"
-    return ScopeProfile(profile, (text % {"scope": one.label, "profile": version},))
+    return ScopedProfile(profile, (text % {"scope": one.label, "profile": version},))
 
 
 def _over_several(others: Sequence[NamedProfile]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.feature_costs import TABLE, code_lines, table
 from search.domain import OPTIONAL, Signal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,12 +28,6 @@ LAST_RELEASE = 66_210
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {}
 LONG_FUNCTIONS = 18
-LAYOUT = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}  # fmt: skip
-
-
 @cache
 def sources() -> dict[str, str]:
     """The text of each module by its dotted name; migrations are history and do not count."""
@@ -48,23 +43,6 @@ def sources() -> dict[str, str]:
 def nodes() -> dict[str, list[ast.AST]]:
     """All nodes of each module: to walk a tree takes longer than to parse it."""
     return {name: list(ast.walk(ast.parse(text))) for name, text in sources().items()}
-
-
-def code_lines(name: str) -> int:
-    """The lines of a module that are neither blank nor of comments and docstrings."""
-    tokens = tokenize.generate_tokens(io.StringIO(sources()[name]).readline)
-    lines = {
-        line
-        for token in tokens
-        if token.type not in LAYOUT
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    for node in nodes()[name]:
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            match node.body:
-                case [ast.Expr(ast.Constant(str())) as text, *_]:
-                    lines -= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
-    return len(lines)
 
 
 @cache
@@ -155,7 +133,11 @@ def test_a_public_class_shares_its_name_with_no_other_of_its_app() -> None:
 def test_the_code_grows_only_for_features_that_an_adr_names() -> None:
     decisions = {path.stem for path in (ROOT / "docs" / "adr").glob("0*.md")}
     assert ALLOWED.keys() <= decisions
-    assert sum(map(code_lines, sources())) <= LAST_RELEASE + sum(ALLOWED.values())
+    assert sum(map(code_lines, sources().values())) <= LAST_RELEASE + sum(ALLOWED.values())
+
+
+def test_the_table_of_costs_is_the_one_that_make_costs_writes() -> None:
+    assert table() in TABLE.read_text(), "run make costs"
 
 
 def test_a_file_is_named_by_at_most_three_words_and_never_by_two_subjects() -> None:
