@@ -69,7 +69,7 @@ class _Passage:
 
     def joinable_to(self, following: _Passage) -> bool:
         """True if the two are contiguous text: no repeated header, no long gap."""
-        bridged = following.own[0].lead is not None
+        bridged = following.own[0].space_before is not None
         return bridged and not any(unit.header for unit in (*self.units, *following.units))
 
     def joined(self, following: _Passage) -> _Passage:
@@ -109,7 +109,7 @@ class _Packer:
         yield from self._close(ends=True)
 
     def _must_close(self, unit: Unit) -> bool:
-        if unit.lead is None or unit.header or unit.before is Break.SECTION:
+        if unit.space_before is None or unit.header or unit.before is Break.SECTION:
             return True
         full = self._weight > SUBSECTION_FILL * self._options.target_tokens
         return unit.before is Break.SUBSECTION and full
@@ -255,7 +255,7 @@ def _placed(units: tuple[Unit, ...]) -> Iterator[tuple[int, Unit]]:
     """Each unit with its offset in the chunk's text."""
     position = 0
     for number, unit in enumerate(units):
-        position += len(unit.lead or "") if number else 0
+        position += len(unit.space_before or "") if number else 0
         yield position, unit
         if not number and unit.header:
             position += len(unit.header) + 1
@@ -293,7 +293,7 @@ def _sections(units: tuple[Unit, ...], current: tuple[str, ...]) -> Iterator[Sec
 def _text(units: tuple[Unit, ...]) -> str:
     parts = [units[0].text]
     for unit in units[1:]:
-        parts += (unit.lead or "", unit.text)
+        parts += (unit.space_before or "", unit.text)
     # A table piece may follow its heading, but then it is the table's first and has no header.
     header = units[0].header
     return f"{header}\n{parts[0]}" if header else "".join(parts)
@@ -333,5 +333,5 @@ def _smaller(passage: _Passage) -> tuple[tuple[Unit, ...], ...]:
     if not middle:
         return ()
     left = replace(unit, text=unit.text[:middle])
-    right = replace(unit, start=unit.start + middle, text=unit.text[middle:], lead="")
+    right = replace(unit, start=unit.start + middle, text=unit.text[middle:], space_before="")
     return tuple((half,) for half in (left, right) if half.text.strip())

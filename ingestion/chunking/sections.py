@@ -33,7 +33,7 @@ def repeated(end_before: int, start: int, text: str, original: str = "") -> int:
     return 0 if count and original and text[:count] != original[:count] else count
 
 
-def lead(end_before: int, start: int, kind_before: str, kind: str) -> str:
+def separator(end_before: int, start: int, kind_before: str, kind: str) -> str:
     """The whitespace between two neighbouring chunks: a space between sentences of a paragraph, a
     line break between lines of a table or of code, an empty line between blocks.
     """

@@ -32,7 +32,7 @@ PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 class Unit:
     """A stretch of the extracted text that is not split: a sentence, an item, a table, lines.
 
-    `lead` is the whitespace since the previous unit, or None if it is too long to keep.
+    `space_before` is the whitespace since the previous unit, or None if it is too long to keep.
     `weight` is in tokens. A unit with a `header` makes a chunk of its own. `block` is the number of
     the block that it is from, and `level` that block's. `path` are the headings and terms above it,
     `anchors` theirs; the unit `opens` the innermost if it begins with its name.
@@ -40,7 +40,7 @@ class Unit:
 
     start: int
     text: str
-    lead: str | None
+    space_before: str | None
     weight: int
     kind: BlockKind
     before: Break
@@ -186,7 +186,7 @@ class UnitReader:
         return Unit(
             start=self._position + piece.start,
             text=block.text[piece.start : piece.end],
-            lead=self._gap,
+            space_before=self._gap,
             weight=piece.weight,
             kind=kind,
             before=before,

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ingestion.chunking.sections import lead, paths, repeated
+from ingestion.chunking.sections import paths, repeated, separator
 from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
@@ -170,7 +170,7 @@ class Run:
                 rest = _without_header(before, piece)
                 between = ""
             if rest:
-                text += between or lead(before.end, piece.start, before.kind, piece.kind)
+                text += between or separator(before.end, piece.start, before.kind, piece.kind)
             skipped = len(piece.text) - len(rest)
             places.append((piece, skipped, len(text) - skipped))
             text += rest

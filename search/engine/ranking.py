@@ -81,8 +81,8 @@ def _with_rerank(ranked: ScoredBatch) -> ScoredBatch:
     if not ranked.profile.rerank:
         return ranked
     heads = {
-        place: ranked.columns(place)[:FIRST].tolist()
-        for place, prepared in enumerate(ranked.batch.prepared)
+        index: ranked.columns(index)[:FIRST].tolist()
+        for index, prepared in enumerate(ranked.batch.prepared)
         if prepared.candidates.reranked
     }
     return with_rerank(ranked, heads)
@@ -95,21 +95,21 @@ def _confidences(
     confidences = (
         confidence(
             prepared,
-            result_columns(prepared, ranked.columns(place), group=group),
-            configuration.background if means[place] else None,
+            result_columns(prepared, ranked.columns(index), group=group),
+            configuration.background if means[index] else None,
             scorer=ranked.profile.keyword_scorer,
-            by_words=not led_by_foreign(ranked, place),
+            by_words=not led_by_foreign(ranked, index),
             base_rate=settings.CONFIDENCE_BASE_RATE,
         )
-        for place, prepared in enumerate(ranked.batch.prepared)
+        for index, prepared in enumerate(ranked.batch.prepared)
     )
     return np.array([np.nan if each is None else each for each in confidences])
 
 
-def led_by_foreign(ranked: ScoredBatch, place: int) -> bool:
+def led_by_foreign(ranked: ScoredBatch, index: int) -> bool:
     """Whether the first hit is in another language, so that words are no evidence about it."""
-    columns = ranked.columns(place)
-    return len(columns) > 0 and bool(ranked.batch.foreign[place, columns[0]])
+    columns = ranked.columns(index)
+    return len(columns) > 0 and bool(ranked.batch.foreign[index, columns[0]])
 
 
 def result_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
@@ -164,10 +164,10 @@ def ranking_of(
     return Ranking(ranked.settled[0], candidates, hits, groups, None if math.isnan(sure) else sure)
 
 
-def hits_of(ranked: ScoredBatch, place: int = 0) -> tuple[Hit, ...]:
+def hits_of(ranked: ScoredBatch, index: int = 0) -> tuple[Hit, ...]:
     """One query's hits, best first, with lazy explanations."""
-    prepared, order = ranked.batch.prepared[place], ranked.columns(place)
-    source = _Source(ranked, place)
+    prepared, order = ranked.batch.prepared[index], ranked.columns(index)
+    source = _Source(ranked, index)
     rows = prepared.candidates.rows[prepared.rows[order]]
     columns = (rows["chunk"].tolist(), rows["document"].tolist(), order.tolist())
     return tuple(
@@ -186,22 +186,22 @@ class _Source:
     """One query of a ranked batch, as the source of its hits; caches their explanations."""
 
     ranked: ScoredBatch
-    place: int
+    index: int
     _candidates: dict[int, Candidate] = field(default_factory=dict)
     _explanations: dict[int, Explanation] = field(default_factory=dict)
 
     def candidate(self, column: int) -> Candidate:
         if column not in self._candidates:
-            self._candidates[column] = self.ranked.candidate(self.place, column)
+            self._candidates[column] = self.ranked.candidate(self.index, column)
         return self._candidates[column]
 
     def explanation(self, column: int) -> Explanation:
         if column not in self._explanations:
-            self._explanations[column] = self.ranked.explanation(self.place, column)
+            self._explanations[column] = self.ranked.explanation(self.index, column)
         return self._explanations[column]
 
     def score(self, column: int) -> float:
-        return float(self.ranked.scores[self.place, column])
+        return float(self.ranked.scores[self.index, column])
 
 
 def is_low(sure: float | None, profile: Profile) -> bool:

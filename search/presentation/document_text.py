@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import F
 from django.db.models.expressions import RawSQL
 
-from ingestion.chunking.sections import Neighbour, Section, lead, repeated, section_of
+from ingestion.chunking.sections import Neighbour, Section, repeated, section_of, separator
 from ingestion.lexical.bigrams import spaced
 from ingestion.lexical.compounds import joined_sql
 from ingestion.models import Chunk, Document
@@ -265,7 +265,7 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
     before: dict[str, Any] = {}
     for row in rows:
         if pieces:
-            pieces.append(lead(before["end"], row["start"], before["kind"], row["kind"]))
+            pieces.append(separator(before["end"], row["start"], before["kind"], row["kind"]))
         pieces.append(own_text(before, row))
         before = row
     return "".join(pieces)

@@ -239,10 +239,10 @@ class Batch:
 
 # The words of a short question, and of one that no longer is.
 SHORT, LONG = 5, 10
-# The lead of the nearest passage, in deviations of the background, up to which cosines do not tell
-# passages apart, and from which they decide.
+# The margin of the nearest passage, in deviations of the background, up to which cosines do not
+# tell passages apart, and from which they decide.
 CLOSE, DECISIVE = 1.5, 2.5
-# The lead is over the passage at this rank, the last of a first page.
+# The margin is over the passage at this rank, the last of a first page.
 LAST = 10
 
 
@@ -250,27 +250,27 @@ LAST = 10
 class MeaningEvidence:
     """The number of a question's words, and how far its nearest passage is ahead.
 
-    The lead is (first - tenth cosine) / `scale`, the deviation of the space's background; 0 if
+    The margin is (first - tenth cosine) / `scale`, the deviation of the space's background; 0 if
     fewer than ten passages have a vector.
     """
 
     words: int
-    lead: float
+    margin: float
 
     @classmethod
     def of(cls, prepared: Prepared, words: int, scale: float) -> Self:
         cosines = prepared.raw[:, VECTOR]
         cosines = cosines[~np.isnan(cosines)]
-        lead = 0.0
+        margin = 0.0
         if len(cosines) >= LAST:
-            lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST]) / scale
-        return cls(words, lead)
+            margin = float(cosines.max() - np.partition(cosines, -LAST)[-LAST]) / scale
+        return cls(words, margin)
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: less for more words, more for a lead."""
+        """How strongly this speaks for meaning, in [0, 1]: less for many words, more for a margin."""
         short = _rising(self.words, LONG, SHORT)
-        return short * _rising(self.lead, CLOSE, DECISIVE)
+        return short * _rising(self.margin, CLOSE, DECISIVE)
 
 
 def _rising(value: float, start: float, end: float) -> float:

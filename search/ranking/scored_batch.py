@@ -74,20 +74,20 @@ class ScoredBatch:
         default_factory=dict, init=False, repr=False
     )
 
-    def columns(self, place: int) -> Integers:
+    def columns(self, index: int) -> Integers:
         """The columns of one query's candidates, best first."""
-        return self.order[place, : len(self.batch.prepared[place])]
+        return self.order[index, : len(self.batch.prepared[index])]
 
-    def candidate(self, place: int, column: int) -> Candidate:
+    def candidate(self, index: int, column: int) -> Candidate:
         """A column's candidate as an object, with its prepared raw scores."""
-        prepared = self.batch.prepared[place]
+        prepared = self.batch.prepared[index]
         row = int(prepared.rows[column])
         return prepared.candidates.candidate(row, prepared.raw[column].tolist())
 
-    def explanation(self, place: int, column: int) -> Explanation:
+    def explanation(self, index: int, column: int) -> Explanation:
         """The explanation of a column's rank, from the numbers that ranked it."""
-        prepared, candidate = self.batch.prepared[place], self.candidate(place, column)
-        parts = self._contributions(place, column, candidate)
+        prepared, candidate = self.batch.prepared[index], self.candidate(index, column)
+        parts = self._contributions(index, column, candidate)
         matching = {
             part.signal
             for part in parts
@@ -95,34 +95,34 @@ class ScoredBatch:
         }
         root = combination(parts, matching, self.profile)
         boosts = (*self.profile.boosts, WISHED)
-        root = with_boosts(root, candidate, self.classes[place], boosts)
+        root = with_boosts(root, candidate, self.classes[index], boosts)
         if candidate.identifier is not None and not prepared.leads:
             root = with_identifier(root, candidate.identifier)
-        weight, cosines = self.likeness.get(place, (0.0, None))
+        weight, cosines = self.likeness.get(index, (0.0, None))
         if cosines is not None and not math.isnan(cosines[column]):
             root = with_feedback(root, float(cosines[column]), weight)
-        if (reranking := self.rerankings.get(place)) is not None:
+        if (reranking := self.rerankings.get(index)) is not None:
             root = with_reranker(root, reranking, column)
-        if (loss := self.lowered.get(place, {}).get(column)) is not None:
+        if (loss := self.lowered.get(index, {}).get(column)) is not None:
             root = Combination(BEHIND, Operation.SUM, (root, Leaf(BEHIND, -loss)))
-        note = FOREIGN_NOTE if self.batch.foreign[place, column] else ""
-        return Explanation(parts, tier(int(self.tiers[place, column]), candidate), root, note)
+        note = FOREIGN_NOTE if self.batch.foreign[index, column] else ""
+        return Explanation(parts, tier(int(self.tiers[index, column]), candidate), root, note)
 
     def _contributions(
-        self, place: int, column: int, candidate: Candidate
+        self, index: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
-        normalised = self.batch.prepared[place].normalised[column].tolist()
-        signals = self._signals(place, bool(self.batch.foreign[place, column]))
+        normalised = self.batch.prepared[index].normalised[column].tolist()
+        signals = self._signals(index, bool(self.batch.foreign[index, column]))
         return tuple(
             Contribution(signal, candidate.raw.get(signal), normalised[i], share)
             for i, signal, share in signals
         )
 
-    def _signals(self, place: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
+    def _signals(self, index: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
         """The signals in the scores of one query, with their places and their shares."""
-        if (rows := self._shares.get((place, is_foreign))) is not None:
+        if (rows := self._shares.get((index, is_foreign))) is not None:
             return rows
-        prepared, weights = self.batch.prepared[place], self.weights[place]
+        prepared, weights = self.batch.prepared[index], self.weights[index]
         # No Weights: a sum of shares may exceed 1 in its last bit.
         shares = np.array([[weights.of(signal) for signal in SIGNALS]])
         if is_foreign:
@@ -132,7 +132,7 @@ class ScoredBatch:
         weighted = {signal for signal in SIGNALS if share[signal] > 0}
         signals = displayed_signals(ran, weighted)
         rows = [(SIGNALS.index(signal), signal, share[signal]) for signal in signals]
-        self._shares[place, is_foreign] = rows
+        self._shares[index, is_foreign] = rows
         return rows
 
 
@@ -160,8 +160,8 @@ def score_batch(
     alike = _alike(batch, order, scores, shares, profile) if profile.feedback else {}
     if alike:
         scores = scores.copy()
-        for place, (weight, cosines) in alike.items():
-            scores[place, : len(cosines)] += np.where(np.isnan(cosines), 0.0, weight * cosines)
+        for index, (weight, cosines) in alike.items():
+            scores[index, : len(cosines)] += np.where(np.isnan(cosines), 0.0, weight * cosines)
         order = _order(batch, scores, tiers)
     return ScoredBatch(batch, profile, tuple(weights), tuple(classes), order, scores, tiers, alike)
 
@@ -174,16 +174,16 @@ def with_rerank(ranked: ScoredBatch, heads: Mapping[int, Sequence[int]]) -> Scor
     """
     share = ranked.profile.rerank
     order, scores, rerankings = ranked.order.copy(), ranked.scores.copy(), {}
-    for place, head in heads.items():
-        columns, prepared = ranked.columns(place), ranked.batch.prepared[place]
-        before = scores[place, : len(prepared)]
+    for index, head in heads.items():
+        columns, prepared = ranked.columns(index), ranked.batch.prepared[index]
+        before = scores[index, : len(prepared)]
         reranking = rerank_of(before, prepared.reranked, head, share)
         if reranking is None:
             continue
         after = reranking.applied_to(before)
-        order[place, : len(prepared)] = ordered(columns, after, ranked.tiers[place])
-        scores[place, : len(prepared)] = after
-        rerankings[place] = reranking
+        order[index, : len(prepared)] = ordered(columns, after, ranked.tiers[index])
+        scores[index, : len(prepared)] = after
+        rerankings[index] = reranking
     return (
         replace(ranked, order=order, scores=scores, rerankings=rerankings) if rerankings else ranked
     )
@@ -208,11 +208,11 @@ def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:
 def _pinned(batch: Batch, order: Integers, tiers: Integers) -> Integers:
     """The tiers with pinned candidates first."""
     tiers = tiers.copy()
-    for place, each in enumerate(batch.prepared):
+    for index, each in enumerate(batch.prepared):
         if each.is_pinned:
             count = len(each)
-            tiers[place, :count] = with_pins(
-                tiers[place, :count], each.pins, each.documents, order[place, :count]
+            tiers[index, :count] = with_pins(
+                tiers[index, :count], each.pins, each.documents, order[index, :count]
             )
     return tiers
 
@@ -225,10 +225,10 @@ def _alike(
     Only queries with a vector weight have them.
     """
     likenesses = {}
-    for place in np.flatnonzero(shares[:, VECTOR]).tolist():
-        each = batch.prepared[place]
-        cosines = likeness(each, order[place, : len(each)])
+    for index in np.flatnonzero(shares[:, VECTOR]).tolist():
+        each = batch.prepared[index]
+        cosines = likeness(each, order[index, : len(each)])
         if cosines is not None:
-            best = float(scores[place, : len(each)].max())
-            likenesses[place] = (profile.feedback * best, cosines)
+            best = float(scores[index, : len(each)].max())
+            likenesses[index] = (profile.feedback * best, cosines)
     return likenesses

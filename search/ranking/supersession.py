@@ -26,23 +26,23 @@ def put_behind(ranked: ScoredBatch, behind: Sequence[Mapping[int, Sequence[int]]
         return ranked
     scores, tiers, order = ranked.scores.copy(), ranked.tiers.copy(), ranked.order.copy()
     lowered: dict[int, dict[int, float]] = {}
-    for place, pairs in enumerate(behind):
+    for index, pairs in enumerate(behind):
         if not pairs:
             continue
-        columns, each = ranked.columns(place), ranked.batch.prepared[place]
+        columns, each = ranked.columns(index), ranked.batch.prepared[index]
         documents = each.candidates.rows["document"][each.rows]
-        before = scores[place].copy()
+        before = scores[index].copy()
         # Until nothing moves: a document may be behind one that is itself moved.
         for _ in pairs:
             unmoved = columns
             for pair in pairs.items():
-                if _lower(documents, columns, scores[place], tiers[place], *pair):
-                    columns = ordered(columns, scores[place], tiers[place])
+                if _lower(documents, columns, scores[index], tiers[index], *pair):
+                    columns = ordered(columns, scores[index], tiers[index])
             if columns is unmoved:
                 break
-        order[place, : len(each)] = columns
-        loss = before - scores[place]
-        lowered[place] = {at: float(loss[at]) for at in np.flatnonzero(loss).tolist()}
+        order[index, : len(each)] = columns
+        loss = before - scores[index]
+        lowered[index] = {at: float(loss[at]) for at in np.flatnonzero(loss).tolist()}
     return replace(ranked, order=order, scores=scores, tiers=tiers, lowered=lowered)
 
 
@@ -56,8 +56,8 @@ def _lower(
 ) -> bool:
     """Move a document's passages behind the best of the other documents; return whether any did."""
     ordered = documents[columns]
-    place = max(int(np.argmax(ordered == other)) for other in others)
-    limit, ahead = columns[place], columns[:place][ordered[:place] == document]
+    index = max(int(np.argmax(ordered == other)) for other in others)
+    limit, ahead = columns[index], columns[:index][ordered[:index] == document]
     ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= PLAIN) | (tiers[limit] < PLAIN))]
     if not len(ahead):
         return False

@@ -28,6 +28,8 @@ LAST_RELEASE = 66_210
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {}
 LONG_FUNCTIONS = 18
+
+
 @cache
 def sources() -> dict[str, str]:
     """The text of each module by its dotted name; migrations are history and do not count."""

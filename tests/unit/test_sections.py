@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.chunking.sections import Neighbour, lead, repeated, section_of
+from ingestion.chunking.sections import Neighbour, repeated, section_of, separator
 from search.presentation.navigation import MOST_ENTRIES, SectionStart, chosen_hits, entries_of
 
 
@@ -78,7 +78,7 @@ def test_laws(made: list[tuple[str, int]], data: st.DataObject) -> None:
     ],
 )
 def test_the_whitespace_between_two_chunks(gap: int, kinds: tuple[str, str], expected: str) -> None:
-    assert lead(10, 10 + gap, *kinds) == expected
+    assert separator(10, 10 + gap, *kinds) == expected
 
 
 @pytest.mark.parametrize(

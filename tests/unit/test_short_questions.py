@@ -73,7 +73,7 @@ def test_the_lead_is_in_deviations_of_the_background(cosines: list[float], lead:
     found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
     found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
     evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))), 1, 0.1)
-    assert evidence.lead == approx(lead)
+    assert evidence.margin == approx(lead)
 
 
 @given(st.integers(0, 30), st.floats(0, 5), st.floats(0, 5))

@@ -1,4 +1,4 @@
-"""BatchRanking in words and bars: the moves, each hit's contributions and the reason for its move.
+"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move.
 
 And the chart of the leading measure by the weight of meaning.
 """

@@ -143,7 +143,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, eq=False)
 class WhatIfResult:
-    """BatchRanking of the cases at `places` under one profile, and their measures.
+    """Rankings of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
     one for each case. `unread` is set if a first result lacks the strength that the reranker gives
