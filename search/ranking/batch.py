@@ -268,7 +268,7 @@ class MeaningEvidence:
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: less for many words, more for a margin."""
+        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide margin."""
         short = _rising(self.words, LONG, SHORT)
         return short * _rising(self.margin, CLOSE, DECISIVE)
 
