@@ -39,7 +39,12 @@ from ingestion.documents.deletion import (
 )
 from ingestion.documents.hand_edits import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
-from ingestion.documents.restricted_readers import Readers, restrict
+from ingestion.documents.restricted_readers import (
+    Readers,
+    restrict,
+    restrict_known,
+    restrict_one,
+)
 from ingestion.documents.versions import add_version, file_of, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
@@ -116,9 +121,11 @@ def receive(
     The same bytes twice in a collection make one document, so that a retry is always safe. A file
     from a known `source` becomes a new version of that source's document. Documents in the bin
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
-    the same; None keeps it. `readers` alone may read a new document; a known one keeps its own.
-    `stated`: see `ingestion.currency_dates.KEYS`. Nothing is stored if it raises: RefusedUpload,
-    InvalidMetadata, QuotaUsedUp, StateConflict (a bin's collection, readers without the user).
+    the same; None keeps it. `readers` alone may read the document, from its first row on; None:
+    a known one keeps its own, a new one is for all of the collection. `stated`: see
+    `ingestion.currency_dates.KEYS`. Nothing is stored if it raises: RefusedUpload, InvalidMetadata,
+    QuotaUsedUp, StateConflict (a bin's collection, readers without the user, or other ones than
+    those of a document that the user may not change).
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
@@ -131,6 +138,7 @@ def receive(
             if unchanged := bool(source) and duplicate.source == source:
                 editions.restate(duplicate, stated or {})  # first, as its lock comes before rows'
                 _note_metadata(duplicate, checked, acting_user)
+            restrict_known(duplicate, readers, is_own=unchanged, acting_user=acting_user)
             return _duplicate(duplicate, unchanged=unchanged)
         _count(examined, acting_user)
         return _file_version(collection, storage.store(file, examined), acting_user, origin)
@@ -146,16 +154,21 @@ def replace(
     acting_user: User | None,
     lane: Lane = Lane.INTERACTIVE,
     metadata: Mapping[str, Any] | None = None,
+    readers: Readers | None = None,
 ) -> Receipt:
     """Queue a new version of the document; the current one stays searchable until it is ready.
 
-    `metadata` replaces the document's; None keeps it. Raises IngestionError for a refused file,
-    InvalidMetadata, and Document.DoesNotExist if the document was deleted.
+    `metadata` and `readers` replace the document's; None keeps them. Raises IngestionError for a
+    refused file, InvalidMetadata, StateConflict as `restrict_one` does, and Document.DoesNotExist
+    if the document was deleted.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
 
     def replace_it() -> Receipt:
+        if readers:
+            restrict_one(document, readers, acting_user)
+            document.refresh_from_db(fields=["audience"])
         if duplicate := versions.by_hash(Document.objects.beside(document), examined.sha256):
             if unchanged := duplicate.pk == document.pk:
                 _note_metadata(duplicate, checked, acting_user)
@@ -320,6 +333,7 @@ def _file_version(
     rows = _known(collection, acting_user, origin.source).filter(source=origin.source)
     present = rows.filter(deleted_at=None).select_for_update(of=("self",))
     if origin.source and (existing := present.first()):
+        restrict_known(existing, origin.readers, is_own=True, acting_user=acting_user)
         _note_metadata(existing, origin.metadata, acting_user)
         version = add_version(existing, stored, lane=origin.lane, stated=origin.stated)
         log(acting_user, existing, CHANGE, f"New version {version.number}: {stored.file_name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Container, Iterable, Mapping
 from copy import copy
@@ -12,6 +13,7 @@ from django.core.exceptions import ValidationError as DjangoValidationError
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.parsers import JSONParser
+from rest_framework.utils.html import is_html_input
 from rest_framework.utils.serializer_helpers import BindingDict
 
 Row = TypeVar("Row", bound="Any")
@@ -40,10 +42,29 @@ class Strict:
         if isinstance(data, Mapping):
             fields: Mapping[str, Any] = self.fields  # type: ignore[attr-defined]
             writable = [name for name, each in fields.items() if not each.read_only]
-            for name in tuple(writable):  # in forms, a serializer's fields are name.field
-                writable += [f"{name}.{inner}" for inner in getattr(fields[name], "fields", ())]
+            if is_html_input(data):  # there alone, a serializer's fields are name.field
+                for name in tuple(writable):
+                    writable += [f"{name}.{inner}" for inner in getattr(fields[name], "fields", ())]
             refuse_unknown(data, writable, self.noun)
         return super().to_internal_value(data)  # type: ignore[misc]
+
+    def get_value(self, dictionary: Any) -> Any:
+        """The value of this serializer in another: in a form, JSON or its fields as name.field.
+
+        Django REST framework reads only the latter, and drops the JSON that generated clients
+        send. What is neither, both, or sent twice is returned as a text, which is invalid.
+        """
+        by_field = super().get_value(dictionary)  # type: ignore[misc]
+        name: str = self.field_name  # type: ignore[attr-defined]
+        if not is_html_input(dictionary) or name not in dictionary:
+            return by_field
+        texts = dictionary.getlist(name)
+        if len(texts) > 1 or by_field is not serializers.empty:
+            return ", ".join(map(str, texts))
+        try:
+            return json.loads(texts[0])
+        except (TypeError, ValueError, RecursionError):
+            return str(texts[0])
 
 
 class FileField(serializers.FileField):

@@ -32,10 +32,11 @@ from ingestion.api.serializers import (
     FileUploadSerializer,
     ReceiptSerializer,
     VersionSerializer,
+    named_readers,
 )
 from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
-from ingestion.documents.restricted_readers import Arranged, Readers
+from ingestion.documents.restricted_readers import Arranged
 from ingestion.files.storage import download
 from ingestion.idempotency import HEADER, once
 from ingestion.models import Concept, Document, DocumentVersion, State
@@ -147,7 +148,7 @@ class DocumentViewSet(ReadViewSet[Document]):
 
         Workers parse, chunk and embed the file afterwards: ask for the document until its `state`
         is `ready` or `failed`. The same bytes twice in a collection make one document: the answer
-        is then 200 with `duplicate: true`.
+        is then 200 with `duplicate: true`, or 409 if that document has other `readers` than these.
         """
         context = {"request": request}
         data = read_body(request, DocumentUploadSerializer, context=context).validated_data
@@ -163,7 +164,7 @@ class DocumentViewSet(ReadViewSet[Document]):
                 title=data.get("title", ""),
                 language=data.get("language", ""),
                 metadata=data.get("metadata"),
-                readers=_readers(data.get("readers")),
+                readers=named_readers(data),
                 stated=values_of({name: data.get(name) for name in FIELDS}),  # overrides the file
                 acting_user=actor(request),
             )
@@ -190,8 +191,9 @@ class DocumentViewSet(ReadViewSet[Document]):
         user = actor(request)
         if "readers" in data:
             document = self._arranged(
-                services.restrict([document], _readers(data.pop("readers")), acting_user=user)
+                services.restrict([document], named_readers(data), acting_user=user)
             )
+            del data["readers"]
         if to := data.pop("collection", None):
             document = self._arranged(services.move([document], to, acting_user=user))
         stated = {name: data.pop(name) for name in (*FIELDS, "supersedes") if name in data}
@@ -287,7 +289,9 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
 
-        The present version stays searchable until the new one is ready.
+        The present version stays searchable until the new one is ready. With `readers` only these
+        may read the document from now on, with its parts: 409 if you are not among them, or it is
+        a part itself.
         """
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
@@ -299,6 +303,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
                 data["file"],
                 file_name=data["file"].name,
                 metadata=data.get("metadata"),
+                readers=named_readers(data),
                 acting_user=actor(request),
             )
             return received(self, receipt)
@@ -326,11 +331,6 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         fresh = services.make_current(self.get_object(), acting_user=actor(request))
         headers = location(request, "document-detail", public_id)
         return self.respond(fresh, status.HTTP_202_ACCEPTED, headers)
-
-
-def _readers(names: dict[str, list[str]] | None) -> Readers | None:
-    """The readers with these names; None for none. Raises UnknownReader."""
-    return Readers.named(**names) if names else None
 
 
 def as_listed(documents: DocumentQuerySet) -> DocumentQuerySet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.parsers import MultiPartParser
@@ -16,7 +16,14 @@ from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
 from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
-from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
+from ingestion.api.serializers import (
+    CollectionField,
+    LanguageField,
+    MetadataField,
+    ReadersSerializer,
+    named_readers,
+    shown_readers,
+)
 from ingestion.idempotency import HEADER, once
 from ingestion.intake import imports as importing
 from ingestion.intake.imports import Counts, counts_of
@@ -48,14 +55,22 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
     progress = serializers.SerializerMethodField()
     counts = serializers.SerializerMethodField()
     error = serializers.CharField(read_only=True, help_text="Why it stopped, and what to do.")
+    readers = serializers.SerializerMethodField(
+        help_text="Of it and all its documents. Null: all who may read its collection. For whoever "
+        "started it, and users who may change documents."
+    )
 
     class Meta:
         model = Import
         fields = (
-            "id", "collection", "kind", "origin", "language", "state", "error", "progress",
-            "counts", "created", "finished",
+            "id", "collection", "kind", "origin", "language", "readers", "state", "error",
+            "progress", "counts", "created", "finished",
         )  # fmt: skip
         read_only_fields = fields
+
+    @extend_schema_field(ReadersSerializer(allow_null=True))
+    def get_readers(self, of: Import) -> dict[str, list[str]] | None:
+        return shown_readers(of, self.context["request"].user)
 
     def get_progress(self, of: Import) -> float:
         return round(self._counts(of).share, 4)
@@ -93,6 +108,12 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
     language = LanguageField(required=False, default="", max_length=35)
     metadata = MetadataField(
         required=False, help_text="Of all its documents; a manifest's line adds to it."
+    )
+    readers = ReadersSerializer(
+        required=False,
+        help_text="Who alone may read all its documents, and the import itself: JSON, or the "
+        "fields readers.groups and readers.people of a form. Omitted: new documents are for all "
+        "readers of the collection, others keep their own.",
     )
     archive = FileField(
         required=False, help_text="A ZIP archive: each member becomes a document of its own."
@@ -163,7 +184,9 @@ class ImportViewSet(ReadViewSet[Import]):
     permission = "ingestion.add_document"
     lookup_url_kwarg = "number"
     lookup_value_converter = "int"
-    queryset = Import.objects.select_related("collection")
+    queryset = Import.objects.select_related("collection", "audience").prefetch_related(
+        "audience__groups", "audience__people"
+    )
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
         """With the counts of all imports shown, in one query."""
@@ -190,8 +213,9 @@ class ImportViewSet(ReadViewSet[Import]):
 
         Each file of an archive, of a folder, or that a manifest names, and each page becomes a
         document. Workers ingest them one by one: poll the import until its `state` is `done`,
-        `failed` or `cancelled`. Folders of the server are for superusers, below IMPORT_ROOTS;
-        addresses need URL_IMPORT.
+        `failed` or `cancelled`. With `readers` only these may read its documents: an item fails if
+        the collection has its file with other readers and you may not change these. Folders of the
+        server are for superusers, below IMPORT_ROOTS; addresses need URL_IMPORT.
         """
         context = {"request": request}
         data = read_body(request, ImportRequestSerializer, context=context).validated_data
@@ -208,6 +232,7 @@ class ImportViewSet(ReadViewSet[Import]):
                 options={name: data[name] for name in names if name in data},
                 language=data["language"],
                 metadata=data.get("metadata"),
+                readers=named_readers(data),
                 acting_user=actor(request),
             )
             return self._accepted(of)

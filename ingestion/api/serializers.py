@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 
 from django.contrib.auth.models import Group
@@ -23,7 +24,15 @@ from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
-from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, State
+from ingestion.models import (
+    Chunk,
+    ChunkEdit,
+    Collection,
+    Document,
+    DocumentVersion,
+    Import,
+    State,
+)
 from ingestion.models.versions import MAX_QUESTION_CHARS
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -88,10 +97,36 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
 
 
 class ReadersSerializer(Strict, serializers.Serializer[Any]):
-    """Who alone may read a document, besides superusers, by their names."""
+    """Who alone may read a document, besides superusers, by their names: one name at least."""
+
+    default_error_messages: ClassVar[Any] = {
+        "invalid": 'Send one JSON object: {{"groups": ["crew"], "people": ["ann"]}}. A form may '
+        "have the fields readers.groups and readers.people in its place.",
+        "null": "Leave it out for all readers of the collection.",
+        "empty": "Name a group or a person. For all readers of the collection, leave it out; "
+        "PATCH takes null.",
+    }
 
     groups = serializers.ListField(child=serializers.CharField(max_length=150), default=list)
     people = serializers.ListField(child=serializers.CharField(max_length=150), default=list)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs["groups"] and not attrs["people"]:
+            self.fail("empty")
+        return attrs
+
+
+def named_readers(data: Mapping[str, Any]) -> Readers | None:
+    """The readers in the fields of a request; None if it has none. Raises UnknownReader."""
+    names = data.get("readers")
+    return Readers.named(**names) if names else None
+
+
+def shown_readers(row: Document | Import, user: Any) -> dict[str, list[str]] | None:
+    """The names of a row's readers, for whoever added it and users who may change documents."""
+    may_see = user.has_perm("ingestion.change_document") or row.added_by_id == user.pk
+    readers = Readers.of(row) if may_see else None
+    return readers.as_names() if readers else None
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -205,7 +240,8 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
     metadata = MetadataField(read_only=True)
     readers = serializers.SerializerMethodField(
-        help_text="Null: all who may read its collection. For users who may change documents."
+        help_text="Null: all who may read its collection. For whoever added it, and users who may "
+        "change documents."
     )
     completeness = CompletenessField(
         source="current.completeness", default=None, read_only=True, allow_null=True
@@ -234,9 +270,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     @extend_schema_field(ReadersSerializer(allow_null=True))
     def get_readers(self, document: Document) -> dict[str, list[str]] | None:
-        may_see = self.context["request"].user.has_perm("ingestion.change_document")
-        readers = Readers.of(document) if may_see else None
-        return readers.as_names() if readers else None
+        return shown_readers(document, self.context["request"].user)
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_owner(self, document: Document) -> str | None:
@@ -304,6 +338,13 @@ class ReceiptSerializer(DocumentSerializer):
         read_only_fields = fields
 
 
+READERS_HELP = (
+    "JSON, or the fields readers.groups and readers.people of the form. The file is at no time "
+    "open to others. Omitted: a new document is for all readers of its collection, another one "
+    "keeps its own."
+)
+
+
 class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     """A file. An empty one is refused by the upload service, which says what to do."""
 
@@ -311,6 +352,7 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     metadata = MetadataField(
         required=False, help_text="Replaces the document's metadata; omitted: unchanged."
     )
+    readers = ReadersSerializer(required=False, help_text=READERS_HELP)
 
 
 class CurrencyFields(serializers.Serializer[Any]):
@@ -359,9 +401,6 @@ class DocumentUploadSerializer(CurrencyFields, FileUploadSerializer):
     )
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
-    )
-    readers = ReadersSerializer(
-        required=False, help_text="Of a new document: it is at no time open to others."
     )
 
 

@@ -20,7 +20,14 @@ from common.api.requests import actor, location, read_body, read_query
 from common.api.serializers import FileField, ObjectJSONParser, Parameters, Strict
 from common.api.viewsets import ApiViewSet, FilterSet, PageParameters, Pages, ReadViewSet
 from ingestion.api.documents import UploadParser
-from ingestion.api.serializers import CollectionField, LanguageField, MetadataField
+from ingestion.api.serializers import (
+    READERS_HELP,
+    CollectionField,
+    LanguageField,
+    MetadataField,
+    ReadersSerializer,
+    named_readers,
+)
 from ingestion.events import log
 from ingestion.intake import mirroring
 from ingestion.models import Collection, SyncItem, SyncSource
@@ -125,6 +132,7 @@ class SyncDocumentSerializer(Strict, serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
     metadata = MetadataField(required=False, help_text="Omitted: unchanged.")
+    readers = ReadersSerializer(required=False, help_text=READERS_HELP)
 
 
 class SourceViewSet(ReadViewSet[SyncSource]):
@@ -237,16 +245,20 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
         """Put a document of a source.
 
         The same `id` and `etag` again change nothing. Another `etag` makes a new version, and a
-        document that is in the bin comes back.
+        document that is in the bin comes back. `readers` are applied even if nothing else changed:
+        409 if you are not among them, may not change those of the document, or the collection has
+        the file as another document with other readers.
         """
         data = dict(read_body(request, SyncDocumentSerializer).validated_data)
-        file = data.pop("file")
+        file, readers = data.pop("file"), named_readers(data)
+        data.pop("readers", None)
         item, outcome = mirroring.put(
             self.source(),
             read_query(request, IdParameters).validated_data["id"],
             data.pop("etag"),
             file,
             file_name=file.name,
+            readers=readers,
             acting_user=actor(request),
             **data,
         )

@@ -1,6 +1,7 @@
 """The readers of a document, where they are fewer than those of its collection (ADR 120).
 
 restrict -> only some groups and people may read a document and its parts; or all again
+restrict_known -> the same for a document whose file is uploaded again with readers
 place    -> the passages and their statistics follow
 
 Readers are a row of `Collection` within the document's: one for all documents with the same ones.
@@ -28,7 +29,7 @@ from ingestion.documents.purging import family_of
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.events import log
 from ingestion.lexical import bm25_weights
-from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Import, Visibility
 from ingestion.models.versions import UNFINISHED
 from ingestion.parsing.file_titles import with_file_name
 
@@ -49,11 +50,11 @@ class Readers:
     people: Sequence[User] = ()
 
     @classmethod
-    def of(cls, document: Document) -> Self | None:
-        """The document's own readers. Runs two queries if it has some, else none."""
-        if document.audience is None:
+    def of(cls, row: Document | Import) -> Self | None:
+        """The own readers of a document or an import. Two queries if it has some, else none."""
+        if row.audience is None:
             return None
-        groups, people = document.audience.groups.all(), document.audience.people.all()
+        groups, people = row.audience.groups.all(), row.audience.people.all()
         return cls(
             sorted(groups, key=lambda group: group.name),
             sorted(people, key=lambda user: user.username),
@@ -142,7 +143,40 @@ def restrict(
     among the readers, would lose it. What is being processed is processed again. The caller checks
     that the user may change the documents.
     """
-    return each_by_itself(documents, lambda document: _restrict(document, readers, acting_user))
+    return each_by_itself(documents, lambda document: restrict_one(document, readers, acting_user))
+
+
+def restrict_known(
+    document: Document, readers: Readers | None, *, is_own: bool, acting_user: User | None
+) -> None:
+    """Apply the readers that an upload names to a document that has its file or its source.
+
+    `readers` None keeps those that it has. Whoever added a document and may read it may change
+    them, as may users who may change documents. Runs in the caller's transaction. Raises
+    StateConflict if they are others than the present ones and the user may not change these, or
+    the document is not the upload's own but another one with the same file.
+    """
+    present = Readers.of(document)
+    if readers is None or (present and present.as_names() == readers.as_names()):
+        return
+    if not is_own:
+        text = gettext(
+            "The collection has this file already, as “%(document)s”, with other readers. Change "
+            "the readers of that document, or delete it, and try again."
+        )
+        raise StateConflict(text % {"document": document.title})
+    if acting_user is not None:
+        may = document.added_by_id == acting_user.pk or acting_user.has_perm(
+            "ingestion.change_document"
+        )
+        readable = Document.objects.filter(pk=document.pk).open_to(acting_user)
+        if not may or not readable.exists():
+            text = gettext(
+                "The collection has this document already, with other readers, and you may not "
+                "change these. Ask somebody who may."
+            )
+            raise StateConflict(text)
+    restrict_one(document, readers, acting_user)
 
 
 def each_by_itself(documents: Iterable[Document], change: Any) -> Arranged:
@@ -164,7 +198,11 @@ def changed_meanwhile(document: Document) -> str:
     return gettext("“%(document)s” was changed meanwhile: try again.") % {"document": document}
 
 
-def _restrict(original: Document, readers: Readers | None, acting_user: User | None) -> bool:
+def restrict_one(original: Document, readers: Readers | None, acting_user: User | None) -> bool:
+    """Set who may read a document, as `restrict` does; return whether that changed.
+
+    Runs in the caller's transaction. Raises StateConflict, and DoesNotExist if it was moved.
+    """
     Readers.check(readers, acting_user)
     keep_out_of_bin(original.collection)
     document = versions.locked(original.pk)

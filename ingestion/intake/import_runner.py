@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
+from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.import_kinds import source_for
 from ingestion.intake.import_protocol import (
@@ -202,6 +203,7 @@ class _Run:
             acting_user=self.of.added_by,
             lane=Lane.BULK,
             metadata=metadata_of(self.of, file),
+            readers=Readers.of(self.of),
             stated=file.stated,
         )
 

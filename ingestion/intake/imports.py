@@ -27,6 +27,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from common.jobs import enqueue, revoke
+from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
@@ -113,14 +114,16 @@ def start(
     options: Mapping[str, Any] | None = None,
     language: str = "",
     metadata: Mapping[str, Any] | None = None,
+    readers: Readers | None = None,
     by_command: bool = False,
 ) -> Import:
     """Create an import and queue it; with `by_command`, the caller runs it.
 
-    `metadata` applies to all documents. `file` is an uploaded archive or manifest, kept until all
-    its items are processed. Raises IngestionError, without side effects, if the import can never
-    work.
+    `metadata` applies to all documents, and so do `readers`, who alone see the import. `file` is an
+    uploaded archive or manifest, kept until all its items are processed. Raises IngestionError,
+    without side effects, if the import can never work.
     """
+    Readers.check(readers, acting_user)
     chosen_options = dict(options or {})
     if metadata:
         chosen_options[METADATA] = check_metadata(metadata)
@@ -139,6 +142,7 @@ def start(
     try:
         source_for(row).check()
         with transaction.atomic():
+            row.audience = readers.within(collection) if readers else None
             row.save()
             log(acting_user, row, ADDITION, f"Import of {row.origin} into {collection}")
             if not by_command:

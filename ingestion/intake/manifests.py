@@ -200,6 +200,9 @@ def _item(row: Mapping[str, Any]) -> ItemDraft:
     for name in ("path", "url", "title", "language", "collection"):
         if not isinstance(options.get(name, ""), str):
             raise ValueError(gettext("“%(name)s” is not text") % {"name": name})
+    if any(name.strip().casefold() == "readers" for name, it in row.items() if it):
+        # As metadata they would restrict nothing.
+        raise ValueError(gettext("“readers” are given by the API, for a whole import; not here"))
     if ("path" in options) == ("url" in options):
         raise ValueError(gettext("give either a path or a url"))
     if "url" in options and not settings.URL_IMPORT:

@@ -27,6 +27,7 @@ from common.accounts.models import User
 from common.database import hold_name
 from ingestion import models
 from ingestion.documents.deletion import keep_out_of_bin
+from ingestion.documents.restricted_readers import Readers, restrict_known
 from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.files import storage
@@ -247,13 +248,14 @@ def put(
     title: str = "",
     language: str = "",
     metadata: Mapping[str, Any] | None = None,
+    readers: Readers | None = None,
 ) -> tuple[SyncItem, str]:
     """Store a document of the source; return its row, and the outcome.
 
     That is `unchanged` if the source put this id with this etag before, else `added`, `replaced`
     (another file), `unchanged` (the same file), `restored` (from the bin), or `duplicate`: the
     collection has the file as another document, which the source neither changes nor deletes.
-    Raises what `receive` raises.
+    `readers` are applied in each case. Raises what `receive` raises.
     """
     with transaction.atomic():
         hold_name(f"sync:{source.pk}/{external_id}")
@@ -261,10 +263,13 @@ def put(
         row = rows.first() or SyncItem(source=source, external_id=external_id)
         if row.etag == etag and row.is_there:
             rows.update(**_PRESENT)
+            assert row.document is not None
+            restrict_known(row.document, readers, is_own=row.is_own, acting_user=acting_user)
             return row, "unchanged"
         row.etag = etag
         texts = {"title": title, "language": language}
-        return row, _stored(row, file, file_name, acting_user, metadata, texts)
+        given = {"metadata": metadata, "readers": readers}
+        return row, _stored(row, file, file_name, acting_user, texts, **given)
 
 
 def _stored(
@@ -272,8 +277,8 @@ def _stored(
     file: IO[bytes],
     file_name: str,
     acting_user: User,
-    metadata: Mapping[str, Any] | None,
     texts: dict[str, Any],
+    **given: Any,
 ) -> str:
     """Store the file of a row, and the row; return the outcome."""
     is_back = _restored(row, file, file_name, acting_user)
@@ -283,10 +288,10 @@ def _stored(
         file_name=file_name,
         source=row.origin,
         source_kind=SourceKind.SYNC,
-        metadata=metadata,
         acting_user=acting_user,
         lane=Lane.BULK,
         **texts,
+        **given,
     )
     row.file_name, row.sha256 = storage.display_name(file_name), receipt.version.sha256
     row.missing_since, row.deletion_confirmed = None, False

@@ -13,13 +13,14 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job
 from ingestion.models.collections import Collection, Viewer
-from ingestion.models.documents import Document
+from ingestion.models.documents import Document, open_to
 
 
 class ImportQuerySet(models.QuerySet["Import"]):
     def visible_to(self, viewer: Viewer) -> ImportQuerySet:
-        """The imports into collections that `viewer` may read."""
-        return self.filter(collection__in=Collection.objects.visible_to(viewer))
+        """The imports into collections that `viewer` may read, for readers who include them."""
+        readable = self.filter(collection__in=Collection.objects.visible_to(viewer))
+        return readable.filter(open_to(viewer))
 
 
 class Import(Job):
@@ -49,6 +50,10 @@ class Import(Job):
     QUEUES = {IMPORTS: Q()}
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="imports")
+    # The readers of its documents and of itself, whose items name files; null as in `Document`.
+    audience = models.ForeignKey(
+        Collection, models.CASCADE, null=True, blank=True, editable=False, related_name="+"
+    )
     kind = models.CharField(max_length=10, choices=Kind.choices)
     origin = models.CharField(max_length=2000)
     options = models.JSONField(default=dict, blank=True)

@@ -93,12 +93,18 @@ def test_a_client_generated_from_it_puts_and_searches(
     target = models.SyncTargetRequest(collection="handbook")
     assert call("sources.sources_update", name="wiki", body=target).documents == 0
     file = types.File(io.BytesIO(b"# Tides\n\nHigh water comes twice a day.\n"), "tides.md")
-    body = models.SyncDocumentRequest(etag="1", file=file)
+    readers = models.ReadersRequest(people=["editor"], groups=[])
+    body = models.SyncDocumentRequest(etag="1", file=file, readers=readers)
     put = call("sources.sources_documents_update", name="wiki", id="a/b", body=body)
     assert (put.id, put.outcome) == ("a/b", "added")
     processing_steps.advance(Document.objects.get(public_id=put.document).latest_id or 0)
     (first,) = call("search.search", q="When is high water?").results
     assert first.document.id == put.document
+    other = types.File(io.BytesIO(b"# Ebb\n\nLow water.\n"), "ebb.md")
+    body = models.DocumentUploadRequest(file=other, collection="handbook", readers=readers)
+    made = call("documents.documents_create", body=body)
+    for document in (made, call("documents.documents_retrieve", public_id=put.document)):
+        assert document.readers.to_dict() == {"groups": [], "people": ["editor"]}
 
 
 def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
