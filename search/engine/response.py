@@ -1,18 +1,10 @@
-"""Ranking -> SearchResponse: one page of it, with everything that shaped it."""
+"""One page of a ranking, with everything that shaped it: what the page, the API and agents show."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-from django.utils.formats import number_format
-from django.utils.text import Truncator
-from django.utils.translation import gettext, ngettext
 
 from search.domain import (
-    Candidates,
     Classification,
     Group,
     Hit,
@@ -25,84 +17,12 @@ from search.domain import (
     Weights,
 )
 from search.engine import DEFAULT_PAGE_SIZE
-from search.engine.notes import hiding_notes, unreadable_notes
 from search.engine.ranking import Ranking, is_low
-from search.engine.read import Question
+from search.engine.relaxation import loosened
 from search.engine.settle import Settled
-from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.notices import correction, language_gap
-from search.presentation.results import Result, newest_first, results_for, with_currency
-from search.query.language import OtherLanguage, other_language
-from search.query.spelling_correction import correctable
-from search.retrieval.phrases import MOST_CHECKED
-
-PlaceT = TypeVar("PlaceT")
-
-MOST_NAMED = 3
-MOST_NAMED_CHARS = 60
-
-
-def loosened(query: Query) -> tuple[str, ...]:
-    """Sentences on the phrases and exclusions of a query that were relaxed; none if none was."""
-    sentences = []
-    strict = query.strict
-    if strict is not None:
-        sentences.append(_relaxation(strict))
-    wished = query.wished[len(strict.phrases) if strict else 0 :]
-    if wished:
-        text = gettext("The exact words %(phrases)s are preferred, not required.")
-        sentences.append(text % {"phrases": _quoted(wished)})
-    if query.ignored:
-        text = gettext("The hyphen before %(words)s was read as text and excludes nothing.")
-        sentences.append(text % {"words": _quoted(query.ignored)})
-    return tuple(sentences)
-
-
-def left_out(candidates: Candidates) -> tuple[str, ...]:
-    """Sentences on the parts of a long question that the search ignored; none if it used all."""
-    sentences = []
-    if candidates.unread:
-        text = ngettext(
-            "Too long for matching by meaning: the last word was left out.",
-            "Too long for matching by meaning: the last %(count)d words were left out.",
-            candidates.unread,
-        )
-        sentences.append(text % {"count": candidates.unread})
-    if candidates.left_out:
-        text = ngettext(
-            "Too many different words for keywords: the most common one was left out.",
-            "Too many different words for keywords: the %(count)d most common ones were left out.",
-            candidates.left_out,
-        )
-        sentences.append(text % {"count": candidates.left_out})
-    if candidates.unchecked:
-        text = gettext(
-            "More than %(most)s passages contain all words of %(phrases)s; only that many were "
-            "searched for the phrase. Add a rarer word to it, or a filter."
-        )
-        phrases = (candidates.query.strict or candidates.query).phrases
-        most = number_format(MOST_CHECKED, force_grouping=True)
-        sentences.append(text % {"most": most, "phrases": _quoted(phrases)})
-    return tuple(sentences)
-
-
-def _relaxation(strict: Query) -> str:
-    """The reason why the phrases and exclusions were relaxed."""
-    if not strict.phrases:
-        text = gettext("Every result contains %(words)s, so nothing was excluded.")
-    elif strict.excluded:
-        text = gettext("No passage contains %(phrases)s without %(words)s. Showing similar ones.")
-    elif len(strict.phrases) == 1:
-        text = gettext("No passage contains the exact words %(phrases)s. Showing similar ones.")
-    else:
-        text = gettext("No passage contains all of %(phrases)s. Showing similar ones.")
-    return text % {"phrases": _quoted(strict.phrases), "words": _quoted(strict.excluded)}
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    """The first few texts in quotes, shortened, and whether there are more."""
-    quotes = [f"“{Truncator(text).chars(MOST_NAMED_CHARS)}”" for text in texts[:MOST_NAMED]]
-    return ", ".join(quotes + ["…"] * (len(texts) > MOST_NAMED))
+from search.presentation.results import Result
+from search.query.language import OtherLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,65 +145,3 @@ class SearchResponse:
     @property
     def pages(self) -> int:
         return max(1, -(-self.total // self.page_size))
-
-
-def respond(ranking: Ranking, question: Question) -> SearchResponse:
-    """The response with the requested page of the ranking; two queries at most, none if empty."""
-    request, candidates = question.request, ranking.candidates
-    if question.query.is_empty:
-        return SearchResponse(ranking, page_size=request.page_size)
-    started = time.perf_counter()
-    spent = dict(candidates.milliseconds)
-    to_rank = 1000 * (started - question.started) - sum(spent.values())
-    groups = newest_first(ranking.groups) if request.newest_first else ranking.groups
-    page = _page_of(groups, request.page, request.page_size)
-    results = results_for(
-        page,
-        viewer=request.viewer,
-        terms=candidates.terms,
-        question=candidates.query.text,
-        mark_folded=request.mark_folded,
-    )
-    results = with_exact_words(results, candidates.query)
-    results = with_nearest(results, candidates.query.text, question.configuration.space)
-    results = with_currency(results, candidates.currency)
-    hidden = hiding_notes(ranking.settled.hidden, request.viewer)
-    named = () if groups else (*request.filters.collections, *question.query.filters.collections)
-    hidden += unreadable_notes(named, request.viewer)
-    return SearchResponse(
-        ranking,
-        results,
-        grouped=request.group,
-        page=request.page,
-        page_size=request.page_size,
-        degraded=candidates.degraded,
-        notes=(*left_out(candidates), *question.plan.notes, *ranking.settled.notes, *hidden),
-        trial=question.plan.trial,
-        teams=_teams_of(results, page, _page_of(ranking.teams, request.page, request.page_size)),
-        terms=candidates.terms,
-        unknown=candidates.unknown,
-        other_language=_other_language(candidates, question),
-        milliseconds={**spent, "rank": to_rank, "show": 1000 * (time.perf_counter() - started)},
-    )
-
-
-def _other_language(candidates: Candidates, question: Question) -> OtherLanguage | None:
-    space = question.configuration.space
-    words = [word.text for word in correctable(candidates.query)]
-    return other_language(candidates, words, space.languages if space else ("",))
-
-
-def _page_of(places: Sequence[PlaceT], page: int, page_size: int) -> Sequence[PlaceT]:
-    """The slice of `places` on page `page`, counted from 1; empty beyond the last page."""
-    first = (page - 1) * page_size
-    return places[first : first + page_size]
-
-
-def _teams_of(
-    results: Sequence[Result], groups: Sequence[Group[Hit]], teams: Sequence[str]
-) -> tuple[str, ...]:
-    """Each result's team; empty if no rankings were mixed."""
-    if not teams:
-        return ()
-    by_group = {id(group): team for group, team in zip(groups, teams, strict=True)}
-    return tuple(by_group[id(result.group)] for result in results)

@@ -32,7 +32,7 @@ from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import examples_for
 from search.domain import QueryFilters
-from search.engine.response import left_out
+from search.engine.relaxation import left_out
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
 from search.pages.answer_asking import answers_itself
 from search.pages.facets import (

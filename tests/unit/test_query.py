@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFilters
-from search.engine.response import left_out
+from search.engine.relaxation import left_out
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
 from search.query import classify, parse
 from search.query.parse import MAX_QUERY_CHARS, question_words, relaxed
