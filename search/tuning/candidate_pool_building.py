@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from common import jobs
-from common.jobs import MAX_ATTEMPTS, Lease, work_on
+from common.jobs import Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
@@ -24,6 +24,7 @@ from search.engine.reranker import with_strengths
 from search.errors import EmptyQuestion, InvalidFilter, PoolError, QueryTooLong, RerankerUnavailable
 from search.models import SearchProfile
 from search.retrieval import Filters
+from search.tuning import life_cycle
 from search.tuning.candidate_pools import (
     Pooled,
     Width,
@@ -96,14 +97,10 @@ def carry_out(pk: int, progress: Progress = lambda done, total: None) -> int:
 
 def _carry_out(lease: Lease[PoolBuild], progress: Progress) -> int:
     """Build until no wider pools have been requested meanwhile."""
-    if lease.crashes_repeatedly:
-        raise PoolError(
-            gettext(
-                "Building the pools crashed the worker %(max_attempts)s times. Check the "
-                "worker's log."
-            )
-            % {"max_attempts": MAX_ATTEMPTS}
-        )
+    crashed = gettext(
+        "Building the pools crashed the worker %(max_attempts)s times. Check the worker's log."
+    )
+    life_cycle.check_crashes(lease, crashed, PoolError)
     configured, count = configuration.current(), 0
     while lease.row.state == State.RUNNING:
         built = lease.row.width

@@ -13,16 +13,17 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
+from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
-from common.jobs import Job, Lease, enqueue, revoke, work_on
+from common.jobs import Lease, enqueue, revoke, work_on
 from ingestion.models import Collection, Visibility
-from search.errors import NotPermitted
+from search.errors import NotPermitted, RunConflict
 from search.models import SearchProfile
-from search.tuning import gate
+from search.tuning import gate, life_cycle
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import MeasuredProfile, compare, golden_set
 from search.tuning.gate import Decision, First, Measured, Rules
@@ -53,33 +54,48 @@ def still_permitted(user: User | None, *, override: bool) -> bool:
     return user is not None and user.is_active and user.has_perms(permissions(override=override))
 
 
-def in_background(row: Job, *, queries: int, background: bool) -> bool:
-    """Enqueue the measurement of `row` if a worker must do it; return whether."""
-    if queries and background:
-        enqueue(type(row), row.pk)
-        return True
-    return False
+def in_background(row: GatedJob, plan: MeasurementPlan, background: bool | None) -> bool:
+    """Enqueue the measurement of `row` if a worker must do it; return whether.
+
+    If `background` is None, the plan decides.
+    """
+    if not row.runs or not (plan.background if background is None else background):
+        return False
+    enqueue(type(row), row.pk)
+    return True
 
 
-def carry_out(model: type[GatedJob], pk: int, settle: Callable[[int], Any]) -> None:
-    """Measure the runs of the row that have no figures yet, and settle it. Safe to repeat."""
+def carry_out(model: type[GatedJob], pk: int, settle: Callable[[GatedJob], Any]) -> GatedJob:
+    """Measure the runs of the row that have no figures yet, settle it, and return it.
 
-    def attempt(lease: Lease[Any]) -> None:
+    Safe to repeat.
+    """
+
+    def attempt(lease: Lease[GatedJob]) -> None:
         if all(map(golden_runs.complete, lease.row.runs)):
-            settle(lease.row.pk)
+            settle(lease.row)
         else:
             lease.postpone(RUN_BUSY, attempts=0)
 
     work_on(model, pk, attempt)
+    return model._default_manager.get(pk=pk)
 
 
-def stop(row: Publication | Experiment, **fields: Any) -> None:
-    """Cancel the open runs of the locked row, and write its `fields`."""
+@transaction.atomic
+def cancel(job: GatedJob, refusal: str, **fields: Any) -> GatedJob:
+    """Cancel the open runs of a job that is being measured, write `fields` and return it.
+
+    Raises RunConflict with `refusal` in any other state.
+    """
+    row = life_cycle.locked(job)
+    if not row.is_open:
+        raise RunConflict(refusal)
     for run in row.runs:
         if run.is_open:
             golden_runs.cancel(run)
     revoke(type(row)._default_manager.filter(pk=row.pk), **fields)
     row.refresh_from_db()
+    return row
 
 
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")

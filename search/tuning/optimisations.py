@@ -13,7 +13,9 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
+from datetime import datetime
 from statistics import stdev
 from typing import Any
 
@@ -22,18 +24,17 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
-from ingestion.errors import IngestionError
+from common.jobs import Lease, enqueue, work_on
 from search.domain import Profile, QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
 from search.tuning import activation as activation
-from search.tuning import drafts
+from search.tuning import drafts, life_cycle
 from search.tuning.candidate_pool_building import fresh_pools
 from search.tuning.evaluation.golden_set import fingerprint, golden_set
 from search.tuning.evaluation.measures import CONFIDENCE, LEADING
 from search.tuning.models import Optimisation
-from search.tuning.weight_search import NothingToLearn, Optimised, optimise
+from search.tuning.weight_search import Optimised, optimise
 
 State = Optimisation.State
 ShareProgress = Callable[[float], None]
@@ -68,43 +69,27 @@ def start(profile: SearchProfile, *, acting_user: User | None) -> Optimisation:
 
 def cancel(row: Optimisation) -> None:
     """End a queued or running search. Raises RunConflict for one that has ended."""
-    ours = Optimisation.open_jobs().filter(pk=row.pk)
-    if not revoke(ours, state=State.CANCELLED, finished=timezone.now()):
-        raise RunConflict(gettext("It has already ended. Start a new one instead."))
-    row.refresh_from_db()
+    life_cycle.cancel(row, gettext("It has already ended. Start a new one instead."), **_now())
 
 
 # --- carried out by a worker ---------------------------------------------------------------------
 
 
 def carry_out(pk: int) -> str:
-    """Run the optimisation and return the state in which it ended. Safe to repeat."""
-    lease = claim(Optimisation, pk, state=State.RUNNING, progress=0)
-    if lease is None:
-        return ""
-    with lease:
-        _carry_out(lease)
+    """Run the optimisation and return its state afterwards. Safe to repeat."""
+    with suppress(RunFailed):  # the row has the reason
+        work_on(Optimisation, pk, _carry_out, state=State.RUNNING, progress=0)
     return str(Optimisation.objects.values_list("state", flat=True).get(pk=pk))
 
 
 def _carry_out(lease: Lease[Optimisation]) -> None:
-    try:
-        if lease.crashes_repeatedly:
-            raise RunFailed(
-                gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
-                % {"max_attempts": MAX_ATTEMPTS}
-            )
+    crashed = gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
+    with life_cycle.attempt(lease, crashed, ended=_now):
         _finish(lease, _result(lease.row.profile.as_profile(), lease.report))
-    except LeaseLost:
-        raise
-    except (SearchError, IngestionError, NothingToLearn) as error:
-        lease.finish(State.FAILED, error=str(error), finished=timezone.now())
-    except Exception as error:
-        message = gettext("It stopped with an error (%(error)s). Start it again.") % {
-            "error": error
-        }
-        lease.finish(State.FAILED, error=message, finished=timezone.now())
-        raise
+
+
+def _now() -> dict[str, datetime]:
+    return {"finished": timezone.now()}
 
 
 def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
@@ -182,7 +167,7 @@ def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
 def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:
     """Store the result, and make a draft of it if it is reliable."""
     with lease.writing() as row:
-        lease.finish(State.DONE, progress=1.0, found=result, finished=timezone.now())
+        lease.finish(State.DONE, progress=1.0, found=result, **_now())
         if not (result["reliable"] and result["changed"]):
             return
         try:
@@ -205,7 +190,7 @@ def make_draft(row: Optimisation, *, acting_user: User | None) -> SearchProfile:
     result has nothing better.
     """
     _check_permitted(acting_user)
-    locked = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    locked = life_cycle.locked(row)
     if locked.state != State.DONE:
         raise RunConflict(gettext("It has no result yet."))
     if locked.draft is None:

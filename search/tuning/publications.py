@@ -19,6 +19,7 @@ from search.tuning import activation as activation
 from search.tuning import diff, drafts, gate, gate_runs
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
+from search.tuning.life_cycle import locked
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
 
 State = Publication.State
@@ -41,26 +42,21 @@ def publish(
     the gate's setting, or `background`, a worker measures. `acting_user` None is the system
     itself. Raises NotPermitted, and ProfileError for a profile that cannot be published at all.
     """
-    _check_permitted(acting_user, override=override)
-    if override and not reason.strip():
-        raise ProfileError(gettext("To publish against the gate, give a reason."))
+    _check_permitted(acting_user, override=override, reason=reason)
     with transaction.atomic():
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
-        preview = gate_runs.preview()
-        if preview.queries:
+        plan = gate_runs.preview()
+        if plan.queries:
             publication.run = golden_runs.create(profile, acting_user=acting_user)
             publication.save(update_fields=["run"])
-        if background is None:
-            background = preview.background
-        if gate_runs.in_background(publication, queries=preview.queries, background=background):
+        if gate_runs.in_background(publication, plan, background):
             return publication
     return carry_out(publication.pk)
 
 
 def carry_out(pk: int) -> Publication:
     """Measure the publication if necessary, decide it, and return it. Safe to repeat."""
-    gate_runs.carry_out(Publication, pk, _settle)
-    return Publication.objects.select_related("run").get(pk=pk)
+    return gate_runs.carry_out(Publication, pk, _settle)
 
 
 def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
@@ -68,11 +64,9 @@ def override(publication: Publication, *, acting_user: User | None, reason: str)
 
     Raises ProfileError without a reason, RunConflict if anything has changed since.
     """
-    _check_permitted(acting_user, override=True)
-    if not reason.strip():
-        raise ProfileError(gettext("To publish against the gate, give a reason."))
+    _check_permitted(acting_user, override=True, reason=reason)
     with transaction.atomic():
-        row = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        row = locked(publication)
         if row.state not in (State.REFUSED, State.FAILED):
             raise RunConflict(gettext("Only a refused or failed publication can be overridden."))
         if changed := _changed(row):
@@ -94,18 +88,19 @@ def override(publication: Publication, *, acting_user: User | None, reason: str)
 def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
     """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
-    with transaction.atomic():
-        row = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
-        if row.state != State.MEASURING:
-            raise RunConflict(gettext("The publication has already been decided."))
-        gate_runs.stop(row, state=State.CANCELLED, decided=timezone.now())
-    return row
+    refusal = gettext("The publication has already been decided.")
+    return gate_runs.cancel(publication, refusal, state=State.CANCELLED, decided=timezone.now())
 
 
-def _check_permitted(user: User | None, *, override: bool = False) -> None:
-    """Raise NotPermitted unless the user may do this. None, the system itself, may."""
+def _check_permitted(user: User | None, *, override: bool = False, reason: str = "") -> None:
+    """Raise NotPermitted unless the user may do this. None, the system itself, may.
+
+    Raises ProfileError if the gate is overridden without a reason.
+    """
     refusal = gettext("You do not have permission to publish search profiles.")
     gate_runs.check_permitted(user, refusal, override=override)
+    if override and not reason.strip():
+        raise ProfileError(gettext("To publish against the gate, give a reason."))
 
 
 def _ask(
@@ -139,9 +134,9 @@ def _ask(
 
 
 @transaction.atomic
-def _settle(pk: int) -> Publication:
+def _settle(measured: Publication) -> Publication:
     """Decide the publication by its run's figures, under lock, and return it."""
-    publication = Publication.objects.select_for_update(of=("self",)).get(pk=pk)
+    publication = locked(measured)
     if publication.state != State.MEASURING:
         return publication
     run = publication.run

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 
 from search.domain import NORMALISED, Fusion, Normaliser, Profile, QueryClass, Signal, Weights
+from search.errors import SearchError
 from search.tuning.evaluation.measures import LEADING, Interval, interval
 from search.tuning.evaluation.whatif import WhatIf
 
@@ -86,7 +87,7 @@ class Optimised:
         return self.gain.low > 0
 
 
-class NothingToLearn(ValueError):
+class NothingToLearn(SearchError):
     """Too few queries are judged, or no class has weights to optimise; the message says which."""
 
 

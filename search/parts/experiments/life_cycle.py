@@ -123,9 +123,9 @@ def start(
         active = _lock_active()
         row = locked(experiment)
         _check_startable(row)
-        preview = gate_runs.preview()
+        measurement = gate_runs.preview()
         arms = [each for each in (row.a, row.b) if active is None or each.pk != active.pk]
-        measured = arms if preview.queries else []
+        measured = arms if measurement.queries else []
         row.state, row.asked_by = State.CHECKING, acting_user
         row.override, row.override_reason = override, reason.strip()
         row.findings, row.refusals = [], []
@@ -134,28 +134,21 @@ def start(
         runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
         row.run_a, row.run_b = runs.get(row.a_id), runs.get(row.b_id)
         row.save()
-        if background is None:
-            background = preview.background
-        if gate_runs.in_background(row, queries=len(runs), background=background):
+        if gate_runs.in_background(row, measurement, background):
             return row
     return carry_out(row.pk)
 
 
 def carry_out(pk: int) -> Experiment:
     """Measure the experiment's arms if necessary, decide it, and return it. Safe to repeat."""
-    gate_runs.carry_out(Experiment, pk, _settle)
-    return Experiment.objects.get(pk=pk)
+    return gate_runs.carry_out(Experiment, pk, _settle)
 
 
-@transaction.atomic
 def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     """Cancel the measurement and return to draft. Raises RunConflict in any other state."""
     _check_permitted(acting_user)
-    row = locked(experiment)
-    if row.state != State.CHECKING:
-        raise RunConflict(gettext("The experiment is not being measured."))
-    gate_runs.stop(row, state=State.DRAFT)
-    return row
+    refusal = gettext("The experiment is not being measured.")
+    return gate_runs.cancel(experiment, refusal, state=State.DRAFT)
 
 
 @transaction.atomic
@@ -193,10 +186,10 @@ def analyse_running() -> int:
 
 
 @transaction.atomic
-def _settle(pk: int) -> Experiment:
+def _settle(experiment: Experiment) -> Experiment:
     """Start or refuse the experiment by the figures of its arms' runs, under lock."""
     active = _lock_active()
-    row = Experiment.objects.select_for_update(of=("self",)).get(pk=pk)
+    row = locked(experiment)
     if row.state != State.CHECKING:
         return row
     if problem := _changed(row, active):

@@ -18,12 +18,12 @@ from django.utils.translation import gettext
 
 from common import jobs
 from common.accounts.models import User
-from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
-from ingestion.errors import IngestionError
+from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Document
 from ingestion.models.collections import Viewer
-from search.errors import RunConflict, RunFailed
+from search.errors import RunFailed
 from search.models import SearchProfile
+from search.tuning import life_cycle
 from search.tuning.evaluation.golden_set import (
     Golden,
     MeasuredPair,
@@ -69,10 +69,8 @@ def create(
 
 def cancel(run: EvaluationRun) -> None:
     """End a queued or running run. Raises RunConflict for one that has ended."""
-    open_runs = EvaluationRun.open_jobs().filter(pk=run.pk)
-    if not revoke(open_runs, state=State.CANCELLED, error="Cancelled."):
-        raise RunConflict(gettext("This run has already ended. Start a new one instead."))
-    run.refresh_from_db()
+    refusal = gettext("This run has already ended. Start a new one instead.")
+    life_cycle.cancel(run, refusal, error="Cancelled.")
 
 
 def sweep() -> int:
@@ -94,32 +92,16 @@ def measure(pk: int) -> MeasuredPair | None:
 
 def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     run = lease.row
-    try:
-        if lease.crashes_repeatedly:
-            raise RunFailed(
-                gettext(
-                    "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
-                )
-                % {"max_attempts": MAX_ATTEMPTS}
-            )
+    crashed = gettext(
+        "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
+    )
+    with life_cycle.attempt(lease, crashed):
         measured = compare(
             golden_set(),
             run.profile.as_profile(),
             run.baseline.as_profile() if run.baseline else None,
             progress=lambda done, total: lease.report(done / total),
         )
-    except LeaseLost:
-        raise
-    except (RunFailed, IngestionError) as error:
-        lease.finish(State.FAILED, error=str(error))
-        raise RunFailed(str(error)) from error
-    except Exception as error:
-        lease.finish(
-            State.FAILED,
-            error=gettext("It stopped with an error (%(error)s). Start it again.")
-            % {"error": error},
-        )
-        raise
     lease.finish(State.DONE, **_figures(measured))
     return measured
 
