@@ -5,11 +5,11 @@ Versions have their order and labels; the services write the audit; drafts alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import Case, Model, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,12 +17,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.http import urlencode
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common import UserError
-from common.admin.mixins import state_column
+from common.admin.mixins import AuditedByServices, actor, become, state_column
 
 
 class VersionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -43,24 +43,38 @@ class VersionForm(forms.ModelForm):  # type: ignore[type-arg]
             raise forms.ValidationError(str(error)) from error
         return name
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The profile's cleaned settings, as the services take them."""
+        others = {"name", *self.declared_fields}
+        names = [name for name in self._meta.fields or () if name not in others]
+        return ({name: self.cleaned_data[name] for name in names},)
+
 
 STATE_LABELS = {"draft": "warning", "active": "success", "retired": ""}
 
 
-class VersionPages:
-    """For a model with `name`, `version`, `state` and `is_draft`, whose services write the audit.
+class VersionPages(AuditedByServices):
+    """For a model with `name`, `version`, `state`, `is_draft` and `active`.
 
-    `audit` is the URL name of the audit's list, `never_deleted` names published versions.
+    `services` is the module that creates and edits drafts, `settings` are the fields that it edits,
+    `audit` is the URL name of the audit's list, `use` says what uses a published version,
+    `never_deleted` names published versions.
     """
 
+    services: Any
+    settings: Sequence[str]
     audit: str
+    use: Promise
     never_deleted: Promise
 
     if TYPE_CHECKING:
         model: Any
         opts: Any
+        back_to: Callable[..., HttpResponse]
         get_object: Callable[..., Any]
         has_view_permission: Callable[..., bool]
+        message_user: Callable[..., None]
 
     def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
         """The active version first, then drafts."""
@@ -86,10 +100,49 @@ class VersionPages:
             raise Http404
         return redirect(f"{reverse(self.audit)}?{urlencode({'profile__name': profile.name})}")
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Do nothing: the services write the audit."""
+    # --- saving -------------------------------------------------------------------------------
 
-    log_change = log_addition
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The settings of the active version."""
+        source = self.model.active()
+        values = {name: getattr(source, name) for name in self.settings} if source else {}
+        given: dict[str, Any] = super().get_changeform_initial_data(request)  # type: ignore[misc]
+        return {**values, "description": "", **given}
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save the draft, or a new draft of a published version: `obj` becomes that draft."""
+        by = {"acting_user": actor(request), "reason": form.cleaned_data["reason"].strip()}
+        if change:
+            edit = self.services.edit(obj, *form.values, **by)
+            saved, text, has_changed = edit.profile, self._outcome(obj, edit), bool(edit.changes)
+        else:
+            saved = self.services.create(obj.name, *form.values, **by)
+            text, has_changed = gettext("Draft %(draft)s was saved.") % {"draft": saved}, True
+        become(obj, saved)
+        if has_changed or "_publish" not in request.POST:
+            self.message_user(request, text, messages.SUCCESS if has_changed else messages.INFO)
+
+    def _outcome(self, before: Model, edit: Any) -> str:
+        if edit.is_new_draft:
+            return gettext(
+                "%(profile)s is published and cannot be changed: your edit was saved as the new "
+                "draft %(draft)s. Publish it to use it in %(use)s."
+            ) % {"profile": before, "draft": edit.profile, "use": self.use}
+        if not edit.changes:
+            return gettext("No changes to save.")
+        return ngettext(
+            "Draft %(draft)s was saved with %(count)d change.",
+            "Draft %(draft)s was saved with %(count)d changes.",
+            len(edit.changes),
+        ) % {"draft": edit.profile, "count": len(edit.changes)}
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self.response_change(request, obj)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self.back_to(obj.pk)
 
     # --- deletion: drafts only ----------------------------------------------------------------
 

@@ -223,5 +223,5 @@ def warm_up() -> None:
 
 def active_parameters() -> AnswerParameters:
     """The parameters of the active answer profile; the shipped ones if none is active."""
-    row = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE).first()
+    row = AnswerProfile.active()
     return row.as_parameters() if row else AnswerProfile().as_parameters()

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.mixins import OwnPages, ReadOnly, actor, become, own_page, whole_number
+from common.admin.mixins import OwnPages, ReadOnly, actor, own_page, whole_number
 from common.admin.versions import STATE_LABELS, VersionForm, VersionPages
 from search.answers import answering, profiles
 from search.answers.domain import Mode
@@ -37,11 +37,6 @@ class AnswerProfileForm(VersionForm):
             ),
         }
 
-    @property
-    def settings(self) -> dict[str, object]:
-        """The cleaned values of the profile's settings."""
-        return {name: self.cleaned_data[name] for name in profiles.FIELDS}
-
 
 def _tried(label: str, request: AnswerRequest) -> dict[str, Any]:
     """One profile's answer to the question of a trial, or the problem with it."""
@@ -53,7 +48,9 @@ def _tried(label: str, request: AnswerRequest) -> dict[str, Any]:
 
 @admin.register(AnswerProfile)
 class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # type: ignore[misc]
+    services, settings = profiles, profiles.FIELDS
     audit = "admin:answers_answerprofilechange_changelist"
+    use = _("answers")
     never_deleted = _("published answer profiles (they are never deleted)")
     empty_text = _("There are no answer profiles: answers use the shipped settings.")
     form = AnswerProfileForm
@@ -87,11 +84,6 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
 
     # --- display ---------------------------------------------------------------------------
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        source = profiles.active()
-        values = {name: getattr(source, name) for name in profiles.FIELDS} if source else {}
-        return {**values, "description": "", **super().get_changeform_initial_data(request)}
-
     @admin.display(description=_("context"), ordering="context_tokens")
     def context(self, profile: AnswerProfile) -> str:
         return gettext("%(passages)d passages, %(tokens)d tokens") % {
@@ -103,7 +95,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         profile: AnswerProfile | None = context.get("original")
-        active = profiles.active()
+        active = AnswerProfile.active()
         is_other = profile and active and active.pk != profile.pk
         others = AnswerProfile.objects.exclude(pk=profile.pk if profile and profile.pk else 0)
         context |= {
@@ -174,7 +166,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
 
             self.attempt(request, act, failure=messages.WARNING)
             return redirect("admin:answers_answerprofile_changelist")
-        active = profiles.active()
+        active = AnswerProfile.active()
         title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")
         context = {
             "profile": profile,
@@ -185,38 +177,6 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         }
         template = "answers/answerprofile/activate.html"
         return self.page(request, template, title % {"profile": profile}, context)
-
-    # --- saving: through `answers.profiles` -------------------------------------------------------
-
-    def save_model(
-        self, request: HttpRequest, obj: AnswerProfile, form: AnswerProfileForm, change: bool
-    ) -> None:
-        """Save the draft, or a new draft of a published version: `obj` becomes that draft."""
-        user, reason = actor(request), form.cleaned_data["reason"].strip()
-        if not change:
-            become(obj, profiles.create(obj.name, form.settings, acting_user=user, reason=reason))
-            text = gettext("Draft %(draft)s was saved.") % {"draft": obj}
-        else:
-            done = profiles.edit(obj, form.settings, acting_user=user, reason=reason)
-            if done.is_new_draft:
-                text = gettext(
-                    "%(profile)s is published and cannot be changed: your edit was saved as the "
-                    "new draft %(draft)s. Publish it to use it in answers."
-                ) % {"profile": obj, "draft": done.profile}
-            elif done.changes:
-                text = gettext("Draft %(draft)s was saved.") % {"draft": done.profile}
-            else:
-                text = gettext("No changes to save.")
-            become(obj, done.profile)
-        self.message_user(request, text, messages.SUCCESS)
-
-    def response_add(
-        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
-    ) -> HttpResponse:
-        return self.response_change(request, obj)
-
-    def response_change(self, request: HttpRequest, obj: AnswerProfile) -> HttpResponse:
-        return self.back_to(obj.pk)
 
 
 @admin.register(AnswerProfileChange)

@@ -31,10 +31,6 @@ FIELDS = (
 """The fields of a profile that can be edited."""
 
 
-def active() -> AnswerProfile | None:
-    return AnswerProfile.objects.filter(state=State.ACTIVE).first()
-
-
 @transaction.atomic
 def create(
     name: str, fields: Mapping[str, object], *, acting_user: User | None, reason: str = ""

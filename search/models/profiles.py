@@ -24,7 +24,7 @@ from search.models.rules import (
     check_boosts,
     check_regex,
 )
-from search.models.versions import VersionedProfile
+from search.models.versions import VersionedProfile, version_constraints
 from search.ranking.fusion import RRF_K
 from search.ranking.text_boosts import parse_boosts
 
@@ -186,18 +186,7 @@ class SearchProfile(VersionedProfile):
             ("rollback_searchprofile", "Can roll back to a previously active search profile"),
         )
         constraints = (
-            models.UniqueConstraint(
-                "name",
-                "version",
-                name="profile_version_once",
-                violation_error_message=_("This profile already has that version."),
-            ),
-            models.UniqueConstraint(
-                fields=("state",),
-                condition=Q(state="active"),
-                name="profile_one_active",
-                violation_error_message=_("Another profile is active. Publish this one instead."),
-            ),
+            *version_constraints("profile"),
             _within("depth", 5, 500, _("The depth must lie between 5 and 500.")),
             _within("rrf_k", 1, None, _("The rank constant must be 1 or more.")),
             _within(

@@ -25,7 +25,7 @@ NAME = RegexValidator(
 class VersionedProfile(models.Model):
     """A version of a configuration. Published versions never change: a draft replaces them (ADR 5).
 
-    Subclasses add constraints: a version of a name once, and at most one active row.
+    Subclasses add `version_constraints`.
     """
 
     class State(models.TextChoices):
@@ -51,6 +51,10 @@ class VersionedProfile(models.Model):
     @property
     def is_draft(self) -> bool:
         return self.state == self.State.DRAFT
+
+    @classmethod
+    def active(cls) -> Self | None:
+        return cls._default_manager.filter(state=cls.State.ACTIVE).first()
 
     def locked(self) -> tuple[Self | None, Self]:
         """The active version and this one, read again and locked until the transaction ends.
@@ -92,6 +96,24 @@ class VersionedProfile(models.Model):
                 )
                 % {"name": name}
             )
+
+
+def version_constraints(prefix: str) -> tuple[models.UniqueConstraint, models.UniqueConstraint]:
+    """The constraints of a kind of profile: a version of a name once, at most one active row."""
+    return (
+        models.UniqueConstraint(
+            "name",
+            "version",
+            name=f"{prefix}_version_once",
+            violation_error_message=_("This profile already has that version."),
+        ),
+        models.UniqueConstraint(
+            fields=("state",),
+            condition=Q(state="active"),
+            name=f"{prefix}_one_active",
+            violation_error_message=_("Another profile is active. Publish this one instead."),
+        ),
+    )
 
 
 class ConfigurationStamp(models.Model):

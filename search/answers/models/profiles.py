@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from search.answers import domain
 from search.answers.prompts import REFUSAL, SYSTEM_PROMPT, check_prompt
-from search.models.versions import VersionedProfile
+from search.models.versions import VersionedProfile, version_constraints
 
 MODES = [
     (domain.Mode.INSTANT.value, _("Instant")),
@@ -116,18 +116,7 @@ class AnswerProfile(VersionedProfile):
             ("rollback_answerprofile", "Can roll back to a previously active answer profile"),
         )
         constraints = (
-            models.UniqueConstraint(
-                "name",
-                "version",
-                name="answer_profile_version_once",
-                violation_error_message=_("This profile already has that version."),
-            ),
-            models.UniqueConstraint(
-                fields=("state",),
-                condition=Q(state="active"),
-                name="answer_profile_one_active",
-                violation_error_message=_("Another profile is active. Publish this one instead."),
-            ),
+            *version_constraints("answer_profile"),
             models.CheckConstraint(
                 condition=Q(min_passages__lte=F("max_passages")),
                 name="answer_profile_passages_in_order",

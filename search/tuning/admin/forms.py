@@ -124,16 +124,15 @@ class ProfileForm(VersionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        source = self.instance if self.instance.pk else template_profile()
+        source = self.instance if self.instance.pk else SearchProfile.active()
         rows = source.class_weights.all() if source else []
         self.fields.update(weight_fields(shares_of(list(rows))))
         if self.instance.pk:
             self.fields["stamp"].initial = partial(drafts.edit_stamp, self.instance)
 
     @property
-    def settings(self) -> dict[str, object]:
-        """The cleaned values of the profile's settings, without its weights."""
-        return {name: self.cleaned_data[name] for name in diff.FIELDS}
+    def values(self) -> tuple[Any, ...]:
+        return (*super().values, self.weights)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -254,8 +253,3 @@ class WorkbenchForm(ProfileForm):
     def _check_untouched(self, opened: str) -> None:
         if self._is_saving:
             super()._check_untouched(opened)
-
-
-def template_profile() -> SearchProfile | None:
-    """The profile that a new one is copied from: the active profile."""
-    return SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()

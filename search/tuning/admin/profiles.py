@@ -6,31 +6,30 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.mixins import ViewersForm, actor, become, moment_column
+from common.admin.mixins import ViewersForm, moment_column
 from common.admin.versions import STATE_LABELS, VersionPages
 from ingestion.models import Collection
 from search.domain import About, columns_about
 from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.models.scopes import TYPES, names_in_force
-from search.models.versions import ProfileEdit
 from search.presets.default import DEFAULT
 from search.presets.seeds import PRESETS
 from search.signals import registry
 from search.tuning import activation as activation
 from search.tuning import diff, drafts
-from search.tuning.admin.forms import ProfileForm, template_profile
+from search.tuning.admin.forms import ProfileForm
 from search.tuning.admin.publish_pages import (
     PublishingPages,
     differences_from_active,
@@ -69,7 +68,9 @@ class ComparedFilter(admin.SimpleListFilter):
 
 @admin.register(SearchProfile)
 class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ignore[misc]
+    services, settings = drafts, diff.FIELDS
     audit = "admin:tuning_profilechange_changelist"
+    use = _("searches")
     never_deleted = _("published search profiles (they are never deleted)")
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
@@ -91,11 +92,6 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchProfile]:
         queryset: QuerySet[SearchProfile] = super().get_queryset(request)
         return queryset.prefetch_related("class_weights")
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        source = template_profile()
-        values = {name: getattr(source, name) for name in diff.FIELDS} if source else {}
-        return {**values, "description": "", **super().get_changeform_initial_data(request)}
 
     published_at = moment_column("published", _("published"))
 
@@ -128,56 +124,15 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         may = request.user.has_perm(activation.ROLL_BACK)
         previous = activation.previous() if may else None
-        return {"previous": previous, "active": template_profile() if previous else None}
+        return {"previous": previous, "active": SearchProfile.active() if previous else None}
 
-    # --- saving: through `publishing.drafts` ------------------------------------------------------
+    # --- saving ----------------------------------------------------------------------------
 
-    def save_model(
-        self, request: HttpRequest, obj: SearchProfile, form: ProfileForm, change: bool
-    ) -> None:
-        """Save the draft, or a new draft of a published profile: `obj` becomes that draft."""
-        user, reason = actor(request), form.cleaned_data["reason"].strip()
-        if change:
-            edit = drafts.edit(obj, form.settings, form.weights, acting_user=user, reason=reason)
-            saved = edit.profile
-            self._report_edit(request, obj, edit)
-        else:
-            saved = drafts.create(
-                obj.name, form.settings, form.weights, acting_user=user, reason=reason
-            )
-        become(obj, saved)
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
         if "_publish" in request.POST:
+            reason = form.cleaned_data["reason"].strip()
             request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
-
-    def _report_edit(
-        self, request: HttpRequest, before: SearchProfile, edit: ProfileEdit[SearchProfile]
-    ) -> None:
-        if edit.is_new_draft:
-            text = gettext(
-                "%(profile)s is published and cannot be changed: your edit was saved as the new "
-                "draft %(draft)s. Publish it to use it in searches."
-            ) % {"profile": before, "draft": edit.profile}
-        elif edit.changes:
-            count = len(edit.changes)
-            text = ngettext(
-                "Draft %(draft)s was saved with %(count)d change.",
-                "Draft %(draft)s was saved with %(count)d changes.",
-                count,
-            ) % {"draft": edit.profile, "count": count}
-        elif "_publish" in request.POST:
-            return
-        else:
-            text = gettext("No changes to save.")
-        self.message_user(request, text, messages.SUCCESS if edit.changes else messages.INFO)
-
-    def response_add(
-        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
-    ) -> HttpResponse:
-        if "_publish" not in request.POST:
-            self.message_user(
-                request, gettext("Draft %(draft)s was saved.") % {"draft": obj}, messages.SUCCESS
-            )
-        return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:
         return gate_page(getattr(request, "_publication", None)) or self.back_to(obj.pk)

@@ -15,7 +15,6 @@ from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.tuning import activation as activation
 from search.tuning import diff, drafts, gate_runs, publications
-from search.tuning.admin.forms import template_profile
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
@@ -63,7 +62,7 @@ class PublishingPages(OwnPages[SearchProfile]):
             "profile": profile,
             "beams": beams(list(profile.class_weights.all())),
             "from_active": differences_from_active(profile),
-            "active": template_profile(),
+            "active": SearchProfile.active(),
             "fingerprint": fingerprint(profile.as_profile()),
             "gate": gate_runs.preview(),
             "reason": drafts.last_reason(profile),
@@ -79,7 +78,7 @@ class PublishingPages(OwnPages[SearchProfile]):
     @own_page("<int:pk>/rollback/")
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a rollback would change, or roll back."""
-        profile, active = self.seen(request, pk, activation.ROLL_BACK), template_profile()
+        profile, active = self.seen(request, pk, activation.ROLL_BACK), SearchProfile.active()
         if request.method == "POST":
             self._roll_back(request, profile)
             return redirect("admin:search_searchprofile_changelist")
@@ -176,7 +175,7 @@ def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str
 
 def differences_from_active(profile: SearchProfile) -> list[str]:
     """The differences from the active profile; empty for the active profile itself."""
-    active = template_profile()
+    active = SearchProfile.active()
     if active is None or active.pk == profile.pk:
         return []
     return ranking_differences(active, SearchProfile.objects.get(pk=profile.pk))

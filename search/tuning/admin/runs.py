@@ -29,7 +29,6 @@ from search.models.rules import NORMALISERS
 from search.presentation.labels import CLASS_LABELS, measure_label
 from search.signals import registry
 from search.tuning import optimisations
-from search.tuning.admin.forms import template_profile
 from search.tuning.admin.gate import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
@@ -88,7 +87,7 @@ class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
         may = self.has_view_permission(request) and request.user.has_perm(self.start_permission)
         if not may:
             raise PermissionDenied
-        initial = {"profile": request.GET.get("profile") or template_profile()}
+        initial = {"profile": request.GET.get("profile") or SearchProfile.active()}
         form = StartForm(request.POST or None, initial=initial)
         if request.method == "POST" and form.is_valid():
             try:

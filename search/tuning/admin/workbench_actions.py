@@ -151,8 +151,7 @@ def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         base = SearchProfile.objects.get(pk=form.instance.pk)
         edit = drafts.edit(
             base,
-            form.settings,
-            form.weights,
+            *form.values,
             acting_user=user,
             reason=form.cleaned_data["reason"].strip(),
         )

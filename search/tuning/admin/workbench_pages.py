@@ -108,7 +108,7 @@ def _chosen(request: HttpRequest) -> SearchProfile | None:
     if number.isdecimal():
         return get_object_or_404(SearchProfile, pk=int(number))
     drafts = SearchProfile.objects.filter(state=SearchProfile.State.DRAFT)
-    active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
+    active = SearchProfile.active()
     return drafts.order_by("-created").first() or active
 
 

@@ -52,7 +52,7 @@ def create(
 ) -> EvaluationRun:
     """Create a run that the caller enqueues or measures: at first the sweep skips it."""
     if baseline is None:
-        baseline = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
+        baseline = SearchProfile.active()
     if baseline is not None and baseline.pk == profile.pk:
         baseline = None
     return EvaluationRun.objects.create(

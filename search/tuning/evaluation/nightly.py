@@ -65,7 +65,7 @@ def run_if_due(*, now: datetime | None = None) -> QualityRun | None:
     due = due_at(now)
     if due is None or not due <= now < due + LATE:
         return None
-    active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
+    active = SearchProfile.active()
     has_queries = GoldenQuery.objects.filter(enabled=True).exists()
     if active is None or not has_queries or QualityRun.objects.filter(date=due.date()).exists():
         return None
