@@ -18,7 +18,7 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.events import currency_changed
-        from search import exported_settings_and_judgements as exporting
+        from search import export_parts
         from search.engine import configuration
         from search.parts import register_parts
         from search.signals import keyword, recency, registry, synonym, title, vector
@@ -31,7 +31,7 @@ class SearchConfig(AppConfig):
             synonym.SynonymSignal(),
         )
         register_parts()
-        exporting.attach_all()
+        export_parts.attach_all()
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)

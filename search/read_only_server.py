@@ -14,6 +14,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.db import transaction
 from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from common.api.errors import body
@@ -31,90 +32,15 @@ ARCHIVE, PROFILE = "collection.zip", "profile.json"
 # What belongs to a site's history rather than to the ranking.
 _HISTORY = ("version", "state", "based_on", "created", "published", "profile")
 
-ENVIRONMENT = """\
-# The settings of this server; .env.example of Steelyard lists all.
-READ_ONLY=1
-SEARCH_EVENTS=0
-EMBEDDER={embedder}
-# The names by which the server is reached, besides localhost.
-#ALLOWED_HOSTS=kb.example.org,localhost,127.0.0.1
-"""
-DOCKERFILE = """\
-FROM python:3.12-slim
-RUN useradd --create-home --home-dir /srv/steelyard steelyard
-WORKDIR /srv/steelyard/app
-COPY app/requirements.txt .
-RUN pip install --no-cache-dir --requirement requirements.txt
-COPY --chown=steelyard app .
-COPY data ../data
-RUN mkdir ../var && chown steelyard: ../var
-USER steelyard
-ENV HOST=0.0.0.0 STEELYARD_VAR=/srv/steelyard/var
-EXPOSE 8000
-CMD ["python", "manage.py", "serve_export", "../data"]
-"""
-COMPOSE = """\
-# docker compose up
-services:
-  web:
-    build: .
-    ports: ["8000:8000"]
-    restart: unless-stopped
-    volumes: [data:/srv/steelyard/var]
-    healthcheck:
-      test:
-        - CMD
-        - python
-        - -c
-        - import urllib.request; urllib.request.urlopen("http://localhost:8000/health/", timeout=5)
-      interval: 15s
-      # The first start builds the index.
-      start_period: 10m
-volumes:
-  data:
-"""
-SERVE = """\
-#!/bin/sh
-# Install what is missing, then serve on http://localhost:8000/ (HOST and PORT change it).
-set -eu
-cd "$(dirname "$0")"
-if [ ! -e .venv/.installed ]; then
-    python3 -m venv .venv
-    .venv/bin/pip install --quiet --requirement app/requirements.txt
-    touch .venv/.installed
-fi
-exec .venv/bin/python app/manage.py serve_export data
-"""
-README = """\
-# {name}
-
-A read-only server of the collection “{name}”: search page, HTTP API and agents (MCP), with the
-documents and the ranking of the site that it was exported from. Everyone who reaches the server
-can read all of the collection.
-
-Start it with one command:
-
-    ./serve.sh              # Python 3.11 or newer, on Linux or macOS
-    docker compose up       # or in a container
-
-The first start installs the requirements and builds the index, which takes minutes for thousands
-of documents; later starts take seconds. Then:
-
-- http://localhost:8000/ is the search page,
-- http://localhost:8000/api/v1/search/?q=QUESTION is the API, described by
-  http://localhost:8000/api/docs/,
-- http://localhost:8000/mcp is the address for agents.
-
-Nothing can be changed: there are no users, no admin, and the API refuses what writes (403,
-`read_only`). The database is embedded, in `app/var` (in a container in the volume `data`); remove
-it to build it again.
-
-Included: the current version of each document, hand edits, pins, and the profile {profile} with
-its weights. Not included: older versions, synonyms, classification rules, hides, answer profiles
-and models, users, searches.
-
-{embedding}
-"""
+# The folder's texts: their templates in templates/exported_server, and where they go.
+TEXTS = {
+    "README.md": "README.md",
+    "compose.yaml": "compose.yaml",
+    "Dockerfile": "Dockerfile",
+    "dockerignore": ".dockerignore",
+    "serve.sh": "serve.sh",
+    "environment": "app/.env",
+}
 
 
 def write_folder(collection: Collection, folder: Path) -> None:
@@ -144,23 +70,15 @@ def _write_code(app: Path) -> None:
 
 
 def _write_texts(collection: Collection, draft: Path, profile: str) -> None:
-    embedder = settings.EMBEDDER
-    space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
-    embedding = f"Embeddings are made again at the first start, by EMBEDDER={embedder}."
-    if space is not None:
-        embedding += f" The exporting site uses: {space}."
-    if embedder.startswith("openai"):
-        embedding += " Set OPENAI_API_KEY."
-    texts = {
-        "README.md": README.format(name=collection.name, profile=profile, embedding=embedding),
-        "compose.yaml": COMPOSE,
-        "Dockerfile": DOCKERFILE,
-        ".dockerignore": ".venv\napp/var\n",
-        "serve.sh": SERVE,
-        "app/.env": ENVIRONMENT.format(embedder=embedder),
+    context = {
+        "name": collection.name,
+        "profile": profile,
+        "embedder": settings.EMBEDDER,
+        "is_openai": settings.EMBEDDER.startswith("openai"),
+        "space": EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first(),
     }
-    for name, text in texts.items():
-        (draft / name).write_text(text)
+    for template, name in TEXTS.items():
+        (draft / name).write_text(render_to_string(f"exported_server/{template}", context))
     (draft / "serve.sh").chmod(0o755)
 
 

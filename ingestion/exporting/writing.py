@@ -6,7 +6,6 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Set
-from contextlib import ExitStack
 from typing import Any
 
 from django.core.files.storage import default_storage
@@ -61,9 +60,8 @@ def export(collection: Collection, documents: QuerySet[Document] | None = None) 
 
     Successors that are not among the exported documents are left out.
     """
-    with ExitStack() as stack:
-        outside = not connection.in_atomic_block
-        stack.enter_context(transaction.atomic())
+    outside = not connection.in_atomic_block
+    with transaction.atomic():
         if outside:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from ingestion.exporting import Row, attach, moment
 from ingestion.models import Collection, Document
@@ -16,35 +16,36 @@ from search.tuning.models import GoldenQuery, Judgement
 ROWS_AT_ONCE = 500
 
 
+def _values(row: Model, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
+
+
+def _is_new(row: Model, *key: str) -> bool:
+    """Save the row and return True, unless a row with this key exists."""
+    same = {name: getattr(row, name) for name in key}
+    if type(row)._default_manager.filter(**same).exists():
+        return False
+    row.clean_fields(exclude=key)
+    row.save()
+    return True
+
+
 class Pins:
     """The part of an export that holds the pins of the collection's documents."""
 
     name = "pins"
+    fields = ("query", "position", "enabled", "note")
 
     def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
         pins = Pin.objects.filter(document__in=documents).select_related("document")
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
-            yield {
-                "query": pin.query,
-                "document": str(pin.document.public_id),
-                "position": pin.position,
-                "enabled": pin.enabled,
-                "note": pin.note,
-            }
+            yield {**_values(pin, self.fields), "document": str(pin.document.public_id)}
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         document = Document.objects.get(public_id=row["document"], collection=collection)
-        _pin, is_new = Pin.objects.get_or_create(
-            folded=query_key(str(row["query"])),
-            document=document,
-            defaults={
-                "query": str(row["query"]),
-                "position": int(row["position"]),
-                "enabled": bool(row["enabled"]),
-                "note": str(row["note"]),
-            },
-        )
-        return is_new
+        pin = Pin(document=document, **{name: row[name] for name in self.fields})
+        pin.folded = query_key(str(pin.query))
+        return _is_new(pin, "folded", "document")
 
 
 class OwnProfile:
@@ -54,19 +55,19 @@ class OwnProfile:
 
     def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
         for scope in ScopeProfile.objects.filter(collection=collection):
-            yield {"profile": scope.profile, "note": scope.note}
+            yield _values(scope, ("profile", "note"))
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         """Restore the name, also of a profile that is not published here; searches note that."""
-        fields = {"profile": str(row["profile"])[:60], "note": str(row["note"])}
-        _scope, is_new = ScopeProfile.objects.get_or_create(collection=collection, defaults=fields)
-        return is_new
+        scope = ScopeProfile(collection=collection, profile=row["profile"], note=row["note"])
+        return _is_new(scope, "collection")
 
 
 class GoldenQueries:
     """The golden queries of a collection: limited to it, or with its documents as answers."""
 
     name = "golden-queries"
+    fields = ("text", "query_class", "enabled", "note")
 
     def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
         judged = Judgement.objects.filter(query=OuterRef("pk"), document__in=documents)
@@ -78,32 +79,24 @@ class GoldenQueries:
             own = first is not None and documents.filter(pk=first.pk).exists()
             yield {
                 "id": str(query.public_id),
-                "text": query.text,
                 # Either all collections or this one: the others are not exported.
                 "everywhere": not query.collections,
-                "query_class": query.query_class,
+                **_values(query, self.fields),
                 "must_be_first": str(first.public_id) if first is not None and own else None,
-                "enabled": query.enabled,
-                "note": query.note,
                 "created": query.created.isoformat(),
             }
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
-        where = [] if row["everywhere"] else [collection.slug]
-        text = str(row["text"])
-        if _golden(row["id"], text, where) is not None:
+        if _golden(row["id"], row, collection) is not None:
             return False
         first = Document.objects.filter(public_id=row["must_be_first"], collection=collection)
         query = GoldenQuery(
             public_id=row["id"],
-            text=text,
-            collections=where,
-            query_class=row["query_class"],
+            collections=_scope(row, collection),
             origin=GoldenQuery.Origin.IMPORTED,
             must_be_first=first.first() if row["must_be_first"] else None,
-            enabled=bool(row["enabled"]),
-            note=str(row["note"]),
             created=moment(row["created"]),
+            **{name: row[name] for name in self.fields},
         )
         query.clean_fields(exclude=["folded", "collections"])
         query.save()
@@ -131,30 +124,31 @@ class Judgements:
             }
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
-        where = [] if row["everywhere"] else [collection.slug]
-        query = _golden(row["query"], str(row["text"]), where)
+        query = _golden(row["query"], row, collection)
         if query is None:
             raise ValueError(f"no golden query {row['query']}")
         document = Document.objects.get(public_id=row["document"], collection=collection)
-        # The judge is a name only: accounts differ between installations.
-        _judgement, is_new = Judgement.objects.get_or_create(
+        judgement = Judgement(
             query=query,
+            document=document,
             reference=document.public_id,
-            judge_name=str(row["judge"]),
-            defaults={
-                "document": document,
-                "title": str(row["title"])[:500],
-                "grade": int(row["grade"]),
-                "note": str(row["note"]),
-                "created": moment(row["created"]),
-            },
+            judge_name=row["judge"],  # a name only: accounts differ between installations
+            title=row["title"],
+            grade=row["grade"],
+            note=row["note"],
+            created=moment(row["created"]),
         )
-        return is_new
+        return _is_new(judgement, "query", "reference", "judge_name")
 
 
-def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | None:
-    """The golden query with this id, or with the same text and collections."""
-    same = Q(folded=query_key(text), collections=collections)
+def _scope(row: dict[str, Any], collection: Collection) -> list[str]:
+    """The collections that a golden query searches; empty for all."""
+    return [] if row["everywhere"] else [collection.slug]
+
+
+def _golden(public_id: str, row: dict[str, Any], collection: Collection) -> GoldenQuery | None:
+    """The golden query with this id, or with the row's text and collections."""
+    same = Q(folded=query_key(str(row["text"])), collections=_scope(row, collection))
     return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()
 
 
